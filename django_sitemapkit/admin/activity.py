@@ -9,26 +9,26 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib.admin.models import ACTION_FLAG_CHOICES, ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.auth import get_permission_codename, get_user_model
+from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Model, Q, QuerySet
-from django.http import (
-    HttpRequest,
-    HttpResponseBase,
-    HttpResponseNotAllowed,
-    StreamingHttpResponse,
-)
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext, ngettext, override
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, link_to, number
+from django_sitemapkit.admin.base import (
+    csv_response,
+    known_sites,
+    link_to,
+    may_view,
+    number,
+    screen,
+)
 from django_sitemapkit.admin.log_messages import (
     CANCELLED,
     EXCLUDED,
@@ -205,24 +205,17 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
 class ActivityAdmin(OverviewAdmin):
     """The view of the page "Activity", which belongs to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URL of the page."""
-        view = self.admin_site.admin_view(self.activity_view)
-        return [path("activity/", view, name="sitemapkit_activity"), *super().get_urls()]
-
+    @screen("activity/", "activity", "view")
     def activity_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the newest entries that match, or with ``csv`` send all that match as a file."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
-        kinds = [*OPERATED, *(model for model in EDITED if _may_view(request, model))]
+        kinds = [*OPERATED, *(model for model in EDITED if may_view(request, model))]
         types = list(ContentType.objects.get_for_models(*kinds).values())
         entries = LogEntry.objects.filter(content_type__in=types).select_related("user")
         form = FilterForm(request.GET, kinds=kinds)
         found = form.applied_to(entries.order_by("-pk"))
         if "csv" in request.GET and form.is_valid():
-            return _csv_of(request, found)
+            lines = csv_lines(COLUMNS, _csv_rows(found, get_language()))
+            return csv_response(request, "sitemap-activity.csv", lines)
         listed = Paginator(found[:MAX_LISTED_ENTRIES], ENTRIES_PER_PAGE)
         page = listed.get_page(request.GET.get("p"))
         count = listed.count
@@ -248,18 +241,8 @@ class ActivityAdmin(OverviewAdmin):
         return name if obj is None else link_to(self.admin_site, obj, name)
 
 
-def _csv_of(request: HttpRequest, entries: QuerySet[LogEntry]) -> StreamingHttpResponse:
-    """Return entries as a CSV file, in the language of the request."""
-    rows = _csv_rows(entries, get_language())
-    lines = csv_lines(COLUMNS, rows) if request.method == "GET" else iter(())
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="sitemap-activity.csv"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the cells of each entry, in constant memory."""
+    """Yield the cells of each entry in a language, in constant memory."""
     batch = list(entries[:ROWS_PER_QUERY])
     while batch:
         with override(language):
@@ -272,12 +255,6 @@ def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tup
             ]
         yield from rows
         batch = list(entries.filter(pk__lt=batch[-1].pk)[:ROWS_PER_QUERY])
-
-
-def _may_view(request: HttpRequest, model: type[Model]) -> bool:
-    """Return whether the user may view or change objects of a model of the package."""
-    names = (get_permission_codename(action, model._meta) for action in ("view", "change"))
-    return any(request.user.has_perm(f"sitemapkit.{name}") for name in names)
 
 
 def _start_of(day: dt.date) -> dt.datetime:

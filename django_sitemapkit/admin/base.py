@@ -2,20 +2,29 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import wraps
+from inspect import getmembers
 from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import quote
-from django.core.exceptions import ImproperlyConfigured
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db import DatabaseError, router, transaction
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models import Model, QuerySet
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    StreamingHttpResponse,
+)
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
@@ -33,6 +42,7 @@ from django_sitemapkit.words import words_of
 logger = logging.getLogger("django_sitemapkit")
 
 Read = TypeVar("Read")
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 MAX_LISTED_SITES = 100
 """With more sites than this, the filter offers only the site that a link chose."""
@@ -72,6 +82,36 @@ class SiteFilter(admin.SimpleListFilter):
         return queryset.filter(site=self.value()) if self.value() else queryset
 
 
+def screen(
+    route: str, name: str, *permissions: str, methods: Collection[str] = ("GET", "HEAD")
+) -> Callable[[View], View]:
+    """Make a method of a ``CheckedListAdmin`` the view of ``route``, relative to its list.
+
+    Its URL has the name ``sitemapkit_`` and ``name``, in which ``{model}`` is the name of the
+    admin's model. As for Django's admin actions, "view" in ``permissions`` calls
+    ``has_view_permission()``; a user needs all of them. Other ``methods`` are answered with 405.
+
+    Example::
+
+        @screen("overview/", "overview", "view")
+        def overview_view(self, request): ...
+    """
+
+    def decorated(view: View) -> View:
+        @wraps(view)
+        def checked(self: Any, request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+            if not all(getattr(self, f"has_{each}_permission")(request) for each in permissions):
+                raise PermissionDenied
+            if request.method not in methods:
+                return HttpResponseNotAllowed(methods)
+            return view(self, request, **arguments)
+
+        checked.screen = route, f"sitemapkit_{name}"  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorated
+
+
 class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """A screen whose list never fails with a server error, whatever its query string.
 
@@ -88,6 +128,19 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if not request.GET:
                 raise
             raise IncorrectLookupParameters(str(error)) from error
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the URLs of the methods decorated with ``screen``."""
+        views = getmembers(type(self), lambda member: hasattr(member, "screen"))
+        own = [
+            path(
+                view.screen[0],
+                self.admin_site.admin_view(getattr(self, attribute)),
+                name=view.screen[1].format(model=self.opts.model_name),
+            )
+            for attribute, view in views
+        ]
+        return [*own, *super().get_urls()]
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Return the columns; the site is one of them only if there are several."""
@@ -175,9 +228,33 @@ def pause_text(pause: Pause) -> str:
     if pause.until is None:
         text = gettext("Publishing is paused by %(who)s until someone resumes it: %(why)s")
         return text % values
-    local = timezone.localtime(pause.until) if timezone.is_aware(pause.until) else pause.until
     text = gettext("Publishing is paused by %(who)s until %(until)s: %(why)s")
-    return text % {**values, "until": date_format(local, "DATETIME_FORMAT")}
+    return text % {**values, "until": moment_text(pause.until)}
+
+
+def moment_text(moment: dt.datetime) -> str:
+    """Return a moment as text, in the current time zone."""
+    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
+    return date_format(local, "DATETIME_FORMAT")
+
+
+def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> StreamingHttpResponse:
+    """Return a CSV file to download; its lines are not read for a HEAD request."""
+    return StreamingHttpResponse(
+        lines if request.method == "GET" else (),
+        content_type="text/csv; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+def may_view(request: HttpRequest, model: type[Model] | Model) -> bool:
+    """Return whether the user may view or change the rows of a model."""
+    opts = model._meta
+    names = (get_permission_codename(action, opts) for action in ("view", "change"))
+    return any(request.user.has_perm(f"{opts.app_label}.{name}") for name in names)
 
 
 def progress_text(state: SiteState, build: BuildProgress | None) -> str:
@@ -223,6 +300,14 @@ def known_site(key: str) -> tuple[SitemapSite | None, str]:
     if site is None and not reason:
         reason = gettext("Site “%(site)s” does not exist.") % {"site": key}
     return site, reason
+
+
+def site_or_404(key: str) -> SitemapSite:
+    """Return the site with a key; raises Http404 with the reason if there is none."""
+    site, reason = known_site(key)
+    if site is None:
+        raise Http404(reason)
+    return site
 
 
 def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:

@@ -5,18 +5,16 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
@@ -31,6 +29,7 @@ from django_sitemapkit.admin.base import (
     logger,
     number,
     pause_text,
+    screen,
 )
 from django_sitemapkit.admin.cancelling import CancelAdmin
 from django_sitemapkit.admin.differences import (
@@ -187,46 +186,28 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     ) -> HttpResponse:
         """Show the build with its manifest."""
         build = options["obj"]
-        context["title"] = self.name(build)
-        context["subtitle"] = None
         build.is_live, build.state = _is_live(build), states_of([build])[build.pk]
-        may_publish = self.has_publish_build_permission(request)
-        context["may_publish"] = may_publish and not self._publish_error(build)
-        context["differs"] = _is_publishable(build) and build.previous is not None
-        context.update(manifest_context(request, build))
+        context |= {
+            "title": self.name(build),
+            "subtitle": None,
+            "may_publish": self.has_publish_build_permission(request)
+            and not self._publish_error(build),
+            "differs": _is_publishable(build) and build.previous is not None,
+            **manifest_context(request, build),
+        }
         return super().render_change_form(request, context, *args, **options)
 
     # Publishing
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of publishing, differences and files."""
-        wrap = self.admin_site.admin_view
-        own = [
-            path(
-                "<path:object_id>/publish/",
-                wrap(self.publish_view),
-                name="sitemapkit_build_publish",
-            ),
-            path(
-                "<path:object_id>/differences/",
-                wrap(self.differences_view),
-                name="sitemapkit_build_differences",
-            ),
-            path(
-                "<path:object_id>/files/<int:file>/",
-                wrap(self.file_view),
-                name="sitemapkit_build_file",
-            ),
-        ]
-        return own + super().get_urls()
-
+    @screen(
+        "<path:object_id>/publish/",
+        "build_publish",
+        *("view", "publish_build"),
+        methods=["GET", "HEAD", "POST"],
+    )
     def publish_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then publish a build."""
-        if not (self.has_view_permission(request) and self.has_publish_build_permission(request)):
-            raise PermissionDenied
         build = self._get_build_or_404(request, object_id)
-        if request.method not in {"GET", "HEAD", "POST"}:
-            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         form = None
         if build.published_at is not None:
             form = RollBackForm(request.POST if request.method == "POST" else None)
@@ -292,21 +273,21 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
 
     # Differences
 
+    @screen("<path:object_id>/differences/", "build_differences", "view")
     def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         build = self._get_build_or_404(request, object_id)
         stored = (
             BuildDifferences.objects.filter(build=build).first() if "csv" in request.GET else None
         )
         if stored is not None:
             return differences_csv(request, stored)
-        context = differences_context(request, build)
-        title = _("Changes in build %(build)s") % {"build": build.pk}
-        page = self._build_page(request, build, "differences", {"title": title, **context})
+        context = {
+            "title": _("Changes in build %(build)s") % {"build": build.pk},
+            "here": request.path,
+            **differences_context(request, build),
+        }
+        page = self._build_page(request, build, "differences", context)
         if "waiting" in context:
             # Without JavaScript, and not in the page: readers of screens may stop it there.
             page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={request.path}"
@@ -314,12 +295,9 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
 
     # Files
 
+    @screen("<path:object_id>/files/<int:file>/", "build_file", "view")
     def file_view(self, request: HttpRequest, object_id: str, file: int) -> HttpResponse:
         """Show the URLs of a stored file."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         build = self._get_build_or_404(request, object_id)
         row = Place.objects.in_build(build).pages().filter(pk=file).first()
         if row is None:

@@ -1,19 +1,10 @@
 """The view that cancels the build of a site, after a confirmation."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import known_site, progress_text
+from django_sitemapkit.admin.base import progress_text, screen, site_or_404
 from django_sitemapkit.admin.log_messages import CANCELLED
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import cancel_build
@@ -28,24 +19,13 @@ from django_sitemapkit.words import words_of
 class CancelAdmin(OverviewAdmin):
     """The view that cancels a build, which belongs to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URL of the view."""
-        view = self.admin_site.admin_view(self.cancel_view)
-        return [path("overview/cancel/", view, name="sitemapkit_cancel"), *super().get_urls()]
-
+    @screen("overview/cancel/", "cancel", "view", "run_build", methods=["GET", "HEAD", "POST"])
     def cancel_view(self, request: HttpRequest) -> HttpResponseBase:
         """Ask for confirmation, then cancel the build of the site in the query string."""
-        self._require_view(request)
-        if not self.has_run_build_permission(request):
-            raise PermissionDenied
-        site, reason = known_site(request.GET.get("site", ""))
-        if site is None:
-            raise Http404(reason)
+        site = site_or_404(request.GET.get("site", ""))
         if request.method == "POST":
             self._cancel(request, site, request.POST.get("fence", ""))
             return HttpResponseRedirect(self._overview_url(site))
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         return self._confirm(request, site)
 
     def _confirm(self, request: HttpRequest, site: SitemapSite) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.base import known_site, number, number_or_blank
+from django_sitemapkit.admin.base import csv_response, known_site, number, number_or_blank
 from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.differences import Difference, DifferenceKind
 from django_sitemapkit.builds.report.stored_differences import (
@@ -55,10 +55,6 @@ FILTERS = ("kind", "section", "folder")
 
 def differences_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context: what differs, why that is unknown, or that it is compared."""
-    return {"here": request.path, **_result(request, build)}
-
-
-def _result(request: HttpRequest, build: Build) -> dict[str, Any]:
     stored = BuildDifferences.objects.filter(build=build).first()
     if stored is not None:
         return _context_of(request, stored)
@@ -104,13 +100,9 @@ def differences_csv(request: HttpRequest, stored: BuildDifferences) -> Streaming
     names = {kind: name for name, (kind, _title) in KINDS.items()}
     rows = ((names[found.kind], found.section, found.location) for found in _found(request, stored))
     lines = csv_lines(("change", "section", "url"), rows)
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     is_cut = any(stored.count(kind.value) > MAX_KEPT for kind in names)
     part = f"-first-{MAX_KEPT}" if is_cut else ""
-    name = f"sitemap-build-{stored.pk}-changes{part}.csv"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    return csv_response(request, f"sitemap-build-{stored.pk}-changes{part}.csv", lines)
 
 
 def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:

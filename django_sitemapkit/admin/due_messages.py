@@ -25,8 +25,7 @@ def add_due_message(
     With one site it offers to build now to users who may, and links what becomes of the URL with
     this ``path``. ``undo`` is the address that undoes the change; "" if there is none.
     """
-    found = Publication.objects.filter(site__in=keys).values_list("site", flat=True)
-    published = set(found)
+    published = set(Publication.objects.filter(site__in=keys).values_list("site", flat=True))
     sites = [site for site in known_sites(request) if site.key in published]
     if not (sites or undo):
         return

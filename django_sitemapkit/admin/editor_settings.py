@@ -205,9 +205,11 @@ class EditorSettingAdmin(CheckedListAdmin):
     ) -> HttpResponse:
         """Show a preview of the row below the form, as saved or as it would be saved."""
         row = options["obj"]
-        context["preview_template"] = self.preview_template
-        context["preview"] = self._preview(request, context["adminform"].form, row)
-        context["show_preview"] = row is None or self.has_change_permission(request, row)
+        context |= {
+            "preview_template": self.preview_template,
+            "preview": self._preview(request, context["adminform"].form, row),
+            "show_preview": row is None or self.has_change_permission(request, row),
+        }
         return super().render_change_form(request, context, *args, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

@@ -6,14 +6,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION
-from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, number, try_read
+from django_sitemapkit.admin.base import SiteFilter, known_sites, number, screen, try_read
 from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import PathForm, log_rows, site_field
 from django_sitemapkit.admin.transfers import TransferAdmin
@@ -114,11 +113,6 @@ class ExtraUrlAdmin(TransferAdmin):
                 )
                 messages.warning(request, text % {"section": found.section, "url": row.path})
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the page for pasting."""
-        view = self.admin_site.admin_view(self.paste_view)
-        return [path("paste/", view, name="sitemapkit_extraurl_paste"), *super().get_urls()]
-
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -127,10 +121,9 @@ class ExtraUrlAdmin(TransferAdmin):
         context = {"paste_url": may_add and reverse(self._url_name("paste"))}
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
+    @screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])
     def paste_view(self, request: HttpRequest) -> HttpResponse:
         """Ask for URLs and add them: all of them or, if the user chose so, the valid ones."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
         sites = known_sites(request)
         if request.method != "POST":
             return self._paste_page(request, PasteForm(sites=sites))

@@ -7,16 +7,10 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import models, router, transaction
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.urls import URLPattern, path, reverse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -31,6 +25,7 @@ from django_sitemapkit.admin.base import (
     logger,
     number,
     savepoint_if_atomic,
+    screen,
     try_read,
 )
 from django_sitemapkit.admin.due_messages import add_due_message
@@ -297,16 +292,6 @@ class UrlOverrideAdmin(TransferAdmin):
         self.message_user(request, text % {"count": number(len(chosen))}, messages.SUCCESS)
         add_due_message(request, keys)
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of "Exclude now", for an override and for any URL."""
-        wrap = self.admin_site.admin_view
-        name = "sitemapkit_urloverride_exclude"
-        return [
-            path("exclude/", wrap(self.exclude_path_view), name=f"{name}_path"),
-            path("<path:object_id>/exclude/", wrap(self.exclude_now_view), name=name),
-            *super().get_urls(),
-        ]
-
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
@@ -314,14 +299,15 @@ class UrlOverrideAdmin(TransferAdmin):
         context["may_exclude"] = self.has_bulk_urloverride_permission(request)
         return super().render_change_form(request, context, *args, **options)
 
+    @screen(
+        "<path:object_id>/exclude/",
+        "urloverride_exclude",
+        *("view_or_change", "bulk_urloverride"),
+        methods=["POST"],
+    )
     def exclude_now_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Exclude a URL, and publish its sitemap file without it."""
         row = self.get_object(request, object_id)
-        may_view = self.has_view_or_change_permission(request, row)
-        if not may_view or not self.has_bulk_urloverride_permission(request):
-            raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if row is None:
             raise Http404
         self._exclude(request, row)
@@ -330,15 +316,16 @@ class UrlOverrideAdmin(TransferAdmin):
             self._publish_without(request, site, row)
         return HttpResponseRedirect(reverse(self._url_name("change"), args=[row.pk]))
 
+    def has_exclude_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may exclude any URL at once."""
+        return request.user.has_perms(EXCLUDING)
+
+    @screen("exclude/", "urloverride_exclude_path", "exclude", methods=["POST"])
     def exclude_path_view(self, request: HttpRequest) -> HttpResponse:
         """Exclude the URL of a posted site and path as ``exclude_now_view`` does.
 
         An override for it is added if there is none. Redirects to what becomes of the URL.
         """
-        if not request.user.has_perms(EXCLUDING):
-            raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         site = site_by_key(known_sites(request), request.POST.get("site", ""))
         if site is None:
             raise Http404

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Max, Q
 from django.http import (
@@ -13,11 +12,10 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
     JsonResponse,
 )
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -25,13 +23,14 @@ from django.utils.translation import ngettext
 from django_sitemapkit.admin.base import (
     ReadOnlyAdmin,
     duration_text,
-    known_site,
     number,
     number_or_blank,
     pause_text,
     progress_text,
     request_rows,
     request_text,
+    screen,
+    site_or_404,
     try_read,
 )
 from django_sitemapkit.admin.editor_settings import log_rows
@@ -87,16 +86,6 @@ BUTTONS: dict[str, dict[str, Any]] = {
 class OverviewAdmin(ReadOnlyAdmin):
     """The views of the overview, which belong to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of the overview."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("overview/", wrap(self.overview_view), name="sitemapkit_overview"),
-            path("overview/request/", wrap(self.request_view), name="sitemapkit_request"),
-            path("overview/progress/", wrap(self.progress_view), name="sitemapkit_progress"),
-            *super().get_urls(),
-        ]
-
     def has_run_build_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may build, check and prune sitemaps."""
         return request.user.has_perm("sitemapkit.run_build")
@@ -105,6 +94,7 @@ class OverviewAdmin(ReadOnlyAdmin):
         """Return whether the user may publish held and earlier builds, and pause publishing."""
         return request.user.has_perm("sitemapkit.publish_build")
 
+    @screen("overview/", "overview", "view")
     def overview_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
         title = _("Sitemaps overview")
@@ -117,10 +107,7 @@ class OverviewAdmin(ReadOnlyAdmin):
         show_site: Callable[..., HttpResponse],
         title: str,
     ) -> HttpResponseBase:
-        """Show one site by ``show_site``, or all by ``show_sites``, if the user may view builds."""
-        self._require_view(request)
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
+        """Show one site by ``show_site``, or all by ``show_sites``."""
         sites, reason = try_read(all_sites)
         key = request.GET.get("site")
         if sites is None:
@@ -134,17 +121,12 @@ class OverviewAdmin(ReadOnlyAdmin):
             raise Http404(_("This site does not exist."))
         return show_site(request, chosen[0], several=len(sites) > 1)
 
+    @screen("overview/request/", "request", "view", "run_build", methods=["POST"])
     def request_view(self, request: HttpRequest) -> HttpResponseBase:
         """Record the request of a button, start it, and redirect to the site's page."""
-        self._require_view(request)
-        if not self.has_run_build_permission(request):
-            raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        site, reason = known_site(request.POST.get("site", ""))
-        button = request.POST.get("button", "")
-        if site is None or button not in BUTTONS:
-            raise Http404(reason or _("This button does not exist."))
+        site, button = site_or_404(request.POST.get("site", "")), request.POST.get("button", "")
+        if button not in BUTTONS:
+            raise Http404(_("This button does not exist."))
         section = request.POST.get("section", "") if button == "section" else ""
         queued = {}
         if button == "section" and section not in _section_names(site):
@@ -154,14 +136,10 @@ class OverviewAdmin(ReadOnlyAdmin):
             queued = self._record(request, site, button, section)
         return HttpResponseRedirect(self._overview_url(site, **queued))
 
+    @screen("overview/progress/", "progress", "view")
     def progress_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the progress of a site's build as JSON."""
-        self._require_view(request)
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
-        site, reason = known_site(request.GET.get("site", ""))
-        if site is None:
-            raise Http404(reason)
+        site = site_or_404(request.GET.get("site", ""))
         (state,), build = states_of_sites([site]), build_progress(site)
         answer = {
             "state": state.stage,
@@ -170,10 +148,6 @@ class OverviewAdmin(ReadOnlyAdmin):
             "total": build.total if build else 0,
         }
         return JsonResponse(answer, headers={"Cache-Control": "no-store"})
-
-    def _require_view(self, request: HttpRequest) -> None:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
 
     def _overview_url(self, site: SitemapSite, **more: int) -> str:
         url = reverse(f"{self.admin_site.name}:sitemapkit_overview")

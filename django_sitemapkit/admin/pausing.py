@@ -4,26 +4,18 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponseBase,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.urls import URLPattern, path
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_site, pause_text
+from django_sitemapkit.admin.base import pause_text, screen, site_or_404
 from django_sitemapkit.admin.log_messages import PAUSED, RESUMED
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import Pause, pause_publishing, resume_publishing
 from django_sitemapkit.builds.publication.pausing import is_possible_end
 from django_sitemapkit.models import Build
-from django_sitemapkit.sites import SitemapSite
 
 MAX_REASON = 500
 """Maximum length of a reason, in characters."""
@@ -99,20 +91,10 @@ class RollBackForm(PauseForm):
 class PauseAdmin(OverviewAdmin):
     """The views that pause and resume publishing, which belong to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of the views."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("overview/pause/", wrap(self.pause_view), name="sitemapkit_pause"),
-            path("overview/resume/", wrap(self.resume_view), name="sitemapkit_resume"),
-            *super().get_urls(),
-        ]
-
+    @screen("overview/pause/", "pause", "view", "publish_build", methods=["GET", "HEAD", "POST"])
     def pause_view(self, request: HttpRequest) -> HttpResponseBase:
         """Ask why and until when, then pause publishing of the site in the query string."""
-        site = self._require_site_to_publish(request)
-        if request.method not in {"GET", "HEAD", "POST"}:
-            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+        site = site_or_404(request.GET.get("site", ""))
         build = Build.objects.published(site)
         if build is None:
             messages.error(request, gettext("Nothing is currently published."))
@@ -131,11 +113,10 @@ class PauseAdmin(OverviewAdmin):
         }
         return self.overview_page(request, "overview/pause", context)
 
+    @screen("overview/resume/", "resume", "view", "publish_build", methods=["POST"])
     def resume_view(self, request: HttpRequest) -> HttpResponseBase:
         """Resume publishing of the site in the query string."""
-        site = self._require_site_to_publish(request)
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
+        site = site_or_404(request.GET.get("site", ""))
         if resume_publishing(site):
             if build := Build.objects.published(site):
                 self.log_change(request, build, RESUMED)
@@ -147,13 +128,3 @@ class PauseAdmin(OverviewAdmin):
         """Add a pause to the history of the published build, and show a message."""
         self.log_change(request, build, f"{PAUSED}\n{pause.reason}")
         messages.success(request, pause_text(pause))
-
-    def _require_site_to_publish(self, request: HttpRequest) -> SitemapSite:
-        """Return the site in the query string, if the user may publish its builds."""
-        self._require_view(request)
-        if not self.has_publish_build_permission(request):
-            raise PermissionDenied
-        site, reason = known_site(request.GET.get("site", ""))
-        if site is None:
-            raise Http404(reason)
-        return site

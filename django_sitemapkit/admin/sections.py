@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import label_for_field, unquote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import router, transaction
@@ -105,12 +105,6 @@ def _text(name: str, value: Any) -> str:
     return str(dict(CHANGEFREQ_CHOICES).get(text, text))
 
 
-def _labels() -> list[str]:
-    """Return the headings of the fields."""
-    fields: Sequence[Any] = [SectionSettings._meta.get_field(name) for name in FIELDS]
-    return [capfirst(field.verbose_name) for field in fields]
-
-
 class SearchForm(forms.Form):
     """A form for a site, and for a part of the names of its sections."""
 
@@ -202,7 +196,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
             "may_edit": may_edit,
             "may_delete": self.has_delete_permission(request),
             "may_view_builds": request.user.has_perm("sitemapkit.view_build"),
-            "labels": _labels(),
+            "labels": [capfirst(str(label_for_field(name, self.model))) for name in FIELDS],
             "preserved_filters": self.get_preserved_filters(request),
         }
         if site is not None and readers is not None:
@@ -215,8 +209,10 @@ class SectionSettingsAdmin(EditorSettingAdmin):
                     return HttpResponseRedirect(request.get_full_path())
                 context["errors"] = valid.count(False)
         unused = _unused_rows(sites, site, readers)
-        context["unused"] = unused[:MAX_UNUSED_ROWS]
-        context["more_unused"] = len(unused) > MAX_UNUSED_ROWS
+        context |= {
+            "unused": unused[:MAX_UNUSED_ROWS],
+            "more_unused": len(unused) > MAX_UNUSED_ROWS,
+        }
         return self.render_page(request, "editor_settings/section_table", context)
 
     def _save(

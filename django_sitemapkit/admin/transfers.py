@@ -8,21 +8,18 @@ from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core import signing
-from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
-    StreamingHttpResponse,
 )
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_sitemapkit.admin.base import known_sites, number
+from django_sitemapkit.admin.base import csv_response, known_sites, number, screen
 from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, log_rows
 from django_sitemapkit.admin.log_messages import EXCLUDED
@@ -71,52 +68,36 @@ class TransferAdmin(EditorSettingAdmin):
     change_list_template = "admin/sitemapkit/editor_settings/change_list.html"
     transfer: Table
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the pages for import and export."""
-        wrap, name = self.admin_site.admin_view, f"sitemapkit_{self.opts.model_name}"
-        own = [
-            path("import/", wrap(self.import_view), name=f"{name}_import"),
-            path("export/", wrap(self.export_view), name=f"{name}_export"),
-        ]
-        return [*own, *super().get_urls()]
-
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Link the pages for users who may open them."""
         query = request.GET.urlencode()
         context = {
-            "import_url": self._may_import(request) and reverse(self._url_name("import")),
+            "import_url": self.has_import_permission(request) and reverse(self._url_name("import")),
             "export_url": reverse(self._url_name("export")) + (f"?{query}" if query else ""),
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
-    def _may_import(self, request: HttpRequest) -> bool:
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may add and change rows."""
         return self.has_add_permission(request) and self.has_change_permission(request)
 
+    @screen("export/", "{model}_export", "view_or_change")
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Send the rows of the list, of all its pages."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
             text = _("Nothing was exported: the address contains an unknown filter.")
             messages.error(request, text)
             return HttpResponseRedirect(reverse(self._url_name("changelist")))
-        lines = exported(self.transfer, rows) if request.method == "GET" else iter(())
-        response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         name = f"sitemap-{self.opts.model_name}s.csv"
-        response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        return response
+        return csv_response(request, name, exported(self.transfer, rows))
 
+    @screen("import/", "{model}_import", "import", methods=["GET", "HEAD", "POST"])
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Ask for a file, preview its changes, and apply them once the user confirms."""
-        if not self._may_import(request):
-            raise PermissionDenied
         if request.method == "POST" and "payload" in request.POST:
             return self._confirmed(request)
         if request.method != "POST":

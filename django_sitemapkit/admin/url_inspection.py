@@ -7,15 +7,13 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from django.contrib.admin.utils import quote
-from django.contrib.auth import get_permission_codename
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import known_sites, link_to, try_read
+from django_sitemapkit.admin.base import known_sites, link_to, may_view, screen, try_read
 from django_sitemapkit.admin.overrides import EXCLUDING
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.admin.url_state import SECONDS, state_of
@@ -59,21 +57,18 @@ def register_inspection(find: FindOfUrl) -> FindOfUrl:
 class InspectionAdmin(OverviewAdmin):
     """The view of the page, which belongs to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URL of the page."""
-        view = self.admin_site.admin_view(self.inspection_view)
-        return [path("inspect/", view, name="sitemapkit_inspect"), *super().get_urls()]
+    def has_inspect_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may view builds, or URL overrides."""
+        return self.has_view_permission(request) or request.user.has_perm(
+            "sitemapkit.view_urloverride"
+        )
 
+    @screen("inspect/", "inspect", "inspect")
     def inspection_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show what becomes of the pasted URL; with ``all`` in the query string, search all files.
 
         For users who may view builds, or URL overrides.
         """
-        may_view = request.user.has_perm("sitemapkit.view_urloverride")
-        if not (may_view or self.has_view_permission(request)):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         text, key = request.GET.get("url", "").strip(), request.GET.get("site", "")
         context: dict[str, Any] = {"title": _("Inspect a URL"), "text": text, "key": key}
         if text:
@@ -162,9 +157,7 @@ class InspectionAdmin(OverviewAdmin):
 
     def _link(self, request: HttpRequest, row: Any) -> str:
         """Return the name of a row, linked, or only its kind to who may not view it."""
-        if request.user.has_perm(_view_permission(row)) or request.user.has_perm(
-            _view_permission(row, "change")
-        ):
+        if may_view(request, row):
             return link_to(self.admin_site, row)
         return f"({row._meta.verbose_name})"
 
@@ -183,10 +176,6 @@ def _contributed(
         yield from ({"text": title, "link": text} for title, text in found or ())
         if reason:
             yield {"text": find.__name__, "link": reason}
-
-
-def _view_permission(row: Any, action: str = "view") -> str:
-    return f"{row._meta.app_label}.{get_permission_codename(action, row._meta)}"
 
 
 def _list_of(

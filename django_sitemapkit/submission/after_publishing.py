@@ -10,7 +10,7 @@ from django.dispatch import receiver
 
 from django_sitemapkit.exceptions import BuildRunning
 from django_sitemapkit.signals import sitemaps_published
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -26,7 +26,7 @@ def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
     not sent, for whatever reason, stays in the ledger for the next run.
     """
     if submit_options().after_publishing:
-        found = next((known for known in all_sites() if known.key == site), None)
+        found = site_by_key(all_sites(), site)
         if found is not None:
             args = found, current_tenants()
             Thread(target=_submit, args=args, name=f"sitemapkit-submit-{site}").start()

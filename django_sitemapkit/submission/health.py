@@ -7,12 +7,12 @@ from django.db.models import Max, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_sitemapkit.admin import HealthItem, Level, register_health
+from django_sitemapkit.admin.base import moment_text
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 
@@ -47,12 +47,10 @@ def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
         yield _stopped(batch, urls[batch.pk]) if batch.pk in urls else _last(batch)
     now = timezone.now()
     for state in SubmittedSite.objects.filter(site__in=keys, wait_until__gt=now):
-        until = state.wait_until or now
-        local = timezone.localtime(until) if timezone.is_aware(until) else until
-        moment = date_format(local, "DATETIME_FORMAT")
         yield HealthItem(
             site=state.site,
-            title=_("IndexNow asks to wait until %(moment)s") % {"moment": moment},
+            title=_("IndexNow asks to wait until %(moment)s")
+            % {"moment": moment_text(state.wait_until or now)},
             level=Level.NOTE,
             found_at=now,
             found_by="IndexNow",

@@ -72,8 +72,7 @@ class Ledger:
             return iter(()), "Nothing has been published since the last submission."
         if since is None and (note := _cannot_compare(start)):
             return iter(()), note
-        differences = differences_of(self.site, published.pk, since=start)
-        return differences, ""
+        return differences_of(self.site, published.pk, since=start), ""
 
     def collect(self, published: Build, changes: Iterable[Difference]) -> None:
         """Put the changes up to a build into batches: all of them, or none if killed meanwhile."""
@@ -137,19 +136,15 @@ class Ledger:
 
     def waits_until(self) -> dt.datetime | None:
         """Return when the endpoint may be asked again, or None for now."""
-        state = SubmittedSite.objects.filter(site=self.site.key).first()
-        if state is None or state.wait_until is None or state.wait_until <= self.lease.now():
-            return None
-        return state.wait_until
+        waiting = SubmittedSite.objects.filter(site=self.site.key, wait_until__gt=self.lease.now())
+        return waiting.values_list("wait_until", flat=True).first()
 
-    def retry(self) -> int:
-        """Make what was rejected or given up pending again; return how many URLs that are."""
+    def retry(self) -> None:
+        """Make what was rejected or given up pending again."""
         stopped = UrlBatch.objects.filter(
             site=self.site.key, status__in=(Status.REJECTED, Status.FAILED)
         )
-        urls: int = stopped.aggregate(urls=Sum("count"))["urls"] or 0
         stopped.update(status=Status.PENDING, failures=0)
-        return urls
 
     def forget(self) -> None:
         """Delete the batches that were accepted, rejected or given up long ago."""

@@ -4,7 +4,6 @@ https://developers.google.com/webmaster-tools/v1/sitemaps
 """
 
 import datetime as dt
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,22 +29,6 @@ class SearchConsoleError(SitemapKitError):
     """Search Console cannot be reached, or refuses what it was asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapState:
-    """What Search Console says of a sitemap."""
-
-    downloaded_at: dt.datetime | None
-    """When Google read it last."""
-    is_pending: bool
-    """Whether Google has not processed it yet."""
-    errors: int
-    """Errors that Google found in it."""
-    warnings: int
-    """Warnings about it."""
-    submitted_urls: int
-    """URLs that Google counts in it."""
-
-
 class SearchConsole:
     """The API, with the rights of a service account."""
 
@@ -65,17 +48,20 @@ class SearchConsole:
         """Submit a sitemap. Raises SearchConsoleError."""
         self._call("PUT", site_property, address)
 
-    def state(self, site_property: str, address: str) -> SitemapState:
-        """Return what Google says of a sitemap. Raises SearchConsoleError."""
+    def state(self, site_property: str, address: str) -> dict[str, Any]:
+        """Return what Google says of a sitemap, by field of ``SubmittedSitemap``.
+
+        Raises SearchConsoleError.
+        """
         answer = self._call("GET", site_property, address)
         contents = answer.get("contents") or []
-        return SitemapState(
-            downloaded_at=_moment(answer.get("lastDownloaded") or ""),
-            is_pending=bool(answer.get("isPending")),
-            errors=int(answer.get("errors") or 0),
-            warnings=int(answer.get("warnings") or 0),
-            submitted_urls=sum(int(content.get("submitted") or 0) for content in contents),
-        )
+        return {
+            "downloaded_at": _moment(answer.get("lastDownloaded") or ""),
+            "is_pending": bool(answer.get("isPending")),
+            "errors": int(answer.get("errors") or 0),
+            "warnings": int(answer.get("warnings") or 0),
+            "submitted_urls": sum(int(content.get("submitted") or 0) for content in contents),
+        }
 
     def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"

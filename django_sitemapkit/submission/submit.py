@@ -1,7 +1,6 @@
 """Submitting a site: its changes to IndexNow, its indexes to Search Console."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from urllib.parse import urlsplit
 
 from django.urls import NoReverseMatch, reverse
@@ -137,7 +136,7 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
             console.submit(site_property, address)
             row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
             result.sitemaps += 1
-        for name, value in asdict(console.state(site_property, address)).items():
+        for name, value in console.state(site_property, address).items():
             setattr(row, name, value)
         row.read_at, row.failure = ledger.lease.now(), ""
     except Exception as error:  # noqa: BLE001  other sites are submitted all the same

@@ -81,11 +81,13 @@ def pages(model):
         yield "import", (view, add, change), "post", payload, REFUSED, DONE
         yield "import", (view, add), "post", payload, REFUSED, REFUSED
         yield "import", (view, change), "post", payload, REFUSED, REFUSED
+        yield "import", (view, add, change), "put", {}, REFUSED, WRONG_METHOD
         yield "export", (view,), "get", {}, SHOWN, SHOWN
         yield "export", (view,), "post", {}, WRONG_METHOD, WRONG_METHOD
     if model == "extraurl":
         yield "paste", (view, add), "get", {}, REFUSED, SHOWN
         yield "paste", (view, add), "post", {"site": "default", "urls": "/a/"}, REFUSED, DONE
+        yield "paste", (view, add), "put", {}, REFUSED, WRONG_METHOD
     if model == "urloverride":
         yield "exclude", (view, "bulk_urloverride"), "get", {}, REFUSED, WRONG_METHOD
         yield "exclude", (view, "bulk_urloverride"), "post", {}, REFUSED, DONE

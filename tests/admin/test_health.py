@@ -296,13 +296,28 @@ def test_external_sitemaps_that_fail_are_shown(built, sections):
     assert "RuntimeError: no such feed" in text
 
 
+def test_what_fails_now_is_shown_together(built, sections, monkeypatch):
+    """Two failures of one look at the site are one group."""
+
+    def fail():
+        raise OSError("no answer")
+
+    sections.add(Failing)
+    monkeypatch.setattr(now, "stored_bytes", fail)
+    looks = person("viewer").get(HEALTH).context["looks"]
+    assert [len(look) for look in looks] == [2]
+
+
 # What others contribute
 
 
 @pytest.fixture
 def _own_sources(monkeypatch):
-    monkeypatch.setattr(items, "_sources", [])
     monkeypatch.setattr(now, "items_now", lambda site: [])
+    registered = list(items.sources)
+    items.sources.clear()
+    yield
+    items.sources[:] = registered
 
 
 def item(title, hours=0, **values):

@@ -257,6 +257,15 @@ def test_who_may_look(permissions, status):
     assert client.post(PAGE).status_code == (405 if status == 200 else 403)
 
 
+@pytest.mark.parametrize("action", ["view", "change"])
+def test_who_may_view_or_change_an_override_gets_its_link(action):
+    """Django shows its page to both."""
+    row = UrlOverride.objects.create(site=SITE.key, path="/about/", include=True)
+    client = client_of("view_build", f"{action}_urloverride")
+    link = f'href="{page("urloverride", "change", row.pk)}">/about/</a>'
+    assert link in text_of(client.get(PAGE, {"url": "/about/"}))
+
+
 @pytest.mark.parametrize("values", [{}, {"site": "nowhere", "path": "/a/"}, {"site": "default"}])
 def test_garbage_excludes_nothing(values):
     """What no form sends is 404."""

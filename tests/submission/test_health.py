@@ -74,6 +74,14 @@ def test_a_wait_is_a_note(admin_client):
     assert "IndexNow asks to wait until" not in health(admin_client)
 
 
+def test_the_end_of_a_wait_is_in_the_readers_time_zone(admin_client):
+    """A moment is stored in UTC."""
+    end = dt.datetime(2100, 1, 1, 12, tzinfo=dt.UTC)
+    SubmittedSite.objects.create(site="default", build=1, wait_until=end)
+    with timezone.override("Asia/Tokyo"):
+        assert "IndexNow asks to wait until Jan. 1, 2100, 9 p.m." in health(admin_client)
+
+
 def test_what_google_reports_is_shown(admin_client):
     """Errors, warnings and a failure need attention; a sitemap that Google counted does not."""
     sitemap = SubmittedSitemap.objects.create(

@@ -215,12 +215,11 @@ def _lastmods(state: SiteState) -> Iterator[HealthItem]:
 def _pause(state: SiteState) -> Iterator[HealthItem]:
     """Yield that publishing is paused."""
     if pause := state.pause:
-        query = urlencode({"site": state.site})
         yield HealthItem(
             site=state.site,
             title=_("Publishing paused"),
             found_at=pause.since,
             details=(pause_text(pause),),
             advice=_("Correct the cause. Then resume publishing on the overview."),
-            url=f"{reverse('admin:sitemapkit_overview')}?{query}",
+            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': state.site})}",
         )

@@ -88,7 +88,8 @@ class HealthSource:
     """Returns the items of some sites."""
 
 
-_sources: list[HealthSource] = []
+sources: list[HealthSource] = []
+"""What is registered, in the order of registration."""
 
 
 def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:  # noqa: A002
@@ -109,22 +110,19 @@ def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:
     """
 
     def register(report: Reporter) -> Reporter:
-        _sources.append(HealthSource(title=title, help=help, report=report))
+        sources.append(HealthSource(title=title, help=help, report=report))
         return report
 
     return register
 
 
-def sources() -> Sequence[HealthSource]:
-    """Return what is registered, in the order of registration."""
-    return tuple(_sources)
-
-
 def items_of(request: HttpRequest, sites: Sequence[SitemapSite]) -> dict[str, list[HealthItem]]:
     """Return the items of some sites by their keys, the newest first."""
     found: dict[str, list[HealthItem]] = {site.key: [] for site in sites}
-    for source in _sources:
-        for item in _read(source, request, sites):
+    for source in sources:
+        read = partial(source.report, request, sites)
+        failed = {"title": _("Cannot be read"), "found_by": source.title}
+        for item in items_or_failure(read, sites, **failed):
             if item.site in found:  # It may be of a site that the settings no longer have.
                 found[item.site].append(item)
     return {key: in_order(items) for key, items in found.items()}
@@ -142,22 +140,18 @@ def attention_of(items: Iterable[HealthItem]) -> dict[str, Any]:
     return {"items": shown, "errors": errors, "warnings": len(shown) - errors}
 
 
-def _read(
-    source: HealthSource, request: HttpRequest, sites: Sequence[SitemapSite]
-) -> Iterable[HealthItem]:
-    """Return the items of a source; if it fails, an item with its error for each site."""
-    items, reason = try_read(lambda: list(source.report(request, sites)))
+def items_or_failure(
+    read: Callable[[], Iterable[HealthItem]], sites: Sequence[SitemapSite], **failed: Any
+) -> Sequence[HealthItem]:
+    """Return the items that a function gives; if it raises, an error with the reason for each site.
+
+    ``failed`` are the title of the error, and what else it says.
+    """
+    items, reason = try_read(lambda: list(read()))
     if items is not None:
         return items
-    failed = partial(
-        HealthItem,
-        title=_("Cannot be read"),
-        level=Level.ERROR,
-        found_at=timezone.now(),
-        found_by=source.title,
-        details=(reason,),
-    )
-    return [failed(site=site.key) for site in sites]
+    failed = {"found_at": timezone.now(), "details": (reason,), **failed}
+    return [HealthItem(site=site.key, level=Level.ERROR, **failed) for site in sites]
 
 
 def _order(item: HealthItem) -> tuple[float, str, int, int]:

@@ -1,8 +1,8 @@
 """What only a look at one site tells: sections that fail, lost files, external sitemaps."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from functools import partial
 
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -10,8 +10,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import try_read
-from django_sitemapkit.admin.health.items import HealthItem, Level
+from django_sitemapkit.admin.health.items import HealthItem, Level, items_or_failure
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.report.due import due, missing_here
@@ -19,8 +18,6 @@ from django_sitemapkit.publishing.database import stored_bytes
 from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
-
-Look: TypeAlias = Callable[[SitemapSite, dt.datetime], Iterator[HealthItem]]
 
 NOTED_BYTES = 200_000_000
 """Bytes that the database may store without a note."""
@@ -32,28 +29,16 @@ _CORRECT = _("Correct the error. Until then builds fail, and the published build
 def items_now(site: SitemapSite) -> list[HealthItem]:
     """Return what is wrong with a site now; no row of a section is read."""
     at = timezone.now()
+    looks = (
+        (_sections, _("Sections cannot be read")),
+        (_externals, _("External sitemaps cannot be read")),
+        (_stored, _("Stored files cannot be read")),
+    )
+    failed = {"found_at": at, "found_by": _NOW, "advice": _CORRECT}
     return [
-        *_items(_sections, site, at, _("Sections cannot be read")),
-        *_items(_externals, site, at, _("External sitemaps cannot be read")),
-        *_items(_stored, site, at, _("Stored files cannot be read")),
-    ]
-
-
-def _items(look: Look, site: SitemapSite, at: dt.datetime, title: Any) -> Iterable[HealthItem]:
-    """Return what a look at a site finds; if it fails, the reason as an item."""
-    items, reason = try_read(lambda: list(look(site, at)))
-    if items is not None:
-        return items
-    return [
-        HealthItem(
-            site=site.key,
-            title=title,
-            level=Level.ERROR,
-            found_at=at,
-            found_by=_NOW,
-            details=(reason,),
-            advice=_CORRECT,
-        )
+        item
+        for look, title in looks
+        for item in items_or_failure(partial(look, site, at), [site], title=title, **failed)
     ]
 
 

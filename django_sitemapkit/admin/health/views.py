@@ -5,11 +5,11 @@ from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import number_or_blank
+from django_sitemapkit.admin.base import number_or_blank, screen
 from django_sitemapkit.admin.health.items import (
     HealthItem,
     attention_of,
@@ -25,11 +25,7 @@ from django_sitemapkit.sites import SitemapSite
 class HealthAdmin(OverviewAdmin):
     """The view of the page "Health", which belongs to the screens of builds."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URL of the page."""
-        view = self.admin_site.admin_view(self.health_view)
-        return [path("health/", view, name="sitemapkit_health"), *super().get_urls()]
-
+    @screen("health/", "health", "view")
     def health_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
         return self.view_of_sites(request, self._show_healths, self._show_health, _("Health"))
@@ -53,7 +49,7 @@ class HealthAdmin(OverviewAdmin):
             "several": several,
             "looks": _looks(items),
             "attention": attention_of(items),
-            "sources": sources(),
+            "sources": sources,
         }
         return self.overview_page(request, "health/site", context)
 

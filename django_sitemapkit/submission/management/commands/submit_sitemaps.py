@@ -81,7 +81,8 @@ class Command(PublishedCommand):
                 code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
                 continue
             if options["json"]:
-                self.write_json(_document(result, dry_run=options["dry_run"]))
+                at = result.wait_until and result.wait_until.isoformat()
+                self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
             elif options["verbosity"]:
                 self._print(result, dry_run=options["dry_run"])
             failed += result.problems
@@ -122,8 +123,3 @@ class Command(PublishedCommand):
             write(f"  {note}")
         if not (dry_run or result.requests or result.pending or result.sitemaps or result.notes):
             write("  Nothing to submit.")
-
-
-def _document(result: SubmissionResult, *, dry_run: bool) -> dict[str, Any]:
-    at = result.wait_until
-    return {**asdict(result), "wait_until": at.isoformat() if at else None, "dry_run": dry_run}
