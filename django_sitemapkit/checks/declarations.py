@@ -32,7 +32,7 @@ from django_sitemapkit.sites import NoFrameworkSite
 DECLARATION_IDS = frozenset(
     identifier
     for kind in KINDS.values()
-    for identifier in (*kind.CHECKS, *kind.ITEM_CHECKS, *kind.COSTS, *kind.OF_CODE)
+    for identifier in (*kind.CHECKS, *kind.ITEM_CHECKS, *kind.OF_CODE)
 )
 """The ids of all mistakes in declarations."""
 
@@ -134,22 +134,16 @@ def _has_method(manager: Any, name: str) -> bool:
 def check_declarations(**options: Any) -> list[CheckMessage]:
     """Report sections that raise (W100), and mistakes in their declarations."""
     messages: list[CheckMessage] = []
-    for reader in _readers(messages):
-        messages += _messages_of(reader)
-    return messages
-
-
-def _readers(messages: list[CheckMessage]) -> Iterator[SectionReader]:
-    """Yield the readers of the sections that a known site has; add a message if one raises."""
     for section in registry:
-        reader = None
         try:
-            if site := site_of(section):
-                reader = reader_of(section(site))
+            site = site_of(section)
+            reader = reader_of(section(site)) if site else None
         except Exception as error:  # noqa: BLE001  a project's code may raise anything
             messages.append(raised_message(f"Section {section.get_name()!r}", error, section))
+            continue
         if reader is not None:
-            yield reader
+            messages += _messages_of(reader)
+    return messages
 
 
 def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
@@ -187,26 +181,6 @@ def check_current_sites() -> Found:
                 yield message, error.hint, section
             except Exception:  # noqa: BLE001, S112  check_declarations() reports it
                 continue
-
-
-@register(Tags.models, deploy=True)
-def check_costs(**options: Any) -> list[CheckMessage]:
-    """Report a section that reads objects where columns would do (I142), for a deployment."""
-    messages: list[CheckMessage] = []
-    for reader in _readers([]):
-        found = checks_of(reader)
-        for identifier, check_one in () if _is_broken(found) else found.COSTS.items():
-            if mistake := check_one(found):
-                text = f": {mistake.sentence}"
-                messages.append(_message(identifier, reader, text, mistake.hint))
-    return messages
-
-
-def _is_broken(found: Any) -> bool:
-    try:
-        return any(check_one(found) for check_one in found.PAGEABLE)
-    except Exception:  # noqa: BLE001  what check_declarations() reports as W100
-        return True
 
 
 def _message(identifier: str, reader: SectionReader, text: str, hint: str) -> CheckMessage:

@@ -1,6 +1,15 @@
-"""Inspection of one URL: which section lists it, with which values, and why not if it is not."""
+"""What is known of a URL: which section lists it, with which values, or why not.
+
+And of a section: how each of its options is read, and why a method is called for each object.
+"""
 
 from django_sitemapkit.inspection.candidates import label_or_none, paging_key, url_match
+from django_sitemapkit.inspection.readings import (
+    OptionReading,
+    ReadAs,
+    SectionReading,
+    readings_of,
+)
 from django_sitemapkit.inspection.urls import (
     UrlInspection,
     inspect_all,
@@ -10,12 +19,16 @@ from django_sitemapkit.inspection.urls import (
 )
 
 __all__ = [
+    "OptionReading",
+    "ReadAs",
+    "SectionReading",
     "UrlInspection",
     "inspect_all",
     "inspect_object",
     "inspect_path",
     "label_or_none",
     "paging_key",
+    "readings_of",
     "similar_path",
     "url_match",
 ]

@@ -11,16 +11,18 @@ from django.db.models import Model, QuerySet
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import get_language_from_path
 
+from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.sources import Column, Method
 from django_sitemapkit.reading.translations import Related, translation_column
-from django_sitemapkit.sections import Route, Translated
+from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 
 logger = logging.getLogger("django_sitemapkit")
@@ -79,9 +81,10 @@ def is_searched(section: SectionReader) -> bool:
 
     A method may make any URL of an object: it is found only if the URLconf has the object's fields.
     """
-    if isinstance(section, QuerySetReader):
-        return not isinstance(section.location_source, Method)
-    return label_or_none(section) is None  # Items are looked at one by one.
+    if label_or_none(section) is None or not isinstance(section, QuerySetReader):
+        return label_or_none(section) is None  # Items are looked at one by one.
+    source = section.location_source
+    return not isinstance(source, Method | Formula) or section.route is not None
 
 
 def would_have(section: SectionReader, pk: Any, location: str) -> bool:
@@ -163,8 +166,8 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
     # The arguments of a get_absolute_url() are most often fields of the same names.
     assert section.keyset is not None  # noqa: S101  it has a label
     model = section.keyset.queryset.model
-    route = section.location_source if isinstance(section, QuerySetReader) else None
-    if isinstance(route, Route):
+    route = section.route if isinstance(section, QuerySetReader) else None
+    if route is not None:
         if route.viewname != match.view_name:
             return
         said = [(column, match.kwargs.get(name)) for name, column in route.kwargs.items()]
@@ -182,6 +185,8 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
 
 def _column_path(column: Any, model: type[Model], code: str) -> Any:
     """Return a Route's column, or the path to what it is in one language."""
+    if isinstance(column, _django.LeftJoined):
+        return column.name  # type: ignore[attr-defined]
     if not isinstance(column, Translated):
         return column
     found = translation_column(column, model, code)

@@ -33,9 +33,10 @@ from django_sitemapkit.exceptions import (
     MissingExtra,
     SitemapKitError,
 )
+from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.printable import count_of, printable, printable_lines
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 
 CLEAR_LINE = "\r\x1b[K"
 """Moves a terminal's cursor to the start of the line, and clears the line."""
@@ -212,6 +213,14 @@ class SiteCommand(BaseCommand):
                 )
         return [known[key] for key in keys or known]
 
+    def site_of_build(self, sites: list[SitemapSite], build: int) -> SitemapSite:
+        """Return the one of these sites that has a build; raises CommandError if none has."""
+        key = Build.objects.filter(pk=build).values_list("site", flat=True).first()
+        site = site_by_key(sites, key or "")
+        if site is None:
+            raise CommandError(f"None of these sites has a build {build}.", returncode=Exit.USAGE)
+        return site
+
 
 class PublishedCommand(SiteCommand):
     """A command about published files, which runs even if system checks find errors."""
@@ -287,8 +296,7 @@ class Progress:
             done = round(BAR_WIDTH * place / total)
             bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {place:,} of {total:,}"
             estimate = self._estimate(result, total - place)
-            self.command.stdout.write(bar + estimate, ending="\r")
-            self.command.stdout.flush()
+            self.command.show_progress(bar + estimate)
 
     def _estimate(self, result: FileResult, files_left: int) -> str:
         """Return the rate of rendering and the time left, or "" as long as neither says much."""
@@ -305,8 +313,7 @@ class Progress:
     def _clear(self) -> None:
         """Remove the bar."""
         if self.bar:
-            self.command.stdout.write(ending=CLEAR_LINE)
-            self.command.stdout.flush()
+            self.command.show_progress("")
 
 
 def held_back(result: BuildResult) -> str:

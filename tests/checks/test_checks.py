@@ -332,26 +332,11 @@ def test_each_mistake_is_reported_once_by_its_own_check(sections, options, code)
     assert messages[0].hint
 
 
-COSTS = {
-    "get_absolute_url()": {"location": None},
-    "a method without only": {"priority": lambda self, obj: 0.5},
-    "a location that is a method": {"location": lambda self, obj: "/"},
-}
-
-
-@pytest.mark.parametrize("options", COSTS.values(), ids=COSTS)
-def test_what_reading_objects_costs_is_said_of_a_deployment(sections, options):
-    """A section that reads objects is reported by ``check --deploy``, and not at every command."""
-    declare(**options)
-    declare(name="broken", queryset=Product.objects.all()[:5], location=None)
-    assert found() == ["sitemapkit.E103"]
-    assert found(checks.declarations.check_costs) == ["sitemapkit.I142"]
-
-
-def test_only_makes_reading_objects_sound(sections):
-    """A method with the fields it needs in ``only`` is as it should be."""
-    declare(priority=lambda self, obj: 0.5, only=["rank"])
-    assert found(checks.declarations.check_costs) == []
+@pytest.mark.parametrize("option", ["only", "depends_on"])
+def test_only_and_depends_on_may_name_what_a_method_reads(sections, option):
+    """Even if it is read as columns: an edit of it may make it a method again."""
+    declare(lastmod=lambda self, obj: obj.updated_at, **{option: ["updated_at"]})
+    assert found() == []
 
 
 def test_a_column_on_items(sections):
@@ -609,6 +594,7 @@ WRONG_SETTINGS = {
     "EXPORT_STORAGE": ["no-such-alias", 5, ["default"]],
     "EXPORT_TEXT": ["yes", None],
     "DEDUPLICATE": ["yes", None],
+    "METHODS_AS_COLUMNS": ["yes", None],
     "SENDFILE": ["nginx"],
     "SENDFILE_ROOT": ["sitemapkit", "/sitemapkit", None],
 }

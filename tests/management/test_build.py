@@ -79,6 +79,7 @@ def test_lines_fit_a_terminal(bad):
     assert skipped == "  1,000 rows skipped, 900 of them duplicates"
 
 
+@pytest.mark.usefixtures("methods_are_called")
 def test_a_row_that_comes_twice_is_one_line(products, sections, storage):
     """Where no check could see it, the build fails by section and row, and publishes nothing."""
     tags = Tag.objects.bulk_create([Tag(name="one"), Tag(name="two")])
@@ -185,7 +186,7 @@ def test_a_runner_without_a_build_is_refused(products, mode, option):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--runner", "celery"], "celery"),
+        (["--runner", "tests.runners.missing"], "missing"),
         (["--workers", "0"], "not 0"),
         (["--runner", "inline", "--workers", "2"], "'inline' starts no workers"),
     ],
@@ -384,7 +385,8 @@ def test_the_bar_has_the_rate_and_the_time_left(products, monkeypatch):
 def test_the_time_left_is_that_of_rendering(monkeypatch):
     """Files that are reused come first, take no time and do not count."""
     out = Terminal()
-    command = SimpleNamespace(stdout=base.OutputWrapper(out), terminal=True)
+    command = base.SiteCommand(stdout=out)
+    command.terminal = True
     clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
     monkeypatch.setattr(base, "time", clock)
 

@@ -112,8 +112,7 @@ class Command(SiteCommand):
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
         # A build without a change is not held: there would be nothing to publish.
         if skipped and (options["fail_on_skipped"] or options["strict"]):
-            message = f"{count_of(skipped, 'row')} skipped."
-            raise CommandError(message, returncode=Exit.PROBLEMS)
+            raise CommandError(f"{count_of(skipped, 'row')} skipped.", returncode=Exit.PROBLEMS)
 
     def _require(self, sites: list[SitemapSite], names: list[str]) -> None:
         """Reject an unknown section before the first build."""
@@ -127,16 +126,16 @@ class Command(SiteCommand):
         name, workers = options["runner"], options["workers"]
         for_builds = (name, workers) != (None, None) or options["full"] or options["strict"]
         if (options["plan_only"] or options["dry_run"]) and for_builds:
-            message = (
+            raise CommandError(
                 "--full, --strict, --runner and --workers cannot be combined with --plan-only or"
-                " --dry-run."
+                " --dry-run.",
+                returncode=Exit.USAGE,
             )
-            raise CommandError(message, returncode=Exit.USAGE)
         if options["plan_only"] and options["fail_on_skipped"]:
-            message = (
-                "--fail-on-skipped cannot be combined with --plan-only, which renders nothing."
+            raise CommandError(
+                "--fail-on-skipped cannot be combined with --plan-only, which renders nothing.",
+                returncode=Exit.USAGE,
             )
-            raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:

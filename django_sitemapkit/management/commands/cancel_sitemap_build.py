@@ -4,7 +4,6 @@ from typing import Any
 
 from django_sitemapkit.builds import cancel_build
 from django_sitemapkit.management.base import PublishedCommand, caller
-from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
@@ -13,20 +12,16 @@ class Command(PublishedCommand):
     help = __doc__ or ""
 
     def run(self, options: dict[str, Any]) -> None:
-        """Cancel the build of each site."""
+        """Cancel the build of each site, and print which one it was."""
         for site in self.sites(options["site"]):
-            self._cancel(site, options)
-
-    def _cancel(self, site: SitemapSite, options: dict[str, Any]) -> None:
-        """Cancel the build of a site, and print which one it was."""
-        build = cancel_build(site, by=caller())
-        if options["json"]:
-            self.write_json({"site": site.key, "build": build.pk if build else None})
-        elif options["verbosity"] and build is None:
-            self.stdout.write(f"No build of site {site.key!r} is running.")
-        elif options["verbosity"] and build is not None:
-            self.stdout.write(
-                f"Build {build.pk} of site {site.key!r} is cancelled. What is published stays.",
-                self.style.SUCCESS,
-            )
-            self.stdout.write("Its process, if it is alive, stops at its next heartbeat.")
+            build = cancel_build(site, by=caller())
+            if options["json"]:
+                self.write_json({"site": site.key, "build": build.pk if build else None})
+            elif options["verbosity"] and build is None:
+                self.stdout.write(f"No build of site {site.key!r} is running.")
+            elif options["verbosity"] and build is not None:
+                self.stdout.write(
+                    f"Build {build.pk} of site {site.key!r} is cancelled. What is published stays.",
+                    self.style.SUCCESS,
+                )
+                self.stdout.write("Its process, if it is alive, stops at its next heartbeat.")

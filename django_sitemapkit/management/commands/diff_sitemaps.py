@@ -12,7 +12,6 @@ from django.utils.module_loading import import_string
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand
-from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -63,11 +62,7 @@ class Command(PublishedCommand):
     def _print_builds(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
         build = options["build"]
         if build is not None:
-            keys = Build.objects.filter(pk=build).values_list("site", flat=True)
-            sites = [site for site in sites if site.key in keys]
-            if not sites:
-                message = f"None of these sites has a build {build}."
-                raise CommandError(message, returncode=Exit.USAGE)
+            sites = [self.site_of_build(sites, build)]
         failed: list[str] = []
         for site in sites:
             counts: Counter[str] = Counter()
@@ -123,15 +118,20 @@ class Command(PublishedCommand):
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""
         if self.has_faults:
-            message = "--against renders all sections: fix the errors above."
-            raise CommandError(message, returncode=Exit.FAILED)
+            raise CommandError(
+                "--against renders all sections: fix the errors above.", returncode=Exit.FAILED
+            )
         if options["build"] is not None:
-            message = "--against compares what the sections give now, and no build."
-            raise CommandError(message, returncode=Exit.USAGE)
+            raise CommandError(
+                "--against compares what the sections give now, and no build.",
+                returncode=Exit.USAGE,
+            )
         if len(sites) != 1:
             names = ", ".join(site.key for site in sites)
-            message = f"--against compares one site: choose it with --site. Known sites: {names}."
-            raise CommandError(message, returncode=Exit.USAGE)
+            raise CommandError(
+                f"--against compares one site: choose it with --site. Known sites: {names}.",
+                returncode=Exit.USAGE,
+            )
         ignored = {tag.strip() for tag in options["ignore"].split(",") if tag.strip()}
         try:
             return _comparison_class()(sites[0], options["against"], ignored=ignored)

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import search_published
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
+from django_sitemapkit.inspection import inspect_all, similar_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -98,19 +98,15 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             "listed": found.listed,
             "section": found.section,
             "reason": found.why,
-            "values": _values(found),
+            "values": {
+                tag: {"value": value.text, "origin": value.origin}
+                for tag, value in found.values.items()
+                if value.text is not None
+            },
             "also": [
                 {"section": each.section, "row": str(each.pk or ""), "file": each.page}
                 for each in others
             ],
         },
         "similar": "" if is_known else similar_path(site, path),
-    }
-
-
-def _values(found: UrlInspection) -> dict[str, dict[str, str]]:
-    return {
-        tag: {"value": value.text, "origin": value.origin}
-        for tag, value in found.values.items()
-        if value.text is not None
     }

@@ -86,19 +86,15 @@ class Command(PublishedCommand):
         """Return the sites, each with the build to publish."""
         if build is None:
             return [(site, self._previous(site)) for site in sites]
-        key = Build.objects.filter(pk=build).values_list("site", flat=True).first()
-        found = [(site, build) for site in sites if site.key == key]
-        if not found:
-            message = f"None of these sites has a build {build}."
-            raise CommandError(message, returncode=Exit.USAGE)
-        return found
+        return [(self.site_of_build(sites, build), build)]
 
     def _previous(self, site: SitemapSite) -> int:
         """Return the build that was published before the current one."""
         live = Build.objects.published(site)
         if live is None or live.previous_id is None:
-            message = f"Site {site.key!r} has no earlier published build."
-            raise CommandError(message, returncode=Exit.FAILED)
+            raise CommandError(
+                f"Site {site.key!r} has no earlier published build.", returncode=Exit.FAILED
+            )
         return live.previous_id
 
 
@@ -107,12 +103,13 @@ def _pause_of(options: dict[str, Any]) -> Pause | None:
     reason = options["pause"]
     if reason is None:
         if options["until"] is not None:
-            message = "--until requires --pause."
-            raise CommandError(message, returncode=Exit.USAGE)
+            raise CommandError("--until requires --pause.", returncode=Exit.USAGE)
         return None
     if options["resume"] or not reason.strip():
-        message = "--pause requires a reason, and cannot be combined with --resume."
-        raise CommandError(message, returncode=Exit.USAGE)
+        raise CommandError(
+            "--pause requires a reason, and cannot be combined with --resume.",
+            returncode=Exit.USAGE,
+        )
     until = None if options["until"] is None else _end_of_pause(options["until"])
     return Pause(by=caller(), reason=reason.strip(), until=until)
 
@@ -123,5 +120,7 @@ def _end_of_pause(text: str) -> dt.datetime:
         moment: dt.datetime = DateTimeField().clean(text)
         if is_possible_end(moment):
             return moment
-    message = f"--until must be a time of the next 12 months, like 2030-01-31T09:00, not {text}."
-    raise CommandError(message, returncode=Exit.USAGE)
+    raise CommandError(
+        f"--until must be a time of the next 12 months, like 2030-01-31T09:00, not {text}.",
+        returncode=Exit.USAGE,
+    )

@@ -187,5 +187,6 @@ def _late(report: SiteStatus, hours: float) -> str:
 def _require_hours(hours: float | None) -> None:
     """Reject a number that is not an age, such as "nan"."""
     if hours is not None and not 0 <= hours <= MAX_HOURS:
-        message = f"--max-age must be from 0 to {MAX_HOURS:,} hours, not {hours}."
-        raise CommandError(message, returncode=Exit.USAGE)
+        raise CommandError(
+            f"--max-age must be from 0 to {MAX_HOURS:,} hours, not {hours}.", returncode=Exit.USAGE
+        )

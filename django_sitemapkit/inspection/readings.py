@@ -1,0 +1,273 @@
+"""How the options of a site's sections are read, and why a method is called for each object."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F, Index, QuerySet, TextChoices
+
+from django_sitemapkit import _django
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.reading import QuerySetReader, SectionReader, obstacle
+from django_sitemapkit.reading.formulas import Formula
+from django_sitemapkit.reading.method_sources import StaysMethod
+from django_sitemapkit.reading.newest import equal_fields, own_field
+from django_sitemapkit.reading.sources import Column, Constant, Method, Source
+from django_sitemapkit.reading.validation import naming, raised, require_pageable
+from django_sitemapkit.registry import registry
+from django_sitemapkit.sections import Route, Section
+from django_sitemapkit.sites import SitemapSite
+
+Readings = Mapping[str, Source | StaysMethod]
+"""What each method is read as, by option, or why it stays a method."""
+
+
+class ReadAs(TextChoices):
+    """How the rows of a section, or the values of an option, are read."""
+
+    TEXT = "text", "as text, thousands of rows at a time"
+    COLUMNS = "columns", "as columns"
+    OBJECTS = "objects", "as objects"
+    POSITION = "position", "by position in a list"
+    METHOD = "method"
+    CONSTANT = "constant"
+    FILES = "files", "by search engines: the index lists its files"
+    FAILED = "failed", "not at all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionReading:
+    """How one option of a section is read."""
+
+    option: str
+    """Its name."""
+    read_as: ReadAs
+    """TEXT, COLUMNS, METHOD or CONSTANT."""
+    reads: str = ""
+    """The Route, the field paths, the expression or the constant."""
+    why: str = ""
+    """Why a method is called for each object: a sentence without a subject or a full stop."""
+    file: str = ""
+    """The file of the method's part that is not read as columns, or ""."""
+    line: int = 0
+    """The line in it."""
+    expression: str = ""
+    """The expression there."""
+    instead: str = ""
+    """What to write instead, or to add, or ""."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionReading:
+    """How a section is read."""
+
+    section: str
+    """Its name."""
+    declared: str
+    """The dotted path of its class."""
+    read_as: ReadAs
+    """TEXT, COLUMNS, OBJECTS, POSITION, FILES or FAILED."""
+    why: str = ""
+    """Why not as text, or what its code raised: without a full stop."""
+    instead: str = ""
+    """What to write instead, or to add, or ""."""
+    options: tuple[OptionReading, ...] = ()
+    """The options that are declared, and the location."""
+
+
+def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
+    """Yield how each section of a site is read, the external ones last.
+
+    A section whose code raises is reported as FAILED. No row of a queryset is read.
+    """
+    yield from map(_reading_or_failure, sections_of(site))
+    for external in registry.externals(site):
+        yield SectionReading(
+            section=external.get_name(), declared=_path_of(external), read_as=ReadAs.FILES
+        )
+
+
+def _reading_or_failure(reader: SectionReader) -> SectionReading:
+    name, declared = reader.get_name(), _path_of(reader.options)
+    try:
+        require_pageable(reader)
+        with naming(reader):
+            return _section_reading(reader, name, declared)
+    except ImproperlyConfigured as error:
+        why = str(error)
+    except Exception as error:  # noqa: BLE001  a project's code may raise anything
+        why = raised(error).text
+    return SectionReading(section=name, declared=declared, read_as=ReadAs.FAILED, why=why)
+
+
+def _path_of(section: Any) -> str:
+    return f"{type(section).__module__}.{type(section).__qualname__}"
+
+
+def _section_reading(reader: SectionReader, name: str, declared: str) -> SectionReading:
+    options: Any = reader.options
+    read_as, why, instead = ReadAs.POSITION, "", ""
+    sources: dict[str, Any] = {"location": Method(options.location)}
+    methods: Readings = {}
+    if isinstance(reader, QuerySetReader) and reader.keyset is not None:
+        sources = {reader.location_option: reader.location_source}
+        methods, why = reader.methods.readings, obstacle(reader)
+        read_as = ReadAs.COLUMNS if why else ReadAs.TEXT
+        if reader.reads_objects:
+            read_as, why = ReadAs.OBJECTS, _because_of(methods)
+            instead = _hints_for_methods(options)
+    elif isinstance(reader.rows, QuerySet):
+        why = "its items are a queryset that is not read by key"
+        instead = "Declare a Section with a queryset that is neither sliced nor combined."
+    sources |= reader.sources | reader.extension_sources
+    if reader.language_plan is not None and options.object_languages is not None:
+        sources["object_languages"] = reader.languages_source
+    columns_as = ReadAs.TEXT if read_as is ReadAs.TEXT else ReadAs.COLUMNS
+    return SectionReading(
+        section=name,
+        declared=declared,
+        read_as=read_as,
+        why=why,
+        instead=instead,
+        options=tuple(
+            _method_reading(option, methods, options)
+            if isinstance(source, Method)
+            else OptionReading(
+                option=option,
+                read_as=ReadAs.CONSTANT if isinstance(source, Constant) else columns_as,
+                reads=_shown(source),
+                instead=_missing_index(reader, source) if option == "lastmod" else "",
+            )
+            for option, source in sources.items()
+        ),
+    )
+
+
+def _shown(source: Any) -> str:
+    """Return what is read of each row, as a declaration would say it."""
+    route = source.route if isinstance(source, Formula) else source
+    if isinstance(route, Route):
+        named = {name: _path(column) for name, column in route.kwargs.items()}
+        return repr(Route(route.viewname, *map(_path, route.args), **named))
+    if isinstance(source, Formula):
+        return ", ".join(map(str, map(_path, source.read)))
+    return str(_path(source.expression)) if isinstance(source, Column) else repr(source.value)
+
+
+def _path(column: Any) -> Any:
+    """Return the path of a field, or an expression as it is."""
+    return column.name if isinstance(column, F) else column  # type: ignore[attr-defined]
+
+
+# Methods ------------------------------------------------------------------------------------------
+
+
+def _because_of(readings: Readings) -> str:
+    called = [option for option, found in readings.items() if isinstance(found, StaysMethod)]
+    return f"methods are called for {', '.join(called)}"
+
+
+def _hints_for_methods(options: Any) -> str:
+    """Return which options make methods cost less; "" where they are set."""
+    hints = []
+    if isinstance(options, Section) and options.only is None:
+        hints.append("Name the fields that its methods read in only.")
+    if isinstance(options, Section) and options.depends_on is None and not options.trust_lastmod:
+        hints.append("Name in depends_on what they depend on: builds then reuse pages.")
+    return " ".join(hints)
+
+
+def _method_reading(option: str, readings: Readings, options: Any) -> OptionReading:
+    """Return why a method is called for each object; for items, ``readings`` is empty."""
+    found = readings.get(option)
+    if isinstance(found, StaysMethod):
+        return OptionReading(
+            option=option,
+            read_as=ReadAs.METHOD,
+            why=found.why,
+            file=_relative(found.file),
+            line=found.line,
+            expression=found.expression,
+            instead=_instead_of(option, found, options),
+        )
+    if found is None:
+        return OptionReading(option=option, read_as=ReadAs.METHOD)
+    return OptionReading(
+        option=option,
+        read_as=ReadAs.METHOD,
+        reads=_shown(found),
+        why=f"only reads columns, but {_because_of(readings)}",
+    )
+
+
+def _relative(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+_DECLARATIONS = {
+    "location": 'location = Route("name", argument="column")',
+    "lastmod": 'lastmod = "column"',
+    "changefreq": 'changefreq = F("column")',
+    "priority": 'priority = F("column")',
+    "images": 'images = "file_field"',
+    "object_languages": 'object_languages = "column"',
+}
+
+_CHANGES = {
+    "is called because of": "remove that setting",
+    "has reads_objects": "remove reads_objects",
+    "is decorated": "remove the decorator",
+    "not a function": "write a method without a decorator",
+    "is a closure": "remove its decorators and its defaults",
+    "calls reverse():": "correct the name or the arguments of the URL",
+    "calls reverse() with": "give reverse() only a name and arguments",
+    "calls": "store {} in a field",
+    "uses": "write a field or a constant for {}",
+    "has a computed name": "write the name of the URL as text",
+    "has computed arguments": "write the arguments as a tuple, a list or a dict",
+    "has a statement": "return one expression",
+}
+"""What to change in a method, by words of the reason; the first that fit."""
+
+
+def _instead_of(option: str, why: StaysMethod, options: Any) -> str:
+    """Return what to write instead of a method, or ""."""
+    change = next((text for words, text in _CHANGES.items() if words in why.why), "")
+    ways = [change.format(why.expression)] if change else []
+    if option in _DECLARATIONS:
+        verb = "set" if isinstance(options, Section) else "declare a Section with"
+        ways.append(f"{verb} {_DECLARATIONS[option]}")
+    text = ", or ".join(ways)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+# Indexes ------------------------------------------------------------------------------------------
+
+
+def _missing_index(reader: SectionReader, lastmod: Any) -> str:
+    """Return the index that ``trust_lastmod`` lacks, by the model's declaration; "" for none."""
+    if not (reader.trust_lastmod and isinstance(lastmod, Column) and reader.keyset):
+        return ""
+    keyset = reader.keyset
+    field, equal = own_field(keyset, lastmod.expression), list(equal_fields(keyset))
+    if field is None or len(equal) != _django.count_conditions(keyset.queryset):
+        return ""  # No index holds what it filters by.
+    meta, names = field.model._meta, [one.name for one in equal]
+    indexes = [one for one in meta.indexes if type(one) is Index and not one.condition]
+    declared = [[name.lstrip("-") for name in index.fields] for index in indexes]
+    if getattr(field, "db_index", False):
+        declared.append([field.name])
+    # With the key it has all that is read of a page; without it, the newest rows are at its end.
+    wanted = [keyset.field.name, field.name]
+    for fields in declared:
+        rest = fields[len(names) :]
+        if set(fields[: len(names)]) == set(names) and (
+            rest[:1] == wanted[1:] or rest[:2] == wanted
+        ):
+            return ""
+    index = Index(fields=[*names, *wanted])
+    index.set_name_with_model(field.model)
+    return f'Add models.Index(fields={index.fields}, name="{index.name}") to {meta.label}.'

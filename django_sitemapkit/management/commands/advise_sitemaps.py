@@ -1,0 +1,50 @@
+"""Show how each option of each section is read, and what would make it faster."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django_sitemapkit.inspection import OptionReading, ReadAs, SectionReading, readings_of
+from django_sitemapkit.management.base import PublishedCommand
+
+
+class Command(PublishedCommand):
+    """Show how sections are read, in at most ten lines for each; change nothing."""
+
+    help = __doc__ or ""
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Show the sections of each site."""
+        found = {site: list(readings_of(site)) for site in self.sites(options["site"])}
+        if options["json"]:
+            self.write_json(
+                [
+                    {"site": site.key, "sections": list(map(asdict, sections))}
+                    for site, sections in found.items()
+                ]
+            )
+            return
+        for site, sections in found.items():
+            self.stdout.write(f"Site {site.key!r} at {site.base}:")
+            for line in (line for section in sections for line in _lines_of(section)):
+                self.stdout.write(line)
+
+
+def _lines_of(section: SectionReading) -> Iterator[str]:
+    """Yield a line about a section, and one about each of its options."""
+    because = f", because {section.why}" if section.why else ""
+    text = f"is read {section.read_as.label}{because}. {section.instead}".rstrip()
+    if section.read_as == ReadAs.FAILED:
+        text = f"cannot be read: {section.why}"
+    yield f"  {section.section} ({section.declared}) {text}"
+    for option in section.options:
+        yield f"    {option.option}: {option.read_as.value}{_details_of(option)}"
+
+
+def _details_of(option: OptionReading) -> str:
+    reads = f": {option.reads}" if option.reads else ""
+    why = f": it {option.why}" if option.why else ""
+    expression = f": {option.expression}" if option.expression else ""
+    where = f" ({option.file}, line {option.line}{expression})" if option.file else ""
+    instead = f". {option.instead}" if option.instead else ""
+    return f"{reads}{why}{where}{instead}"
