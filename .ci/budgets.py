@@ -30,22 +30,22 @@ from django.urls import URLPattern, URLResolver, include, path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "django_sitemapkit"
-GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
+GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_658,
-    "package: tokens": 285_617,
-    "core: statements": 17_861,
-    "core: tokens": 201_047,
-    "builds, runners, planning, publishing: statements": 4_568,
-    "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 448,
-    "first build of five rows: files": 69,
-    "Exclude now: functions": 410,
-    "Exclude now: files": 66,
+    "package: statements": 25_700,
+    "package: tokens": 289_108,
+    "core: statements": 18_967,
+    "core: tokens": 216_198,
+    "builds, runners, planning, publishing: statements": 4_603,
+    "fields of the tables in models/builds.py": 64,
+    "first build of five rows: functions": 457,
+    "first build of five rows: files": 71,
+    "Exclude now: functions": 421,
+    "Exclude now: files": 68,
     "functions: lines, 95th percentile": 25,
-    "functions: lines, longest": 67,
-    "files: lines, longest": 462,
+    "functions: lines, longest": 60,
+    "files: lines, longest": 509,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -12,12 +12,27 @@ from typing import Any, TypeVar
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import FieldError
 from django.db import connections
-from django.db.models import Aggregate, DateTimeField, F, Field, ForeignObjectRel, Model, QuerySet
+from django.db.models import (
+    Aggregate,
+    DateTimeField,
+    F,
+    Field,
+    ForeignKey,
+    ForeignObjectRel,
+    Model,
+    QuerySet,
+)
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import Col, Subquery
+from django.db.models.fields.related_descriptors import (
+    ForeignKeyDeferredAttribute,
+    ForwardManyToOneDescriptor,
+    ForwardOneToOneDescriptor,
+)
 from django.db.models.functions import Extract
 from django.db.models.functions.datetime import TruncBase
 from django.db.models.query import ModelIterable
+from django.db.models.query_utils import DeferredAttribute
 from django.db.models.sql import Query
 from django.db.models.sql.datastructures import BaseTable, Join
 from django.db.models.sql.where import AND, WhereNode
@@ -156,11 +171,6 @@ def _leaves(where: WhereNode) -> Iterator[Any]:
             yield from _leaves(child)
         else:
             yield child
-
-
-def select_related_of(queryset: QuerySet[Any]) -> Any:
-    """Return what ``select_related()`` follows: names in dicts, True for all, False for none."""
-    return queryset.query.select_related
 
 
 def annotations_of(queryset: QuerySet[Any]) -> Mapping[str, Any]:
@@ -379,13 +389,63 @@ def _parts(expression: Any) -> Iterator[Any]:
         yield from _parts(part)
 
 
+class LeftJoined(F):
+    """A field path over relations; a row without the related row is read too, with None."""
+
+    def resolve_expression(self, query: Any = None, *others: Any, **named: Any) -> Any:
+        """Return the column, after it has joined the tables on the way to it."""
+        names = self.name.split(LOOKUP_SEP)  # type: ignore[attr-defined]
+        found = query.setup_joins(names, query.get_meta(), query.get_initial_alias())
+        *joins, last = found.joins[1:]
+        column = found.transform_function(found.targets[0], last)
+        if isinstance(found.final_field, ForeignKey):  # It is a column of the table before.
+            column = found.final_field.get_col(query.alias_map[last].parent_alias)
+            query.unref_alias(last)
+        else:
+            joins.append(last)
+        for alias in joins:
+            query.alias_map[alias] = query.alias_map[alias].promote()
+        return column
+
+
+# Objects made of rows. Django 5.2, 6.0, 6.1.
+
+
+def why_not_plain(queryset: QuerySet[Any]) -> str:
+    """Return why the objects of a queryset may have other values than its columns; "" if not."""
+    kind = type(queryset)
+    if not gives_instances(queryset):
+        return "is of rows that are no plain objects of their model"
+    for name in ("__iter__", "iterator", "_fetch_all", "_prefetch_related_objects"):
+        if getattr(kind, name) is not getattr(QuerySet, name):
+            return f"is of {kind.__name__}, which has its own {name}()"
+    if changes_values(queryset):
+        return f"is of {kind.__name__}, which has its own values()"
+    if has_extra_columns(queryset):
+        return "is of a queryset with extra()"
+    return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
+
+
+def brings_related(queryset: QuerySet[Any], name: str) -> bool:
+    """Return whether a queryset sets the related objects of a name from elsewhere."""
+    found: Any = queryset
+    lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
+    return bool(found._known_related_objects) or any(
+        name in {one.prefetch_to.partition(LOOKUP_SEP)[0], one.to_attr} for one in lookups
+    )
+
+
+def is_field_descriptor(found: Any) -> bool:
+    """Return whether a member of a model is that of a field that is read as it is stored."""
+    return type(found) in {DeferredAttribute, ForeignKeyDeferredAttribute}
+
+
+def is_relation_descriptor(found: Any) -> bool:
+    """Return whether a member of a model is that of a foreign key."""
+    return type(found) in {ForwardManyToOneDescriptor, ForwardOneToOneDescriptor}
+
+
 # Models and fields. Django 5.2, 6.0, 6.1.
-
-
-def loaded_relations(row: Model) -> Mapping[str, Any]:
-    """Return the related objects that an object has loaded, by name."""
-    relations: Mapping[str, Any] = row._state.fields_cache
-    return relations
 
 
 def concrete_parents(model: type[Model]) -> Sequence[type[Model]]:

@@ -362,6 +362,12 @@ class Settings:
         "Whether a build lists each URL once, on the first page that has it. Live pages are not"
         " deduplicated.",
     )
+    METHODS_AS_COLUMNS: _Setting[bool] = _Setting(
+        True,
+        _switch,
+        "Whether a method that only reads fields and calls ``reverse()`` is read as columns,"
+        " instead of being called for each object.",
+    )
     CACHE_CONTROL = _Setting(
         "max-age=600", _header, 'The Cache-Control header of sitemaps; "" sends none.'
     )

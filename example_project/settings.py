@@ -28,7 +28,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_sitemapkit",
-    "django_sitemapkit.advice",
     "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
     "django_sitemapkit.submission",

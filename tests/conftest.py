@@ -16,7 +16,7 @@ pytest_plugins = ["django_sitemapkit.testing.fixtures"]
 TESTS = Path(__file__).parent
 
 ROOMS_WITH_SQL = {
-    *("advice", "databases", "inspection", "models", "overrides", "planning", "reading", "upgrade"),
+    *("databases", "inspection", "models", "overrides", "planning", "reading", "upgrade"),
 }
 """Folders whose slow tests run on each database: what these tests see may differ by it."""
 
@@ -84,6 +84,12 @@ def s3_endpoint():
         pytest.skip(f"needs django-storages[s3] and moto[server]: {error}")
 
     return shared_endpoint()
+
+
+@pytest.fixture
+def methods_are_called(settings):
+    """Have no method read as columns."""
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
 
 
 @pytest.fixture(autouse=True)

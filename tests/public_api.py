@@ -22,7 +22,6 @@ PACKAGE = "django_sitemapkit"
 OBJECTS = (
     "django_sitemapkit",
     "django_sitemapkit.admin",
-    "django_sitemapkit.advice.advisor.advise",
     "django_sitemapkit.audit.auditing.audit",
     "django_sitemapkit.audit.crawl",
     "django_sitemapkit.audit.moving",

@@ -38,7 +38,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django_sitemapkit",
-    "django_sitemapkit.advice",
     "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
     "django_sitemapkit.submission",

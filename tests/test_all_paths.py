@@ -26,18 +26,37 @@ SLUG = st.text(st.sampled_from("abÄ€'&<>\"%/ .-\u200d日"), min_size=1, max_s
 MOMENT = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(2030, 1, 1), timezones=st.just(dt.UTC))  # noqa: DTZ001
 
 
+def needs_object(method):
+    """Have a method called for each object."""
+    method.reads_objects = True
+    return method
+
+
+@needs_object
 def url_of(self, product):
     """Return what the route gives."""
     return reverse("product", kwargs={"shop": product.shop.slug, "slug": product.slug})
 
 
+@needs_object
 def lastmod_of(self, product):
     """Return the column as Python reads it."""
     return product.updated_at
 
 
+def read_url_of(self, product):
+    """Return what the route gives, from columns."""
+    return reverse("product", kwargs={"shop": product.shop.slug, "slug": product.slug})
+
+
+def read_lastmod_of(self, product):
+    """Return the column, read as one."""
+    return product.updated_at
+
+
 ROUTE = Route("product", shop="shop__slug", slug="slug")
 DECLARED = {
+    "methods read as columns": {"location": read_url_of, "lastmod": read_lastmod_of},
     "columns": {"location": ROUTE, "lastmod": "updated_at"},
     "objects with columns": {"location": url_of, "lastmod": "updated_at"},
     "objects with some fields": {

@@ -73,7 +73,6 @@ def test_what_was_measured_is_kept(tmp_path):
 
 QUOTED = {
     "A full build": ("kit-zlib", "contrib", "icv"),
-    "A full build, ours by `get_absolute_url()`, too": ("kit-objects-zlib", "contrib", "icv"),
     "A build after one row has changed": ("kit-rebuild", None, None),
     "A live page of 50,000 URLs": ("kit-page", "contrib-page", None),
     "First byte of a live page": ("kit-page", "contrib-page", None),

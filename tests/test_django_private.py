@@ -1,6 +1,7 @@
 """Django's private API still does what ``_django`` takes from it."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from django.contrib.sitemaps import Sitemap
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import models
-from django.db.models import Count, F, Q, Value, Window
+from django.db.models import Count, F, Prefetch, Q, Value, Window
 from django.db.models.functions import Lower, RowNumber, TruncHour
 from django.urls import NoReverseMatch, get_resolver
 
@@ -18,6 +19,7 @@ from tests.factories import ProductFactory, products
 from tests.testapp.models import Article, Feature, Product, Shop
 
 ROWS = Product.objects.all()
+SHOPS = Shop.objects.all()
 GROUPED = ROWS.annotate(many=Count("tags")).filter(many__gt=1)
 
 
@@ -141,7 +143,6 @@ def test_annotations_and_conditions():
     )
     assert list(_django.required_conditions(ROWS.filter(Q(slug="a") | Q(note="b")))) == []
     assert list(_django.required_conditions(ROWS.exclude(slug="a"))) == []
-    assert _django.select_related_of(ROWS.select_related("shop")) == {"shop": {}}
 
 
 @pytest.mark.django_db
@@ -209,12 +210,34 @@ def test_time_zones_of_expressions():
     assert _django.zone_of(resolved("updated_at"), "UTC") is None
 
 
-@pytest.mark.django_db
-def test_models_and_objects():
-    """Concrete parents, and relations that are loaded."""
+def test_columns_of_missing_rows():
+    """A path over relations never leaves a row out, and is never the foreign key itself."""
+    for path, column in (("shop__slug", "slug"), ("shop__pk", "id")):
+        query = str(ROWS.values_list(_django.LeftJoined(path)).query)
+        assert "LEFT OUTER JOIN" in query
+        assert f"testapp_shop{query[7]}.{query[7]}{column}" in query
+
+
+def test_objects_of_querysets():
+    """Plain ones have the values of their columns."""
+    assert _django.why_not_plain(ROWS) == ""
+    for other in (ROWS.values(), OwnTuples(Product), GROUPED, ROWS.extra(select={"a": "1"})):
+        assert _django.why_not_plain(other)
+    assert not _django.brings_related(ROWS.prefetch_related("shop"), "shop")
+    assert _django.brings_related(ROWS.prefetch_related(Prefetch("shop", SHOPS)), "shop")
+    assert _django.brings_related(ROWS.prefetch_related(Prefetch("tags", to_attr="x")), "x")
+
+
+def test_members_of_models():
+    """A field and a foreign key have descriptors of Django's own."""
+    found = {name: inspect.getattr_static(Product, name) for name in ("slug", "shop_id", "shop")}
+    assert [_django.is_field_descriptor(one) for one in found.values()] == [True, True, False]
+    assert [_django.is_relation_descriptor(one) for one in found.values()] == [False, False, True]
+
+
+def test_models():
+    """Their concrete parents."""
     assert list(_django.concrete_parents(Feature)) == [Article]
-    made = Product.objects.select_related("shop").get(pk=ProductFactory().pk)
-    assert set(_django.loaded_relations(made)) == {"shop"}
 
 
 def test_url_resolvers():

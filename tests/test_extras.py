@@ -27,7 +27,6 @@ MODULES = {
 
 APPS = (
     "django_sitemapkit",
-    "django_sitemapkit.advice",
     "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
     "django_sitemapkit.contrib.sitemaps",

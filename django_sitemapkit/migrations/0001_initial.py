@@ -223,6 +223,7 @@ class Migration(migrations.Migration):
                 ('enabled', models.BooleanField(blank=True, help_text='Whether the sitemap lists the section.', null=True, verbose_name='enabled')),
                 ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit. Google and Bing ignore it.', max_length=10, verbose_name='change frequency')),
                 ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit. Google and Bing ignore it.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
+                ('called_methods', models.CharField(blank=True, default='', editable=False, max_length=16)),
             ],
             options={
                 'verbose_name': 'section settings',

@@ -162,6 +162,8 @@ class SectionSettings(EditorSetting):
     )
     changefreq = changefreq_field()
     priority = priority_field()
+    called_methods = models.CharField(max_length=16, default="", blank=True, editable=False)
+    """The digest of methods that are called, because they gave other values than their source."""
 
     class Meta:
         verbose_name = _("section settings")

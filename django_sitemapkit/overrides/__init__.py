@@ -2,6 +2,7 @@
 
 from django_sitemapkit.overrides.in_force import OverrideResult, Overrides
 from django_sitemapkit.overrides.sections import (
+    call_methods,
     overrides_of,
     require_sections,
     section_of,
@@ -12,6 +13,7 @@ from django_sitemapkit.overrides.sections import (
 __all__ = [
     "OverrideResult",
     "Overrides",
+    "call_methods",
     "overrides_of",
     "require_sections",
     "section_of",

@@ -1,5 +1,6 @@
 """The sections of a site in force: declarations with the settings of editors."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Collection
 from functools import cached_property
@@ -10,12 +11,14 @@ from django.db import router
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.models import ExtraUrl, Revision
+from django_sitemapkit.models import ExtraUrl, Revision, SectionSettings
 from django_sitemapkit.overrides.in_force import Overrides
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import SitemapSite
+
+logger = logging.getLogger("django_sitemapkit")
 
 _Reader = TypeVar("_Reader", bound=SectionReader)
 
@@ -96,7 +99,22 @@ def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
         section.setting_values["changefreq"] = settings.changefreq
     if settings and settings.priority is not None:
         section.setting_values["priority"] = settings.priority
+    if settings:
+        section.called_methods = settings.called_methods
     return section
+
+
+def call_methods(section: SectionReader, difference: str) -> None:
+    """Have the methods of a section called from now on: one is not what its source says."""
+    logger.error(
+        "%r: %s. Its methods are called for each object from now on, until one of them changes.",
+        *(section, difference),
+    )
+    SectionSettings.objects.using(router.db_for_write(SectionSettings)).update_or_create(
+        site=section.site.key,
+        section=section.get_name(),
+        defaults={"called_methods": section.methods_digest},
+    )
 
 
 _cached: "OrderedDict[tuple[str, str], tuple[tuple[int, int], Overrides]]" = OrderedDict()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from string import ascii_letters, digits
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -44,6 +45,7 @@ _RESERVED_ESCAPE = (
     "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"  # %41 is "A"
 )
 _CLEAN_PATH = re.compile(rf"/(?:[{UNENCODED}]|{_RESERVED_ESCAPE})*")
+_CLEAN_PATHS = re.compile(rf"(?:/(?!/)(?:[{UNENCODED}]++|{_RESERVED_ESCAPE})*+(?:\n|\Z))+")
 _DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
 # A label begins with a letter or digit (RFC 1123, 2.1). It must not end with a hyphen either, but
 # hosts that do are in use, and browsers open them.
@@ -108,6 +110,19 @@ class Scope:
         if url.startswith("/") and not url.startswith("//"):
             return self.enclose(_normal_path(url))
         return self.enclose(_normal_path(self._strip_origin(url)))
+
+    def normalise_all(self, urls: Sequence[Any]) -> list[str]:
+        """Return some URLs as ``normalise`` does; raises InvalidValue if one of them is invalid.
+
+        Where all are rooted paths of plain characters, they are checked at once.
+        """
+        if set(map(type, urls)) == {str}:
+            text = "\n".join(urls)
+            if text.count("\n") == len(urls) - 1 and _CLEAN_PATHS.fullmatch(text):
+                locations, refusals = self.enclose_all(urls)
+                if not refusals:
+                    return locations  # type: ignore[return-value]  # none is None
+        return list(map(self.normalise, urls))
 
     def enclose(self, path: str) -> str:
         """Return the location of ``path``, which is in normal form already.

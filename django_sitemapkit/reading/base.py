@@ -79,6 +79,8 @@ class SectionReader:
         """What editors set for the site; None where a section is made without it."""
         self.connection_lock: AbstractContextManager[Any] = nullcontext()
         """Lock to hold during any other query of a page: the prefetch thread may be reading."""
+        self.called_methods = ""
+        """The digest of methods that gave other values than their source says; "" for none."""
         self.setting_values: dict[str, Any] = {}
         """The optional tags that editors set for the section, whatever it declares."""
 
@@ -195,7 +197,7 @@ class SectionReader:
             return optional_values(source.function, objects, tag, there)
         if isinstance(source, Column):
             return self.column_of(source, keys)
-        return [source.value] * len(keys)
+        return [source.value] * len(keys)  # type: ignore[union-attr]
 
     def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
         """Return what the rows with these keys have in a column in the active language."""
@@ -213,6 +215,10 @@ class SectionReader:
 
     def source(self, option: str) -> Source:
         """Return where the values of an option come from."""
+        return self.declared_source(option)
+
+    def declared_source(self, option: str) -> Source:
+        """Return what the section declares for an option; a method even if it is not called."""
         return source_of(getattr(self.options, option), text_is_column=option in self.text_paths)
 
     @property
@@ -233,6 +239,7 @@ class SectionReader:
         """Return a reader of the rows that meet all lookups; called where it has a ``label``."""
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
+        reader.called_methods = self.called_methods
         reader.rows = self.rows.filter(**lookups)
         return reader
 
@@ -311,6 +318,18 @@ class SectionReader:
             }
             self.language_plan.extend(versions, objects, self.extension_sources, tags)
         return in_languages(chunk, versions)
+
+    @property
+    def methods_digest(self) -> str:
+        """Text that changes whenever a method is read as other columns; "" if none is."""
+        return ""
+
+    def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
+        """Return which method that is read as columns gives another value for a row; or "".
+
+        With ``once`` the rows are looked at only if none of the section were in this process.
+        """
+        return ""
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]

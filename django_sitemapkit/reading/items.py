@@ -1,20 +1,25 @@
 """Reads sections whose URLs are in a list; they are paged by position."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
+from django.contrib.sitemaps import GenericSitemap
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk, optional_values
-from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset, each_once
+from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
+from django_sitemapkit.reading.method_sources import attribute_source
+from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import TAGS, Method, Source, source_of
-from django_sitemapkit.sections import ContribSection, ItemSection, StaticSection
-
-_KEY_OF = attrgetter("pk")
+from django_sitemapkit.sections import (
+    ContribSection,
+    ItemSection,
+    StaticSection,
+    text_or_none,
+)
 
 UNORDERED = (set, frozenset)
 """What has another order in each process, so that no page would be the same in two of them."""
@@ -92,31 +97,51 @@ class StaticReader(ItemReader):
         return codes[:1] if is_default and is_path else codes
 
 
-class ContribReader(ItemReader):
+class ContribReader(QuerySetReader, ItemReader):
     """Reads the items of a ``django.contrib.sitemaps.Sitemap``.
 
-    Items from a plain queryset are read by primary key, so that page 200 costs what page 1
-    costs; a list is paged by position.
+    Items from a plain queryset are read by primary key, as the rows of a ``Section`` are, so that
+    page 200 costs what page 1 costs; a list is paged by position, as that of an ``ItemSection``.
     """
 
-    options: ContribSection
+    options: ContribSection  # type: ignore[assignment]
+
+    text_paths = frozenset()
+    location_option = "location"
+    links_rows = has_entries = False
+    row_value_columns: dict[str, str] = {}
+    rows = ItemReader.rows
 
     uses_get_urls = False
     """Whether what ``get_urls()`` of the sitemap gives is listed, as by contrib's own views."""
 
-    def source(self, option: str) -> Source:
-        """Return where the values of an option come from: of a tag, the sitemap has them.
+    @cached_property
+    def declared_location(self) -> Source:
+        """The sitemap's method, or one text for all of its items."""
+        return Method(self.options.location)
 
-        Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
-        """
-        owner = self.options.sitemap if option in TAGS else self.options
-        value = getattr(owner, option, None)
+    def declared_source(self, option: str) -> Source:
+        """Return where the values of an option come from: of a tag, the sitemap has them."""
+        value = self._of_sitemap(option)
+        # Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
         if option != "changefreq" or value is None:
             return source_of(value)
         return source_of((lambda item: _lower(value(item))) if callable(value) else _lower(value))
 
+    def _of_sitemap(self, option: str) -> Any:
+        is_tag = option in (*TAGS, "location")
+        return getattr(self.options.sitemap if is_tag else self.options, option, None)
+
+    def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
+        """Return the sitemap's own function, and what is made of its values."""
+        function = self._of_sitemap(option)
+        if getattr(function, "__func__", None) is GenericSitemap.lastmod:
+            function = attribute_source(function.__func__, function.__self__.date_field)
+        finish = {"location": text_or_none, "changefreq": _lower}
+        return function, finish.get(option)
+
     @cached_property
-    def keyset(self) -> Keyset | None:
+    def keyset(self) -> Keyset | None:  # type: ignore[override]
         """How the items are read by primary key; None unless they are a plain queryset."""
         items = self.rows
         if not isinstance(items, QuerySet) or not _django.gives_instances(items):
@@ -131,12 +156,26 @@ class ContribReader(ItemReader):
         rows = items.distinct() if _django.joins_repeat_rows(items) else items
         return Keyset(rows, "pk", self.site.active)
 
-    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+    @property
+    def _by_key_or_position(self) -> type[QuerySetReader | ItemReader]:
+        return ItemReader if self.keyset is None else QuerySetReader
+
+    def reads(self, keys: KeyRange) -> Iterator[Any]:
         """Yield the items of a page, some at a time."""
-        if self.keyset is None:
-            return super().reads(keys)
-        return each_once(self.keyset.chunks(keys, _KEY_OF), _KEY_OF, self.get_name())
+        return self._by_key_or_position.reads(self, keys)
+
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return items by column."""
+        return self._by_key_or_position.chunk(self, rows)
+
+    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        """Return for each page how many items it has, and text that changes when one does."""
+        return self._by_key_or_position.fingerprints(self, ranges)
+
+    def declaration(self) -> str:
+        """Return text that changes whenever the sitemap gives other entries."""
+        return self._by_key_or_position.declaration(self)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Return what names the items in problems: their primary keys, or the items."""
+        """Return what names the items of a list in problems: their primary keys, or the items."""
         return [getattr(item, "pk", item) for item in items]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings as django_settings
 
 from django_sitemapkit._django import PathConverter
+from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.lines import SEPARATORS
 from django_sitemapkit.reading.routes import FastPattern
 from django_sitemapkit.reading.sources import Column, Constant, Method
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 def obstacle(reader: "QuerySetReader") -> str:
     """Return why the rows of a section cannot be read as text; "" where they can."""
+    if reader.keyset is None:
+        return "its items are a list"
     sources = {
         reader.location_option: reader.location_source,
         **reader.sources,
@@ -43,6 +46,9 @@ def image_prefix_of(reader: "QuerySetReader") -> str:
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
+    for tag, source in reader.sources.items():
+        if isinstance(source, Formula):
+            return f"{tag} is computed for each row"
     if reader.sources_by_language:
         return f"{', '.join(reader.sources_by_language)} differ by language"
     for tag in ("changefreq", "priority"):
@@ -55,7 +61,7 @@ def _obstacle_of_tags(reader: "QuerySetReader") -> str:
 
 def _obstacle_of_location(reader: "QuerySetReader") -> str:
     if reader.locator is None:
-        return "location is not a Route"
+        return "location is computed for each row, and not by reverse() alone"
     if reader.locator.is_translated:
         return "its columns differ by language"
     patterns = patterns_of(reader)

@@ -170,7 +170,7 @@ def _path_of(column: Any) -> str:
     """Return the field path that a column names, or ""."""
     if isinstance(column, str):
         return column
-    return str(column.name) if type(column) is F else ""  # type: ignore[attr-defined]
+    return str(column.name) if type(column) in {F, _django.LeftJoined} else ""
 
 
 def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:

@@ -3,131 +3,41 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
-from functools import cached_property
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Self
 
-from django.db.models import Count, F, Func, Max, QuerySet
+from django.db import connections
+from django.db.models import Count, Max, QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.reading.base import Prefetch, SectionReader
+from django_sitemapkit.reading.base import Prefetch
 from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of, row_hash
 from django_sitemapkit.reading.entries import with_entries
-from django_sitemapkit.reading.images import ImagePath
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
+from django_sitemapkit.reading.formulas import Formula
+from django_sitemapkit.reading.keysets import (
+    EVERYTHING,
+    KeyRange,
+    Keyset,
+    each_once,
+)
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
-from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_changes, w3c_texts
-from django_sitemapkit.reading.locating import RouteLocator
+from django_sitemapkit.reading.lastmod_text import days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
-from django_sitemapkit.reading.sources import Column, Method, Source, source_of
-from django_sitemapkit.reading.statements import fixed_parts, statement_of
-from django_sitemapkit.sections import Route, Section, absolute_url_of
-
-_ALIAS = "sitemapkit_{}"
+from django_sitemapkit.reading.row_sources import ALIAS, RowSources, as_expression
+from django_sitemapkit.reading.sources import Column, Method
+from django_sitemapkit.reading.statements import fixed_parts
 
 
-class QuerySetReader(SectionReader):
+class QuerySetReader(RowSources):
     """Reads the rows of a ``Section`` by key.
 
     As tuples of columns; as objects, with columns beside them, where an option needs the object.
     """
 
-    options: Section
-
-    text_paths = frozenset(
-        {"lastmod", "images", "title", "object_languages", "translations", "language"}
-    )
-
     _prefetch: Prefetch = staticmethod(iter)
-
-    @cached_property
-    def rows(self) -> Any:
-        """What ``get_queryset()`` returned for this site.
-
-        All of a page is read in one database: of two replicas one may be behind.
-        """
-        with self.site.active():
-            rows: Any = self.options.get_queryset()
-            # Checks report what is no queryset, and slices and combinations.
-            if not isinstance(rows, QuerySet):
-                return rows
-            can_be_filtered = not (_django.is_sliced(rows) or _django.combinator(rows))
-            if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
-                rows = rows.filter(sitemap_include=True)
-            return rows.using(rows.db)
-
-    @cached_property
-    def keyset(self) -> Keyset:
-        """How the rows are read by key."""
-        return Keyset(self.rows, self.options.key, self.site.active)
-
-    @cached_property
-    def location_source(self) -> Route | Source:
-        """Where the locations come from."""
-        location = getattr(self.options, self.location_option)
-        if isinstance(location, Route):
-            return location
-        return source_of(absolute_url_of if location is None else location)
-
-    @property
-    def location_option(self) -> str:
-        """The option that the locations come from: ``entries`` where it is declared."""
-        return "location" if self.options.entries is None else "entries"
-
-    @cached_property
-    def reads_objects(self) -> bool:
-        """Whether an option needs the object, so that columns alone will not do."""
-        sources = [self.location_source, *self.sources.values(), *self.extension_sources.values()]
-        if self.language_plan is not None:
-            sources.append(self.languages_source)
-            sources += chain.from_iterable(by.values() for by in self.sources_by_language.values())
-        return any(isinstance(source, Method) for source in sources)
-
-    @property
-    def languages_path(self) -> str:
-        """The field path to the languages of each row, or ""."""
-        source = self.languages_source
-        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
-
-    @property
-    def links_rows(self) -> bool:  # type: ignore[override]
-        """Whether its rows link to others, which are their translations."""
-        return self.options.translations is not None
-
-    @property
-    def has_entries(self) -> bool:  # type: ignore[override]
-        """Whether a row may have any number of entries."""
-        return self.options.entries is not None
-
-    @property
-    def translations_path(self) -> str:
-        """The field path to what translations share; "" where no rows link to others."""
-        source = self.source("translations")
-        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
-
-    @cached_property
-    def translations_field(self) -> Any:
-        """The field that translations share: sections with the same one link to each other."""
-        return _django.resolved(self.translations_path, self.rows)[0].target
-
-    @cached_property
-    def locator(self) -> RouteLocator | None:
-        """What makes the locations, where they are a Route."""
-        route = self.location_source
-        if not isinstance(route, Route):
-            return None
-        return RouteLocator(route, self.site, self.language_plan, self.keyset.queryset.model)
-
-    @cached_property
-    def images_path(self) -> ImagePath | None:
-        """The column that holds images, of a row or of rows beside it."""
-        source = self.extension_sources.get("images")
-        if not isinstance(source, Column):
-            return None
-        return ImagePath(self.keyset.queryset, source.expression)
 
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
@@ -146,70 +56,12 @@ class QuerySetReader(SectionReader):
         places = {key: place for place, key in enumerate(keys)}
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
 
-    @property
-    def lastmod_column(self) -> Any:
-        """The column lastmod, as an expression; None where it differs by language."""
-        return None if "lastmod" in self.sources_by_language else self.columns.get("lastmod")
-
-    @cached_property
-    def lastmod_text(self) -> Func | None:
-        """What reads the column lastmod as the database's text, where that is the same."""
-        column = self.lastmod_column
-        return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
-
-    def what_is_read(self, source: Source) -> Any:
-        """Return a source, or what the database is asked for where that may be something else."""
-        if not isinstance(source, Column):
-            return source
-        if type(source.expression) is F and not _django.changes_values(self.keyset.queryset):
-            return source.expression
-        rows = self.keyset.queryset.values_list(as_expression(source.expression))
-        return statement_of(rows, self.rows.db)
-
     def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
         """Return what the rows with these keys have in a column in the active language."""
         rows = self.keyset.queryset.order_by()
         with self.connection_lock:  # The same connection may be reading the next rows.
             found = dict(self.keyset.of_keys(rows, keys, as_expression(column.expression)))
         return [found.get(key) for key in keys]
-
-    @cached_property
-    def row_value_columns(self) -> dict[str, str]:
-        """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
-        if not getattr(self.rows.model, "has_sitemap_fields", False):
-            return {}
-        return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
-
-    @cached_property
-    def expressions(self) -> dict[str, Any]:
-        """What is read of each row besides its key: field paths and expressions, by their use."""
-        found = dict(self.columns)
-        if self.lastmod_text is not None:
-            found["lastmod"] = self.lastmod_text
-        found |= {f"row_{tag}": column for tag, column in self.row_value_columns.items()}
-        if self.images_path is not None and not self.images_path.is_of_many:
-            found["images"] = self.images_path.path
-        if self.links_rows:
-            for option in ("translations", "language"):
-                source = self.source(option)
-                assert isinstance(source, Column)  # noqa: S101  a check has made sure
-                found[option] = source.expression
-        if self.locator is not None:
-            found |= {f"location_{n}": column for n, column in enumerate(self.locator.columns)}
-        elif isinstance(self.location_source, Column):
-            found["location"] = self.location_source.expression
-        return found
-
-    @cached_property
-    def queryset(self) -> QuerySet[Any]:
-        """The rows with all that is read of them."""
-        rows, key, read = self.keyset.queryset, self.options.key, self.expressions
-        if not self.reads_objects:
-            return rows.values_list(key, *read.values())
-        if self.options.only is not None:
-            rows = rows.only(key, *self.options.only)
-        columns = {_ALIAS.format(name): as_expression(column) for name, column in read.items()}
-        return rows.annotate(**columns)  # type: ignore[no-any-return]
 
     @property
     def key_of(self) -> Callable[[Any], Any]:
@@ -249,7 +101,7 @@ class QuerySetReader(SectionReader):
         if self.reads_objects:
             objects, keys = rows, list(map(self.key_of, rows))
             columns = {
-                name: list(map(attrgetter(_ALIAS.format(name)), rows)) for name in self.expressions
+                name: list(map(attrgetter(ALIAS.format(name)), rows)) for name in self.expressions
             }
         else:
             keys, *found = zip(*rows, strict=True)
@@ -258,6 +110,9 @@ class QuerySetReader(SectionReader):
         for tag, source in self.sources.items():
             if isinstance(source, Column):
                 chunk.columns[tag] = columns[tag]
+            elif isinstance(source, Formula):
+                values, refusals = self._computed(source, tag, columns, keys)
+                chunk.columns[tag] = [refusals.get(n, value) for n, value in enumerate(values)]
             elif isinstance(source, Method) and tag not in self.sources_by_language:
                 chunk.columns[tag] = optional_values(source.function, objects, tag)
         if self.lastmod_text is not None:
@@ -302,6 +157,10 @@ class QuerySetReader(SectionReader):
             return self.located(chunk, objects, source.function, languages)
         if objects and plan is None:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
+        if isinstance(source, Formula) and plan is None:
+            chunk.locations, refusals = self._computed(source, "location", columns, chunk.keys)
+            chunk.refusals |= refusals
+            return chunk
         if locator is None:
             chunk.locations = columns["location"]
             return chunk
@@ -313,7 +172,32 @@ class QuerySetReader(SectionReader):
             return chunk
         languages = self.languages_of(chunk, objects)
         versions = locator.versions(arguments, chunk.keys, languages, self.related)
+        if isinstance(source, Formula) and plan is not None:
+            for version in versions:
+                with plan.active(version.language):
+                    asked, version.refusals = self.methods.asked(
+                        source, "location", chunk.keys, [*version.refusals]
+                    )
+                version.locations = [asked.get(n, one) for n, one in enumerate(version.locations)]
         return self.in_languages(chunk, objects, versions)
+
+    @property
+    def methods_digest(self) -> str:
+        """Text that changes whenever a method is read as other columns; "" if none is."""
+        return self.methods.digest
+
+    def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
+        """Return which method that is read as columns gives another value for a row; or ""."""
+        return self.methods.known_difference(keys) if once else self.methods.difference(keys)
+
+    def _computed(
+        self, formula: Formula, option: str, columns: dict[str, Sequence[Any]], keys: Sequence[Any]
+    ) -> tuple[list[Any], dict[int, InvalidValue]]:
+        places: Sequence[int] = range(len(formula.read))
+        if option == "location" and self.locator is not None:  # It has the constants, too.
+            places = [self.locator.columns.index(column) for column in formula.read]
+        read = [columns[f"{option}_{place}"] for place in places]
+        return self.methods.computed(formula, option, read, keys)
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
@@ -326,6 +210,7 @@ class QuerySetReader(SectionReader):
             return self
         reader = copy(self)
         reader._prefetch, reader.connection_lock = prefetch, connection_lock
+        reader.methods = self.methods.of(reader)
         return reader
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
@@ -402,7 +287,13 @@ class QuerySetReader(SectionReader):
         read = self.expressions
         if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
             read = read | self.columns  # lastmod by its value, not by its text.
-        return (*read.values(), *(self.options.depends_on or ()))
+        keys = [key for formula in self._formulas for key in formula.keys]
+        return (*read.values(), *dict.fromkeys(keys), *(self.options.depends_on or ()))
+
+    @property
+    def _formulas(self) -> list[Formula]:
+        sources = [self.location_source, *self.sources.values()]
+        return [source for source in sources if isinstance(source, Formula)]
 
     @property
     def reads_unknown(self) -> bool:
@@ -425,8 +316,10 @@ class QuerySetReader(SectionReader):
 
     def declaration(self) -> str:
         """Return text that changes whenever the declaration gives other entries."""
-        routes = self.locator.language_routes if self.locator else ()
-        patterns = [candidate for found in routes for candidate in found.route.candidates]
+        routes = [one.route for one in self.locator.language_routes] if self.locator else []
+        with self.site.active():
+            routes += [found for formula in self._formulas for found in formula.require_routes()]
+        patterns = [candidate for route in routes for candidate in route.candidates]
         # The statement does not say which of its columns is for which tag or argument.
         templates = [
             (one.template, one.pattern.pattern, one.names, sorted(one.required.items()))
@@ -434,16 +327,14 @@ class QuerySetReader(SectionReader):
         ]
         images = self.images_path.base() if self.images_path else ""
         statement = fixed_parts(self.queryset, self._again)
-        state = super().declaration(), statement, list(self.columns), templates, images
+        zone = connections[self.rows.db].timezone_name  # Of the moments that formulas read.
+        methods = [(formula.text, zone) for formula in self._formulas]
+        state = super().declaration(), statement, list(self.columns), templates, images, methods
         return repr(state)
 
     def _again(self) -> QuerySet[Any]:
         """Return the rows once more, with the moment of another call of the project's code."""
         again = type(self)(self.options)
         again.setting_values = self.setting_values
+        again.called_methods = self.called_methods
         return again.queryset
-
-
-def as_expression(column: Any) -> Any:
-    """Return a field path as the expression that it stands for."""
-    return F(column) if isinstance(column, str) else column

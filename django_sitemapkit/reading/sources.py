@@ -1,4 +1,4 @@
-"""Where the values of an option come from: a constant, a column of the database, a method."""
+"""Where the values of an option come from: a constant, a column, a method, or what it computes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from django_sitemapkit import _django
+from django_sitemapkit.reading.formulas import Formula
 
 TAGS = ("lastmod", "changefreq", "priority")
 """The optional tags of an entry, in the order the protocol asks for."""
@@ -45,14 +46,14 @@ class Method:
     function: Callable[[Any], Any]
 
 
-Source = Constant | Column | Method
+Source = Constant | Column | Method | Formula
 
 UNSET = Constant(None)
 """The source of an option that is not set."""
 
 
 def source_of(value: Any, *, text_is_column: bool = False) -> Source:
-    """Return which of the three ``value`` is.
+    """Return what ``value`` is as it is declared.
 
     Text is a constant, but a field path where the option's documentation says so.
     """

@@ -152,13 +152,16 @@ class PageRendering:
         """
         head = self._writer.begin()
         with naming(self.section):
-            written = self._of_rows() if self._lines is None else self._of_lines(self._lines)
-            for data, unproven in written:
+            for data, unproven in self.body():
                 yield head + data, head + unproven
                 head = b""
         self.complete = True
         if self.urls:
             yield self._writer.end(), self._writer.end()
+
+    def body(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
+        return self._of_rows() if self._lines is None else self._of_lines(self._lines)
 
     def _of_rows(self) -> Iterator[tuple[bytes, bytes]]:
         for data, *_ in self.written():

@@ -205,11 +205,10 @@ class ChunkPipeline:
             locations, refused = self._scope.enclose_all(chunk.locations)
             refusals.update(refused)
             return locations
-        normalise = self._scope.normalise
         if not refusals:
             with suppress(InvalidValue):
-                return list(map(normalise, chunk.locations))
-        return _row_by_row(normalise, chunk.locations, refusals)
+                return [*self._scope.normalise_all(chunk.locations)]
+        return _row_by_row(self._scope.normalise, chunk.locations, refusals)
 
     def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
         """Refuse what was listed on this page already; in a section by key, by the same object."""

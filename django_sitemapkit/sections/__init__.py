@@ -22,6 +22,7 @@ from django_sitemapkit.sections.declarations import (
     Translated,
     absolute_url_of,
     name_of,
+    text_or_none,
 )
 from django_sitemapkit.sections.external import External, ExternalSection
 
@@ -42,4 +43,5 @@ __all__ = [
     "is_contrib",
     "name_of",
     "own_members",
+    "text_or_none",
 ]

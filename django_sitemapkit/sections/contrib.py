@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.protocol.limits import MAX_URLS
-from django_sitemapkit.sections.declarations import ItemSection, name_of
+from django_sitemapkit.sections.declarations import ItemSection, name_of, text_or_none
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -20,6 +20,10 @@ class ContribSection(ItemSection):
     """A section that takes its options from a ``django.contrib.sitemaps.Sitemap``."""
 
     new_sitemap: ClassVar[Callable[[], Any]]
+
+    key = "pk"
+    only = depends_on = None
+    """Options of a ``Section``, as which its items are read if they are rows."""
 
     def __init__(self, site: SitemapSite) -> None:
         super().__init__(site)
@@ -34,8 +38,7 @@ class ContribSection(ItemSection):
     def location(self, item: Any) -> str | None:
         """Return an item's location, or None: the method's result, or one text for all."""
         location = self.sitemap.location
-        location = location(item) if callable(location) else location
-        return None if location is None else str(location)
+        return text_or_none(location(item) if callable(location) else location)
 
     @property
     def limit(self) -> Any:  # type: ignore[override]

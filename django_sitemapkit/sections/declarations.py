@@ -319,7 +319,11 @@ class Translated:
 
 def absolute_url_of(obj: Any) -> str | None:
     """Return an object's own idea of its URL; None where it has none."""
-    url = obj.get_absolute_url()
+    return text_or_none(obj.get_absolute_url())
+
+
+def text_or_none(url: Any) -> str | None:
+    """Return a URL as text, which may be lazy; None as it is."""
     return None if url is None else str(url)
 
 

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.overrides import section_of, sections_of
+from django_sitemapkit.overrides import call_methods, section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
@@ -86,6 +86,9 @@ def rendered(
     One that overflows is split in the plan afterwards, if it is ``planned`` there as it is here.
     If not, it stands in for a file that other servers may have, and has no ETag but the file's.
     """
+    if difference := section.method_difference(page.keys, once=True):
+        call_methods(section, difference)
+        section = section_of(section.site, section.get_name()) or section
     scope = section.site.scope()
     validators = validators_of(section, page, scope) if planned else None
     if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):

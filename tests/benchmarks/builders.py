@@ -7,7 +7,7 @@ def builds():
     """Yield what builds all files once."""
     ways = [
         ("kit", "a route and columns", "columns", "inline"),
-        ("kit-objects", "`get_absolute_url()` of objects, with `only`", "objects", "inline"),
+        ("kit-objects", "`get_absolute_url()`", "objects", "inline"),
         ("kit-processes", "columns, two processes", "columns", "processes"),
     ]
     for name, title, declared, runner in ways:

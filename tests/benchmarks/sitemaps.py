@@ -24,7 +24,6 @@ class Objects(Section):
 
     name = "products"
     queryset = Product.objects.all()
-    only = ("category", "slug")
     lastmod = "updated_at"
 
 

@@ -54,6 +54,7 @@ def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
     return list(Pushdown(reader).chunks(EVERYTHING, latest, needs_keys))
 
 
+@pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -61,7 +62,7 @@ def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
         ({"lastmod": "updated_at", "changefreq": "daily", "priority": 0.5}, ""),
         ({"lastmod": "released_on"}, ""),
         ({"location": None}, "location is a method"),
-        ({"location": F("slug")}, "location is not a Route"),
+        ({"location": F("slug")}, "location is computed for each row"),
         ({"changefreq": lambda self, obj: "daily"}, "changefreq is a method"),
         ({"priority": F("rank")}, "priority differs from row to row"),
         ({"lastmod": TruncHour("updated_at")}, "lastmod is not a column of dates"),
@@ -108,7 +109,7 @@ def test_no_pattern_makes_dot_segments(name):
 @pytest.mark.django_db
 def test_a_section_that_cannot_be_read_as_text_says_why():
     """Nobody asks for it, but a mistake would be hard to find."""
-    with pytest.raises(ValueError, match="location is not a Route"):
+    with pytest.raises(ValueError, match="location is computed for each row"):
         Pushdown(section(location=F("slug")))
 
 

@@ -149,12 +149,14 @@ def test_only_the_key_and_the_declared_columns_are_read(shop):
     assert selected(section) == ["slug", "updated_at", "rank", "slug", "slug"]
 
 
+@pytest.mark.usefixtures("methods_are_called")
 def test_a_section_of_objects_reads_what_only_names(shop):
     """The methods' fields, and the key to read on from, without a query for each row."""
     section = by_slug(only=["note"], location=lambda self, product: f"/{product.note}/")
     assert set(selected(section)) == {"id", "note", "slug"}
 
 
+@pytest.mark.usefixtures("methods_are_called")
 def test_objects_are_read_whole_without_only(shop):
     """Nobody can tell what a method needs."""
     columns = selected(by_slug(location=lambda self, product: "/"))
@@ -230,6 +232,7 @@ def test_a_location_comes_from_wherever_it_is_declared(shop, location, expected,
     assert list(read(by_slug(location=location, **reader)).locations) == expected
 
 
+@pytest.mark.usefixtures("methods_are_called")
 def test_a_section_reads_objects_only_where_an_option_needs_them():
     """A route or expressions leave the model alone."""
     assert not by_slug(lastmod="updated_at", priority=F("rank"), changefreq="weekly").reads_objects

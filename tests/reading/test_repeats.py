@@ -298,6 +298,7 @@ def unseen():
     return tags.annotate(tag=RawSQL("testapp_tag.name", ())).distinct()
 
 
+@pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.parametrize("kind", [by_method, by_contrib])
 def test_a_row_that_comes_twice_fails_its_page(rows, kind):
     """What no check has found is named while it is read, instead of listed twice."""

@@ -23,7 +23,7 @@ def declare():
         limit = ROWS_PER_PAGE
 
         def location(self, item):
-            time.sleep(0.03)
+            time.sleep(0.1)
             return f"/items/{item.pk}/{item.permanent}/"
 
     for name in ("thirds", "items", "words", "pages"):

@@ -61,7 +61,8 @@ def test_a_build_of_methods_takes_many_lives_and_ends(project, tmp_path):
         time.sleep(1.2)  # The lease expires a second after the last heartbeat.
     out, err = process.communicate()
     assert process.returncode == 0, err
-    assert lives >= 6
+    # Helpers that outlive the builder by a moment store some pages more.
+    assert lives >= (6 if runner == "inline" else 2)
     assert json.loads(out)["urls"] == ROWS
     assert "slow-1.xml" in done(project, "find")
     assert json.loads(done(project, "build"))["status"] == "unchanged"

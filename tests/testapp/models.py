@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 from django_sitemapkit import Route, SitemapMixin
 from django_sitemapkit.models import SitemapFields
@@ -210,3 +211,26 @@ class Story(models.Model):
 
     def get_absolute_url(self):
         return f"/{self.language}/{self.slug}/"
+
+
+class Offer(models.Model):
+    """Of a shop that it may not have, or that is gone."""
+
+    shop = models.ForeignKey(Shop, models.DO_NOTHING, null=True, db_constraint=False)
+    slug = models.CharField(max_length=50, null=True)
+    ends_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return str(self.slug)
+
+    def get_absolute_url(self):
+        return reverse("product", kwargs={"shop": self.shop.slug, "slug": self.slug})
+
+
+class Voucher(models.Model):
+    """Of an offer that may be gone, though it always has one."""
+
+    offer = models.ForeignKey(Offer, models.DO_NOTHING, db_constraint=False)
+
+    def __str__(self):
+        return str(self.pk)

@@ -41,11 +41,11 @@ from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.overrides import call_methods, sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import Keyset
+from django_sitemapkit.reading.keysets import EVERYTHING, Keyset
 from django_sitemapkit.rendering import PageRendering
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ if TYPE_CHECKING:
 
 
 class PagesMoved(Exception):
-    """A view has split a page that this build wanted to split: the build has to begin again."""
+    """The pages of a build are no longer those of the site, so the build has to begin again.
+
+    A view has split a page that the build wanted to split; or a method that was read as columns
+    gave another value for a row, and all pages of the section have to be made by calling it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,12 @@ class PageBuilder:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
         compared = self._compared(row)
         keys = keys_of(row, section)
+        if difference := section.method_difference(keys):
+            call_methods(section, difference)
+            for other in self._sections.values():  # The site is built again once, not for each.
+                if other is not section and (found := other.method_difference(EVERYTHING)):
+                    call_methods(other, found)
+            raise PagesMoved(f"section {row.section!r}: {difference}; its methods are called")
         rendering = rendering_of(
             section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
             keys,

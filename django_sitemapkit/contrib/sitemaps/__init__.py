@@ -47,7 +47,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
     """See ``is_read_by_key``."""
 
     def get_latest_lastmod(self) -> Any:
-        """Return the newest lastmod of all items, read some at a time.
+        """Return the newest lastmod of all items: of a column, or of items read some at a time.
 
         None where an item has none, or dates and datetimes are mixed.
         """
@@ -55,9 +55,14 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
         if not callable(lastmod):
             return lastmod
         site = self._served[0] if self._served else site_here()
-        reads = NumberedReader(adapt(self, None, lambda: self)(site)).reads(EVERYTHING)
+        section = adapt(self, None, lambda: self)(site)
+        columns = NumberedReader(section)
+        columns.gives_items = bool(columns.method_difference(EVERYTHING, once=True))
+        if columns.lastmod_column is not None:
+            return columns.newest_in_column(EVERYTHING)
+        items = chain.from_iterable(NumberedReader(section).reads(EVERYTHING))
         try:
-            return max(map(lastmod, chain.from_iterable(reads)), default=None)
+            return max(map(lastmod, items), default=None)
         except TypeError:
             return None
 

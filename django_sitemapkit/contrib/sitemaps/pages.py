@@ -24,13 +24,20 @@ logger = logging.getLogger("django_sitemapkit")
 
 
 def reader_for(
-    sitemap: Any, site: SitemapSite, name: str | None, overrides: Overrides | None
+    sitemap: Any,
+    site: SitemapSite,
+    name: str | None,
+    overrides: Overrides | None,
+    *,
+    gives_items: bool = True,
 ) -> NumberedReader:
     """Return what reads a sitemap for a site, with what editors have set there, if anything.
 
-    Raises ImproperlyConfigured where its items could not be paged correctly.
+    It need not give the items where only its XML is asked for. Raises ImproperlyConfigured where
+    its items could not be paged correctly.
     """
     reader = NumberedReader(adapt(sitemap, name, lambda: sitemap)(site))
+    reader.gives_items = gives_items
     if overrides is not None:
         reader = with_overrides(reader, overrides)
     require_pageable(reader)
@@ -46,12 +53,19 @@ class NumberedPage:
     def __init__(self, reader: NumberedReader, number: object) -> None:
         self.reader = reader
         self.number = number
+        self._keys = reader.page_keys(number)
+        if not reader.gives_items and (
+            difference := reader.method_difference(self._keys, once=True)
+        ):
+            logger.error("%r: %s. Its methods are called for each object.", reader, difference)
+            reader.gives_items = True
         scope = Scope(reader.site.origin)  # Contrib lists any path, wherever its view is mounted.
-        self.rendering = PageRendering(reader, reader.page_keys(number), scope)
+        self.rendering = PageRendering(reader, self._keys, scope)
 
     def xml(self) -> Iterator[bytes]:
         """Yield the ``<url>`` elements, some at a time."""
-        for data, *_ in self.rendering.written():
+        self.reader.note_column(self._keys)
+        for data, _ in self.rendering.body():
             yield data
         self._log_problems()
 

@@ -1,20 +1,23 @@
 """Reads a sitemap page by page as contrib counts them: by number, without a plan."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
 
 from django.core.paginator import EmptyPage, PageNotAnInteger
+from django.db.models import Count, Max
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.translation import get_language
 
+from django_sitemapkit import _django
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.reading import Chunk, ContribReader
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading.sources import Source
 from django_sitemapkit.sections import own_members
 from django_sitemapkit.sites import SitemapSite
 
@@ -55,6 +58,8 @@ class NumberedReader(ContribReader):
     lists_repeated = True
     can_split = False
     uses_get_urls = True
+    gives_items = True
+    """Whether each item is asked for, and not only what its columns say."""
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -63,7 +68,7 @@ class NumberedReader(ContribReader):
         """The items of the last chunk."""
         self.lastmods: dict[tuple[int, str | None], Any] = {}
         """Their lastmods as the sitemap gives them, by place and language, unless all are equal."""
-        self._newest: dt.datetime | None = None
+        self._latest: dt.datetime | None = None
         self._all_dated = True
 
     @cached_property
@@ -76,10 +81,41 @@ class NumberedReader(ContribReader):
         """The lastmod that all items have, or None."""
         return self.constant_tags.get("lastmod")
 
+    @cached_property
+    def read_methods(self) -> Mapping[str, Source]:
+        """The methods that are read as columns; none where the items are asked for."""
+        return {} if self.gives_items else super().read_methods
+
+    def note_column(self, keys: KeyRange) -> None:
+        """Note the newest lastmod of a page that is read next, if it is a column or constant.
+
+        Not afterwards: a row that comes meanwhile would be newer than what was read.
+        """
+        if self.lastmod_column is not None:
+            self._note([self.newest_in_column(keys)])
+        elif self.constant_lastmod is not None:
+            self._note([self.constant_lastmod])
+
+    def newest_in_column(self, keys: KeyRange) -> Any:
+        """Return the newest value of the column lastmod in a range; None unless all rows have one.
+
+        Called where it is a column.
+        """
+        assert self.keyset is not None  # noqa: S101  only rows have columns
+        column = self.lastmod_column
+        rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
+        with self.site.active():
+            found = rows.aggregate(
+                rows=Count("*"), dated=Count("sitemapkit_lastmod"), newest=Max("sitemapkit_lastmod")
+            )
+        if found["rows"] > found["dated"]:
+            return None
+        return _django.converted(found["newest"], column, self.rows)
+
     @property
     def latest_lastmod(self) -> dt.datetime | None:
         """The newest lastmod of what was read; None unless all items have one."""
-        return self._newest if self._all_dated else None
+        return self._latest if self._all_dated else None
 
     def chunk(self, rows: Sequence[Any]) -> Chunk:
         """Return items by column, each with its place among them."""
@@ -91,14 +127,15 @@ class NumberedReader(ContribReader):
         languages = chunk.versions.languages or repeat(None)
         versions = zip(chunk.versions.objects, languages, strict=False)
         self.lastmods = dict(zip(versions, values or (), strict=False))
-        self._note([self.constant_lastmod] if values is None else values)
+        if self.lastmod_column is None:
+            self._note([self.constant_lastmod] if values is None else values)
         return chunk
 
     def _note(self, lastmods: Iterable[Any]) -> None:
         moments = [moment_of_lastmod(value) for value in lastmods]
         known = [moment for moment in moments if moment is not None]
         self._all_dated = self._all_dated and len(known) == len(moments)
-        self._newest = max([*known, *filter(None, [self._newest])], default=None)
+        self._latest = max([*known, *filter(None, [self._latest])], default=None)
 
     def count_pages(self) -> int:
         """Return how many pages there are; one without items is the first one."""

@@ -118,12 +118,12 @@ class _Place:
         sitemap._served = self.site, name, self.overrides
         return sitemap
 
-    def reader(self, name: str, sitemap: Any) -> NumberedReader:
+    def reader(self, name: str, sitemap: Any, *, gives_items: bool = True) -> NumberedReader:
         """Return what reads a sitemap that makes its entries as contrib's class does."""
         protocol, domain = sitemap.get_protocol(self.scheme), sitemap.get_domain(self.host)
         site = at_host(self.site, protocol, domain)
         overrides = self.overrides if site.origin == self.site.origin else overrides_of(site)
-        return reader_for(sitemap, site, name, overrides)
+        return reader_for(sitemap, site, name, overrides, gives_items=gives_items)
 
     def count_pages(self, name: str, sitemap: Any) -> int:
         """Return how many pages a sitemap has."""
@@ -237,7 +237,9 @@ def _written(
 
     Whether there is a Last-Modified, and which, only the last row tells.
     """
-    pages = [NumberedPage(place.reader(name, each), page) for name, each in chosen]
+    pages = [
+        NumberedPage(place.reader(name, each, gives_items=False), page) for name, each in chosen
+    ]
     engine, pieces, size = compressor(), [], 0
     for data in _document(pages):
         size += len(data)

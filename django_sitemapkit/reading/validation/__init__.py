@@ -24,7 +24,7 @@ from django_sitemapkit.reading import (
     StaticReader,
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
-from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
+from django_sitemapkit.reading.validation.columns import QuerySetChecks
 from django_sitemapkit.reading.validation.common import Mistake, SectionChecks, raised
 from django_sitemapkit.reading.validation.contrib import ContribChecks
 from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
@@ -37,7 +37,6 @@ __all__ = [
     "Mistake",
     "SectionChecks",
     "checks_of",
-    "columns_of",
     "naming",
     "options_of",
     "raised",
@@ -45,9 +44,9 @@ __all__ = [
 ]
 
 KINDS: dict[type[SectionReader], type[SectionChecks]] = {
+    ContribReader: ContribChecks,
     QuerySetReader: QuerySetChecks,
     StaticReader: StaticChecks,
-    ContribReader: ContribChecks,
     ItemReader: ItemChecks,
     SectionReader: SectionChecks,
 }

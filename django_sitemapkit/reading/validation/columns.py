@@ -10,13 +10,14 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.routes import compiled
-from django_sitemapkit.reading.rows import QuerySetReader, as_expression
-from django_sitemapkit.reading.sources import Column, Constant, Method
+from django_sitemapkit.reading.row_sources import as_expression
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.reading.sources import TAGS, Column, Constant, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.validation.rows import RowChecks
-from django_sitemapkit.sections import Route, Translated, absolute_url_of
+from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import default_language
 
 _NAME_A_FIELD = "Name a field, a path over relations, or an F()."
@@ -52,7 +53,7 @@ class QuerySetChecks(RowChecks):
     @property
     def _columns(self) -> list[tuple[str, Any]]:
         """The columns that options name, that of the page for people too."""
-        title = self.reader.source("title")
+        title = self.reader.declared_source("title")
         named = [("title", title.expression)] if isinstance(title, Column) else []
         return columns_of(self.reader) + named
 
@@ -171,7 +172,7 @@ class QuerySetChecks(RowChecks):
     def _lastmod_field(self) -> "Field[Any, Any] | None":
         """Return the field of the column lastmod; None where it is not one, or is unknown."""
         rows = self.queryset
-        column = self.reader.sources.get("lastmod")
+        column = self.reader.declared_source("lastmod")
         if rows is None or not isinstance(column, Column) or self.unknown_column():
             return None
         named = rows.values(sitemapkit_lastmod=column.expression)
@@ -183,7 +184,7 @@ class QuerySetChecks(RowChecks):
 
     def unknown_translation(self) -> Mistake | None:
         """Find a translated argument of a Route that the model has no translation of."""
-        rows, route = self.queryset, self.reader.location_source
+        rows, route = self.queryset, self.reader.declared_location
         if rows is None:
             return None
         plan = self.reader.language_plan
@@ -201,7 +202,7 @@ class QuerySetChecks(RowChecks):
 
     def one_location(self) -> Mistake | None:
         """Find versions that would all have one address."""
-        if not self.options.i18n or not isinstance(self.reader.location_source, Column):
+        if not self.options.i18n or not isinstance(self.reader.declared_location, Column):
             return None
         return Mistake(
             "location is one column, the same in all languages",
@@ -217,7 +218,7 @@ class QuerySetChecks(RowChecks):
 
     def unknown_route(self) -> Mistake | None:
         """Find a Route that the URLconf has no pattern for."""
-        route = self.reader.location_source
+        route = self.reader.declared_location
         if not isinstance(route, Route):
             return None
         try:
@@ -233,7 +234,7 @@ class QuerySetChecks(RowChecks):
         options = self.options
         if options.entries is None:
             return None
-        if not isinstance(self.reader.location_source, Method):
+        if not isinstance(self.reader.declared_location, Method):
             return Mistake(f"entries is {options.entries!r}", "Write def entries(self, obj).")
         if options.location is not None:
             return Mistake(
@@ -257,7 +258,8 @@ class QuerySetChecks(RowChecks):
                 "translations and language need each other",
                 'Name both fields: translations = "translation_key", language = "locale".',
             )
-        if not reader.translations_path or not isinstance(reader.source("language"), Column):
+        language = reader.declared_source("language")
+        if not reader.translations_path or not isinstance(language, Column):
             return Mistake(
                 "translations or language is not a column",
                 "Name a field, or a path over relations.",
@@ -271,7 +273,7 @@ class QuerySetChecks(RowChecks):
 
     def wrong_location(self) -> Mistake | None:
         """Find a location that is neither a Route, nor an expression, nor a method."""
-        if not isinstance(self.reader.location_source, Constant) or self.wrong_entries():
+        if not isinstance(self.reader.declared_location, Constant) or self.wrong_entries():
             return None
         return Mistake(
             f"location is {self.options.location!r}",
@@ -290,33 +292,13 @@ class QuerySetChecks(RowChecks):
             'Set location = Route("url-name", argument="column").',
         )
 
-    def reads_objects(self) -> Mistake | None:
-        """Find a section that reads objects where columns would do."""
-        reader = self.reader
-        if not reader.reads_objects or self.no_location():
-            return None
-        if reader.location_source == Method(absolute_url_of):
-            return Mistake(
-                "get_absolute_url() reads whole objects and reverses every URL",
-                'Set location = Route("url-name", argument="column"), which gives the same URLs.',
-            )
-        if self.options.only is not None:
-            return None
-        methods = [name for name, source in reader.sources.items() if isinstance(source, Method)]
-        if isinstance(reader.location_source, Method):
-            methods.insert(0, reader.location_option)
-        return Mistake(
-            f"it reads objects with all their columns, because of methods: {', '.join(methods)}",
-            "Use a column or an expression, or name the fields that the methods need in only.",
-        )
-
     def idle_only(self) -> Mistake | None:
-        """Find only or depends_on where there is no method that reads anything."""
-        if self.reader.reads_objects:
+        """Find only or depends_on where no option is a method, even one that is read as columns."""
+        if self.reader.methods.declared:
             return None
         for option in ("only", "depends_on"):
             if getattr(self.options, option) is not None:
-                return Mistake(f"{option} has no effect: no option reads objects", "Remove it.")
+                return Mistake(f"{option} has no effect: no option is a method", "Remove it.")
         return None
 
     CHECKS: ClassVar[dict[str, FindMistake]] = RowChecks.CHECKS | {
@@ -337,8 +319,6 @@ class QuerySetChecks(RowChecks):
         "sitemapkit.W143": idle_only,
     }
 
-    COSTS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.I142": reads_objects}
-
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
         *RowChecks.ROW_CHECKS.values(),
         windowed,
@@ -351,15 +331,16 @@ class QuerySetChecks(RowChecks):
 
 def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
     """Return every column that an option names, with the option's name."""
-    columns = list(reader.columns.items())
-    source = reader.location_source
+    declared = {tag: reader.declared_source(tag) for tag in TAGS}
+    columns = [(tag, one.expression) for tag, one in declared.items() if isinstance(one, Column)]
+    source = reader.declared_location
     if isinstance(source, Route):
         named = [column for column in source.columns if not isinstance(column, Translated)]
         columns += [("location", column) for column in named]
     elif isinstance(source, Column):
         columns.append(("location", source.expression))
     for option in ("translations", "language"):
-        if isinstance(source := reader.source(option), Column):
+        if isinstance(source := reader.declared_source(option), Column):
             columns.append((option, source.expression))
     return columns + [("depends_on", column) for column in reader.options.depends_on or ()]
 

@@ -12,7 +12,7 @@ from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doub
 from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.sources import Column, Constant, source_of
+from django_sitemapkit.reading.sources import TAGS, UNSET, Column, Constant, source_of
 from django_sitemapkit.reading.validation.frozen import frozen_moment
 
 
@@ -64,9 +64,9 @@ def wrong_constant(tag: str, format_tag: Callable[[Any], str | None], hint: str)
     """Return a check of a tag that is the same for all rows: the protocol must have its value."""
 
     def find(checks: "SectionChecks") -> Mistake | None:
-        source = checks.reader.sources.get(tag)
+        source = checks.reader.declared_source(tag)
         try:
-            if isinstance(source, Constant):
+            if isinstance(source, Constant) and source != UNSET:
                 format_tag(source.value)
         except InvalidValue as refusal:
             return Mistake(f"{tag}: {refusal}", hint)
@@ -92,8 +92,9 @@ class SectionChecks:
 
     def column_without_rows(self) -> Mistake | None:
         """Find a column on a section that has no rows in the database."""
-        title = source_of(self.options.title, text_is_column=True)
-        for option, source in {**self.reader.sources, "title": title}.items():
+        declared = {tag: self.reader.declared_source(tag) for tag in TAGS}
+        declared["title"] = source_of(self.options.title, text_is_column=True)
+        for option, source in declared.items():
             if isinstance(source, Column):
                 message = f"{option} is a column, but its items are not rows"
                 return Mistake(message, "Use a value or a method.")
@@ -164,9 +165,6 @@ class SectionChecks:
 
     ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {}
     """Checks that may read the database: last, so that the others are run without one."""
-
-    COSTS: ClassVar[dict[str, FindMistake]] = {}
-    """What works, but costs more than it has to; found in a deployment only."""
 
     OF_CODE: ClassVar[tuple[str, ...]] = ()
     """What these ids warn of is an error as long as it is declared, not returned by code.

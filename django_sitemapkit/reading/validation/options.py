@@ -85,7 +85,7 @@ class OptionChecks(SectionChecks):
     def objectless_method(self) -> Mistake | None:
         """Find a method that does not take the object it will be given."""
         for name in _METHODS:
-            source = self.reader.source(name) if hasattr(self.options, name) else None
+            source = self.reader.declared_source(name) if hasattr(self.options, name) else None
             if not isinstance(source, Method):
                 continue
             try:
@@ -139,7 +139,7 @@ class OptionChecks(SectionChecks):
         )
 
     def _wrong_object_languages(self) -> Mistake | None:
-        source = self.reader.source("object_languages")
+        source = self.reader.declared_source("object_languages")
         if isinstance(source, Method) or self.options.object_languages is None:
             return None
         return Mistake(
@@ -254,4 +254,4 @@ def _shown(source: Source) -> object:
             return value
         case Column(expression):
             return expression
-    return source.function
+    return source.function  # type: ignore[union-attr]  # what is declared is no Formula

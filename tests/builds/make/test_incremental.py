@@ -454,6 +454,7 @@ def by_method(section, product):
     return product.updated_at
 
 
+@pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.django_db
 def test_what_methods_return_is_known_by_rendering(site):
     """Each build renders their pages, and keeps the files that are the same."""

@@ -274,6 +274,7 @@ def test_settings_and_extra_urls_make_their_section(site):
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("methods_are_called")
 def test_pages_that_methods_fill_follow_too(site):
     """They are rendered each time anyway."""
     redeclare(Products, lastmod=lambda self, product: product.updated_at)

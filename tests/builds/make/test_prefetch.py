@@ -181,6 +181,7 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("methods_are_called")
 def test_only_columns_are_read_ahead():
     """A method may ask the database meanwhile, on the same connection."""
     fill()

@@ -151,6 +151,7 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     assert shown() == {"products": {Reason.DATE: 1}}
 
 
+@pytest.mark.usefixtures("methods_are_called")
 def test_methods_are_known_only_by_rendering(storage, sections):
     """Such pages are rendered by each build, and stored where they differ."""
     declare_anew(sections, Readings, priority=lambda self, reading: 0.5)

@@ -9,11 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import EmptyPage
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils.translation import get_language, override
 
 from django_sitemapkit import _django, checks, register, register_all
-from django_sitemapkit.advice.advisor import advise
 from django_sitemapkit.builds import build
 from django_sitemapkit.contrib.sitemaps import FlatPageSitemap, GenericSitemap, Sitemap
 from django_sitemapkit.sections import own_members
@@ -138,6 +136,26 @@ def test_the_latest_lastmod_reads_rows_some_at_a_time():
     assert len(queries) == 3
 
 
+def test_the_latest_lastmod_of_a_column_is_one_query():
+    """Once a process has compared the methods with their columns; None where a row has none."""
+    factories.products(5)
+
+    class Products(Sitemap):
+        def items(self):
+            return Product.objects.all()
+
+        def lastmod(self, product):
+            return product.updated_at
+
+    assert Products().get_latest_lastmod() == EPOCH
+    with CaptureQueriesContext(connection) as queries:
+        assert Products().get_latest_lastmod() == EPOCH
+    assert len(queries) == 1
+    assert "MAX" in queries[0]["sql"]
+    Product.objects.filter(pk=Product.objects.first().pk).update(updated_at=None)
+    assert Products().get_latest_lastmod() is None
+
+
 def test_generic_asks_the_database_for_the_latest_lastmod():
     """One row, as contrib's own class does."""
     factories.products(3)
@@ -192,27 +210,6 @@ def test_a_class_with_its_own_entries_is_named_by_the_check(sections):
     (message,) = checks.declarations.check_declarations()
     assert message.id == "sitemapkit.W151"
     assert "it overrides get_urls" in message.msg
-
-
-def test_the_native_class_is_advised(sections):
-    """``advise_sitemaps`` prints it, as for classes of contrib."""
-
-    class Articles(Sitemap):
-        def items(self):
-            return Article.objects.all()
-
-        def location(self, article):
-            return reverse("article", args=[article.pk])
-
-        def lastmod(self, article):
-            return article.edited_at
-
-    factories.ArticleFactory.create_batch(3)
-    register(Articles)
-    (advice,) = advise(SITE)
-    declared = [finding.declare for finding in advice.findings if finding.declare]
-    assert 'location = Route("article", pk="pk")' in declared
-    assert 'lastmod = "edited_at"' in declared
 
 
 IDLE = {"sitemapkit.W005", "sitemapkit.W031"}

@@ -195,6 +195,7 @@ def test_any_page_is_read_by_key(kit):
     make_readings(range(2000))
     sitemap = readings(kit, limit=100)
     found = []
+    kit.sitemap({"r": sitemap})  # Once in a process, methods are compared with their columns.
     for page in (2, 19):
         with CaptureQueriesContext(connection) as queries:
             body = kit.sitemap({"r": sitemap}, page=page).content

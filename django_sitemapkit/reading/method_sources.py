@@ -1,0 +1,221 @@
+"""What a method returns, as one expression: from its source, if that is its source.
+
+A method is read as the expression that it returns. Assignments to a name and conditions before a
+``return`` become part of it; any other statement has to be executed. The source counts only where
+it compiles to the very code of the function: a patched or decorated function, and a file that has
+changed since it was imported, do not have it.
+"""
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+MAX_NODES = 1_000
+"""Parts of an expression; a name may stand for it several times."""
+
+MAX_STEPS = 50
+"""Statements that are followed, each on every way to a ``return``."""
+
+_Functions = Mapping[CodeType, Sequence[ast.FunctionDef | ast.Lambda]]
+
+
+_nodes: dict[CodeType, ast.FunctionDef | ast.Lambda] = {}
+"""The sources that were found. They stay those of the code, whatever becomes of the file."""
+
+
+class StaysMethod(Exception):
+    """Says why a method is not read as columns: the place in the source, and what stands there."""
+
+    def __init__(self, why: str, code: CodeType | None = None, node: Any = None) -> None:
+        super().__init__(why)
+        self.why = why
+        """A sentence without a subject or a full stop, such as "calls slugify()"."""
+        self.file = code.co_filename if code else ""
+        self.line = getattr(node, "lineno", code.co_firstlineno if code else 0)
+        self.expression = ""
+        with suppress(ValueError):  # Python 3.11 cannot write each f-string.
+            self.expression = ast.unparse(node).splitlines()[0] if node is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSource:
+    """What a function returns, and how the names in it are found."""
+
+    function: FunctionType
+    result: ast.expr
+    """The expression that it returns."""
+    parameters: tuple[str, ...]
+    """The names of its parameters."""
+    imported: Mapping[str, str] = field(default_factory=dict)
+    """The modules of the names that it imports itself."""
+
+    def resolve(self, name: str) -> Any:
+        """Return what a name that is no parameter stands for; None if that is not known."""
+        if name in self.imported:
+            return getattr(sys.modules.get(self.imported[name]), name, None)
+        code = self.function.__code__
+        if name in (*code.co_varnames, *code.co_cellvars):
+            return None
+        found = self.function.__globals__.get(name)
+        builtins: Any = self.function.__builtins__  # type: ignore[attr-defined]
+        return builtins.get(name) if found is None else found
+
+
+def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
+    """Return the source of a function that gives an attribute of the object it takes, or None."""
+    result: ast.expr = ast.Constant(None)
+    if name is not None:
+        result = ast.Attribute(ast.Name("item", ast.Load()), name, ast.Load())
+    return MethodSource(function, result, ("item",))
+
+
+def method_source(function: Any, *, is_property: bool = False) -> MethodSource:
+    """Return the expression that a function returns. Raises StaysMethod."""
+    if not isinstance(function, FunctionType):
+        raise StaysMethod(f"is {type(function).__name__}, not a function")
+    code = function.__code__
+    if getattr(function, "reads_objects", False):
+        raise StaysMethod("has reads_objects set", code)
+    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+        raise StaysMethod("has parameters with defaults, or is a closure", code)
+    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        raise StaysMethod("has more parameters than the object", code)
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise StaysMethod("is a generator, or asynchronous", code)
+    node = _node_of(function)
+    parameters = tuple(argument.arg for argument in node.args.args)
+    if isinstance(node, ast.Lambda):
+        return MethodSource(function, node.body, parameters)
+    decorators = node.decorator_list
+    is_plain_property = is_property and [ast.unparse(one) for one in decorators] == ["property"]
+    if decorators and not is_plain_property:
+        raise StaysMethod(f"is decorated by {ast.unparse(decorators[0])}", code, node)
+    body = _Body(code)
+    return MethodSource(function, body.result(node.body, {}), parameters, body.imported)
+
+
+def _node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
+    code = function.__code__
+    if code not in _nodes:
+        linecache.checkcache(code.co_filename)
+        text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+        found = _functions_of(text).get(code, ()) if text else ()
+        if len(found) != 1:
+            raise StaysMethod("has no source that compiles to the same code", code)
+        _nodes[code] = found[0]
+    return _nodes[code]
+
+
+@lru_cache(maxsize=64)
+def _functions_of(text: str) -> _Functions:
+    """Return the functions of a module's source by the code that they compile to."""
+    try:
+        tree = ast.parse(text)
+        codes = list(_codes_in(compile(text, "", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return {}
+    nodes: dict[tuple[str, int], list[Any]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            nodes.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            nodes.setdefault((node.name, first), []).append(node)
+    return {code: nodes.get((code.co_name, code.co_firstlineno), ()) for code in codes}
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes_in(constant)
+
+
+class _Body:
+    """Turns the statements of a function into the expression that it returns."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.imported: dict[str, str] = {}
+        self._code = code
+        self._left = MAX_STEPS
+
+    def result(self, statements: Sequence[ast.stmt], known: Mapping[str, ast.expr]) -> ast.expr:
+        """Return what some statements return, by the names that are assigned before them."""
+        self._left -= 1
+        if not self._left:
+            raise StaysMethod("has too many conditions", self._code)
+        if not statements:
+            return ast.Constant(None)
+        match statements[0], statements[1:]:
+            case ast.Return(value=value), _:
+                return ast.Constant(None) if value is None else _with(known, value)
+            case ast.Expr(value=ast.Constant()), rest:  # a docstring
+                return self.result(rest, known)
+            case ast.ImportFrom(module=str(module), level=0, names=names), rest:
+                if all(
+                    one.asname is None and self.imported.setdefault(one.name, module) == module
+                    for one in names
+                ):
+                    return self.result(rest, known)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value), rest:
+                value = _with(known, value)
+                return _evaluating(value, self.result(rest, {**known, name: value}))
+            case ast.If(test=test, body=body, orelse=orelse), rest if not any(
+                isinstance(one, ast.ImportFrom) for one in (*body, *orelse)
+            ):
+                return ast.IfExp(
+                    _with(known, test),
+                    self.result([*body, *rest], known),
+                    self.result([*orelse, *rest], known),
+                )
+        raise StaysMethod("has a statement that must be executed", self._code, statements[0])
+
+
+def _with(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:
+    """Return an expression with what is known in the places of the names that stand for it."""
+    if not known:
+        return value
+    found: ast.expr = _Substitution(known).visit(deepcopy(value))
+    if sum(1 for _ in ast.walk(found)) > MAX_NODES:
+        raise StaysMethod("is too long an expression")
+    return found
+
+
+def _evaluating(value: ast.expr, result: ast.expr) -> ast.expr:
+    """Return a result of which a value that is assigned before is evaluated: it may raise."""
+    if any(one is value for one in _always_evaluated(result)):
+        return result
+    both = ast.Tuple([value, result], ast.Load())
+    return ast.Subscript(both, ast.Constant(1), ast.Load())
+
+
+def _always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of an expression that are evaluated whatever its values are."""
+    yield node
+    match node:
+        case ast.IfExp(test=test):
+            parts: Iterable[ast.AST] = [test]
+        case ast.BoolOp(values=[first, *_]):
+            parts = [first]
+        case ast.Compare(left=left, comparators=[first, *_]):
+            parts = [left, first]
+        case _:
+            parts = ast.iter_child_nodes(node)
+    for part in parts:
+        yield from _always_evaluated(part)
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, known: Mapping[str, ast.expr]) -> None:
+        self._known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._known.get(node.id, node)

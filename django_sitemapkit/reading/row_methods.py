@@ -1,0 +1,271 @@
+"""The methods of a section over rows: which are read as columns, and which have to be called."""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import DateField, DateTimeField, F, QuerySet
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.formulas import ASK, Formula
+from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.method_sources import StaysMethod
+from django_sitemapkit.reading.methods import formula_of
+from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method
+
+if TYPE_CHECKING:
+    from django_sitemapkit.reading.row_sources import RowSources
+
+Reading = Formula | Column | Constant
+"""What a method may be read as."""
+
+SAMPLED_ROWS = 100
+"""Rows of a page, from two places in it, of which the odd ones are compared with the method."""
+
+LOOKS = 3
+"""How often rows are read again where a difference may come of their being saved meanwhile."""
+
+RANDOM_ROWS = 3
+"""Rows that are compared besides those."""
+
+
+_known: dict[tuple[str, str, str], str] = {}
+"""What was found in this process, by site, section and digest."""
+
+
+class RowMethods:
+    """The methods of a section, as its reader reads them.
+
+    Each is read as columns if all of them can be: as soon as one needs the object, the objects
+    are read, and the methods are called.
+    """
+
+    def __init__(self, reader: "RowSources") -> None:
+        self._reader = reader
+
+    def of(self, reader: "RowSources") -> "RowMethods":
+        """Return the same methods for a reader that reads the same section."""
+        methods = copy(self)
+        methods._reader = reader
+        return methods
+
+    @cached_property
+    def declared(self) -> dict[str, Method]:
+        """The options that are methods of the object, whether or not they are called."""
+        reader = self._reader
+        declared = {reader.location_option: reader.declared_location}
+        options = [*TAGS, *EXTENSIONS]
+        if reader.language_plan is not None:
+            options.append("object_languages")
+        declared |= {option: reader.declared_source(option) for option in options}
+        return {option: source for option, source in declared.items() if isinstance(source, Method)}
+
+    @cached_property
+    def readings(self) -> dict[str, Reading | StaysMethod]:
+        """What each method is read as, by option; why not, for one that has to be called."""
+        found: dict[str, Reading | StaysMethod] = {}
+        for option, source in self.declared.items():
+            try:
+                found[option] = self._reading(option, source)
+            except StaysMethod as why:
+                found[option] = why
+        if self._digest(found) == self._reader.called_methods:
+            differing = StaysMethod("has given another value than its source says")
+            return dict.fromkeys(found, differing)
+        return found
+
+    @cached_property
+    def as_columns(self) -> Mapping[str, Reading]:
+        """The methods that are read as columns, by option; none if one has to be called."""
+        found = {name: self.readings[name] for name in self.in_force}
+        return {} if any(isinstance(one, StaysMethod) for one in found.values()) else found  # type: ignore[return-value]
+
+    @cached_property
+    def in_force(self) -> list[str]:
+        """The options that are methods, and that editors have not set."""
+        return [option for option in self.declared if option not in self._reader.setting_values]
+
+    @property
+    def digest(self) -> str:
+        """Text that changes whenever a method is read as something else; "" if all are called."""
+        return self._digest(self.readings) if self.as_columns else ""
+
+    def _digest(self, readings: Mapping[str, Any]) -> str:
+        texts = [(option, getattr(one, "text", repr(one))) for option, one in readings.items()]
+        state = repr((self._reader.label, texts))
+        return hashlib.sha256(state.encode()).hexdigest()[:16]
+
+    def _reading(self, option: str, source: Method) -> Reading:
+        """Return what a method is read as. Raises StaysMethod."""
+        if not settings.METHODS_AS_COLUMNS:
+            raise StaysMethod("is called because of SITEMAPKIT_METHODS_AS_COLUMNS")
+        if option not in {"location", *TAGS}:
+            raise StaysMethod("may return more than one value")
+        rows = self._reader.rows
+        if self._reader.label is None or not isinstance(rows, QuerySet):
+            raise StaysMethod("is of items that are not read by key")
+        function, finish = self._reader.function_of(option, source)
+        formula = replace(formula_of(function, rows, finish), method=source.function)
+        if option == "location":
+            self._require_routes(formula)
+            return formula
+        if formula.reverses:
+            raise StaysMethod("calls reverse() for a tag")
+        if not formula.read:
+            (value,) = formula.values((), 1)
+            if value is ASK:
+                raise StaysMethod("raises for each object")
+            return Constant(value)
+        is_date = formula.kind in {DateField, DateTimeField}
+        return Column(F(formula.column)) if is_date and option == "lastmod" else formula
+
+    def _require_routes(self, formula: Formula) -> None:
+        """Raise StaysMethod where a location cannot be computed in each language."""
+        plan, site = self._reader.language_plan, self._reader.site
+        if plan is not None and formula.route is None:
+            raise StaysMethod("is called in each language")
+        for code in plan.rendered if plan else [""]:
+            with plan.active(code) if plan else site.active():
+                formula.require_routes()
+
+    # Values
+
+    def computed(
+        self, formula: Formula, option: str, columns: Sequence[Sequence[Any]], keys: Sequence[Any]
+    ) -> tuple[list[Any], dict[int, InvalidValue]]:
+        """Return what a method gives for rows by their columns, and why some have no value."""
+        values = formula.values(columns, len(keys))
+        if ASK not in values:
+            return values, {}
+        odd = [place for place, value in enumerate(values) if value is ASK]
+        asked, refusals = self.asked(formula, option, keys, odd)
+        return [asked.get(place, value) for place, value in enumerate(values)], refusals
+
+    def asked(
+        self, formula: Formula, option: str, keys: Sequence[Any], places: Sequence[int]
+    ) -> tuple[dict[int, Any], dict[int, InvalidValue]]:
+        """Return what the method itself gives for the rows at some places, or why none.
+
+        A row that is gone by now has None.
+        """
+        # The same connection may be reading the next rows, and a method may ask for more.
+        with self._reader.connection_lock:
+            objects = self._reader.objects([keys[place] for place in places])
+            found = [objects.get(keys[place]) for place in places]
+            is_there = [obj is not None for obj in found]
+            values, refusals = each(formula.method, found, option, is_there)
+        by_place = {places[row]: refusal for row, refusal in refusals.items()}
+        return dict(zip(places, values, strict=True)), by_place
+
+    # What is proven, compared with what is so
+
+    def difference(self, keys: KeyRange) -> str:
+        """Return which method gives another value for a row of a page than its columns; or "".
+
+        A few rows are compared: those with the least, the greatest and no value of each column,
+        one that is not ASCII, and some at random.
+        """
+        return self._confirmed(_odd_rows(self._some_rows(keys))) if self.as_columns else ""
+
+    def _confirmed(self, odd: Sequence[tuple[Any, ...]]) -> str:
+        """Return a difference of some rows that no change of theirs explains; or ""."""
+        keys = [key for key, *_ in odd]
+        for _ in range(LOOKS):
+            rows = self._rows_with(keys)
+            found = self._difference(list(rows.values()))
+            if not found or rows == self._rows_with(keys):
+                return found
+        return ""
+
+    def _rows_with(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
+        with self._reader.site.active():
+            rows = self._read(self._reader.rows_with(keys)) if keys else []
+        return {row[0]: row for row in rows}
+
+    def _difference(self, rows: Sequence[tuple[Any, ...]]) -> str:
+        objects = self._reader.objects([key for key, *_ in rows])
+        rows = [row for row in rows if row[0] in objects]
+        plan, site = self._reader.language_plan, self._reader.site
+        for code in plan.rendered if plan and rows else [""]:
+            there = [objects[key] for key, *_ in rows]
+            with plan.active(code, there) if plan else site.active():
+                if found := self._first_difference(rows, there):
+                    return found
+        return ""
+
+    def known_difference(self, keys: KeyRange) -> str:
+        """Return a difference as ``difference`` does; one look for each process is enough."""
+        key = self._reader.site.key, self._reader.get_name(), self.digest
+        if self.as_columns and key not in _known:
+            odd = _odd_rows(self._some_rows(keys))
+            if not odd:
+                return ""  # The next page may have rows.
+            _known[key] = self._confirmed(odd)
+        return _known.get(key, "")
+
+    def _some_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
+        """Return the first rows of a page, and some from a random place where keys are numbers."""
+        with self._reader.site.active():
+            rows = self._read(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+            first, last = rows[-1][0] if rows else None, keys.upper
+            if type(first) is type(last) is int and first < last:
+                keys = KeyRange(random.randrange(first, last), last)  # noqa: S311  no secret
+                rows += self._read(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+        return rows
+
+    def _read(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
+        columns = [column for one in self.as_columns.values() for column in _columns_of(one)]
+        return list(rows.values_list(self._reader.options.key, *columns))
+
+    def _first_difference(self, rows: Sequence[tuple[Any, ...]], objects: Sequence[Any]) -> str:
+        """Return the first difference in the active language; "" without any."""
+        keys, *columns = zip(*rows, strict=True) if rows else [()]
+        for option, reading in self.as_columns.items():
+            count = len(_columns_of(reading))
+            read, columns = columns[:count], columns[count:]
+            match reading:
+                case Formula():
+                    values: Sequence[Any] = reading.values(read, len(keys))
+                case Column():
+                    (values,) = read or [()]
+                case Constant(value=value):
+                    values = [value] * len(keys)
+            given, refusals = each(self.declared[option].function, objects, option)
+            for row, (value, real) in enumerate(zip(values, given, strict=True)):
+                if value is not ASK and (row in refusals or value != real):
+                    said = refusals.get(row, quoted(real))
+                    return (
+                        f"{option} of the row with key {keys[row]} is {said}; its source says"
+                        f" {quoted(value)}"
+                    )
+        return ""
+
+
+def _columns_of(reading: Reading) -> Sequence[Any]:
+    match reading:
+        case Formula(read=read):
+            return read
+        case Column(expression=expression):
+            return (expression,)
+    return ()
+
+
+def _odd_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of some in which a method is most likely to give an unexpected value."""
+    found: list[tuple[Any, ...]] = []
+    for column in zip(*rows, strict=True):
+        known = [place for place, value in enumerate(column) if value is not None]
+        found += [rows[place] for place in range(len(rows)) if column[place] is None][:1]
+        if known:
+            known.sort(key=lambda place: str(column[place]))
+            found += [rows[known[0]], rows[known[-1]]]
+            found += [rows[place] for place in known if not str(column[place]).isascii()][:1]
+    found += random.sample(rows, min(RANDOM_ROWS, len(rows)))
+    return list({row[0]: row for row in found}.values())

@@ -1,0 +1,231 @@
+"""What a section over rows reads: its queryset, and where each value comes from."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from django.db.models import F, Func, QuerySet
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.formulas import Formula
+from django_sitemapkit.reading.images import ImagePath
+from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
+from django_sitemapkit.reading.lastmod_text import as_text
+from django_sitemapkit.reading.locating import RouteLocator
+from django_sitemapkit.reading.methods import url_of
+from django_sitemapkit.reading.row_methods import RowMethods
+from django_sitemapkit.reading.sources import TAGS, Column, Method, Source, source_of
+from django_sitemapkit.reading.statements import statement_of
+from django_sitemapkit.sections import Route, Section, absolute_url_of, text_or_none
+
+ALIAS = "sitemapkit_{}"
+"""The name of a column that is read beside an object."""
+
+
+class RowSources(SectionReader):
+    """A section over rows, before they are read."""
+
+    options: Section
+
+    text_paths = frozenset(
+        {"lastmod", "images", "title", "object_languages", "translations", "language"}
+    )
+
+    @cached_property
+    def rows(self) -> Any:
+        """What ``get_queryset()`` returned for this site.
+
+        All of a page is read in one database: of two replicas one may be behind.
+        """
+        with self.site.active():
+            rows: Any = self.options.get_queryset()
+            # Checks report what is no queryset, and slices and combinations.
+            if not isinstance(rows, QuerySet):
+                return rows
+            can_be_filtered = not (_django.is_sliced(rows) or _django.combinator(rows))
+            if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
+                rows = rows.filter(sitemap_include=True)
+            return rows.using(rows.db)
+
+    @cached_property
+    def keyset(self) -> Keyset:
+        """How the rows are read by key."""
+        return Keyset(self.rows, self.options.key, self.site.active)
+
+    @cached_property
+    def location_source(self) -> Route | Source:
+        """Where the locations come from."""
+        return self.read_methods.get(self.location_option) or self.declared_location
+
+    @cached_property
+    def declared_location(self) -> Route | Source:
+        """What the section declares as its location; a method even if it is not called."""
+        location = getattr(self.options, self.location_option)
+        if isinstance(location, Route):
+            return location
+        return source_of(absolute_url_of if location is None else location)
+
+    def source(self, option: str) -> Source:
+        """Return where the values of an option come from."""
+        found = self.read_methods.get(option) if option in TAGS else None
+        return found or super().source(option)
+
+    @cached_property
+    def methods(self) -> RowMethods:
+        """The methods of the section: which are read as columns, and which are called."""
+        return RowMethods(self)
+
+    @cached_property
+    def read_methods(self) -> Mapping[str, Source]:
+        """The methods that are read as columns, by option."""
+        return self.methods.as_columns
+
+    def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
+        """Return the project's function behind a method, and what is made of its values."""
+        if source.function is absolute_url_of:
+            return url_of, text_or_none
+        return source.function, None
+
+    @property
+    def location_option(self) -> str:
+        """The option that the locations come from: ``entries`` where it is declared."""
+        return "location" if self.options.entries is None else "entries"
+
+    @cached_property
+    def reads_objects(self) -> bool:
+        """Whether an option needs the object, so that columns alone will not do."""
+        return bool(self.methods.in_force) and not self.read_methods
+
+    @property
+    def languages_path(self) -> str:
+        """The field path to the languages of each row, or ""."""
+        source = self.languages_source
+        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
+
+    @property
+    def links_rows(self) -> bool:  # type: ignore[override]
+        """Whether its rows link to others, which are their translations."""
+        return self.options.translations is not None
+
+    @property
+    def has_entries(self) -> bool:  # type: ignore[override]
+        """Whether a row may have any number of entries."""
+        return self.options.entries is not None
+
+    @property
+    def translations_path(self) -> str:
+        """The field path to what translations share; "" where no rows link to others."""
+        source = self.source("translations")
+        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
+
+    @cached_property
+    def translations_field(self) -> Any:
+        """The field that translations share: sections with the same one link to each other."""
+        return _django.resolved(self.translations_path, self.rows)[0].target
+
+    @property
+    def route(self) -> Route | None:
+        """The Route that the locations come from: as declared, or that a method is read as."""
+        source = self.location_source
+        if isinstance(source, Formula):
+            return source.route
+        return source if isinstance(source, Route) else None
+
+    @cached_property
+    def locator(self) -> RouteLocator | None:
+        """What makes the locations, where they are a Route."""
+        route = self.route
+        if route is None:
+            return None
+        return RouteLocator(route, self.site, self.language_plan, self.keyset.queryset.model)
+
+    @cached_property
+    def images_path(self) -> ImagePath | None:
+        """The column that holds images, of a row or of rows beside it."""
+        source = self.extension_sources.get("images")
+        if not isinstance(source, Column):
+            return None
+        return ImagePath(self.keyset.queryset, source.expression)
+
+    @property
+    def lastmod_column(self) -> Any:
+        """The column lastmod, as an expression; None where it differs by language."""
+        return None if "lastmod" in self.sources_by_language else self.columns.get("lastmod")
+
+    @cached_property
+    def lastmod_text(self) -> Func | None:
+        """What reads the column lastmod as the database's text, where that is the same."""
+        column = self.lastmod_column
+        return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
+
+    def what_is_read(self, source: Source) -> Any:
+        """Return a source, or what the database is asked for where that may be something else."""
+        if not isinstance(source, Column):
+            return source
+        if type(source.expression) is F and not _django.changes_values(self.keyset.queryset):
+            return source.expression
+        rows = self.keyset.queryset.values_list(as_expression(source.expression))
+        return statement_of(rows, self.rows.db)
+
+    @cached_property
+    def row_value_columns(self) -> dict[str, str]:
+        """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
+        if not getattr(self.rows.model, "has_sitemap_fields", False):
+            return {}
+        return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
+
+    @cached_property
+    def expressions(self) -> dict[str, Any]:
+        """What is read of each row besides its key: field paths and expressions, by their use."""
+        found = dict(self.columns)
+        if self.lastmod_text is not None:
+            found["lastmod"] = self.lastmod_text
+        found |= {f"row_{tag}": column for tag, column in self.row_value_columns.items()}
+        if self.images_path is not None and not self.images_path.is_of_many:
+            found["images"] = self.images_path.path
+        if self.links_rows:
+            for option in ("translations", "language"):
+                source = self.source(option)
+                assert isinstance(source, Column)  # noqa: S101  a check has made sure
+                found[option] = source.expression
+        for tag, source in self.sources.items():
+            if isinstance(source, Formula):
+                found |= {f"{tag}_{n}": column for n, column in enumerate(source.read)}
+        if self.locator is not None:
+            found |= {f"location_{n}": column for n, column in enumerate(self.locator.columns)}
+        elif isinstance(self.location_source, Formula):
+            found |= {f"location_{n}": one for n, one in enumerate(self.location_source.read)}
+        elif isinstance(self.location_source, Column):
+            found["location"] = self.location_source.expression
+        return found
+
+    @cached_property
+    def queryset(self) -> QuerySet[Any]:
+        """The rows with all that is read of them."""
+        rows, key, read = self.keyset.queryset, self.options.key, self.expressions
+        if not self.reads_objects:
+            return rows.values_list(key, *read.values())
+        if self.options.only is not None:
+            rows = rows.only(key, *self.options.only)
+        columns = {ALIAS.format(name): as_expression(column) for name, column in read.items()}
+        return rows.annotate(**columns)  # type: ignore[no-any-return]
+
+    def rows_with(self, keys: Sequence[Any]) -> QuerySet[Any]:
+        """Return the rows that have these keys."""
+        return self.keyset.queryset.filter(**{f"{self.options.key}__in": keys})
+
+    def objects(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        """Return the objects that have these keys, by key; few enough in each query."""
+        name = "pk" if self.options.key == "pk" else self.keyset.field.attname
+        found: dict[Any, Any] = {}
+        with self.site.active():
+            for start in range(0, len(keys), MAX_PARAMETERS):
+                rows = self.rows_with(keys[start : start + MAX_PARAMETERS])
+                found |= {getattr(row, name): row for row in rows}
+        return found
+
+
+def as_expression(column: Any) -> Any:
+    """Return a field path as the expression that it stands for."""
+    return F(column) if isinstance(column, str) else column
