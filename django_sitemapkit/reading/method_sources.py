@@ -61,12 +61,12 @@ class MethodSource:
         """Return what a name that is no parameter stands for; None if that is not known."""
         if name in self.imported:
             return getattr(sys.modules.get(self.imported[name]), name, None)
-        code = self.function.__code__
+        function: Any = self.function
+        code = function.__code__
         if name in (*code.co_varnames, *code.co_cellvars):
             return None
-        found = self.function.__globals__.get(name)
-        builtins: Any = self.function.__builtins__  # type: ignore[attr-defined]
-        return builtins.get(name) if found is None else found
+        found = function.__globals__.get(name)
+        return function.__builtins__.get(name) if found is None else found
 
 
 def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
