@@ -422,6 +422,7 @@ def test_a_build_renders_the_pages_of_a_changed_group_only(settings, stories, re
     assert reasons() == {}
 
 
+@pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.slow
 def test_a_translation_by_a_method_has_the_pages_of_its_group_rendered(
     settings, stories, registered
