@@ -95,6 +95,7 @@ def test_the_last_line_says_what_to_do(built):
     assert last() == "  Run build_sitemaps to build what is due."
 
 
+@pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.slow
 def test_what_every_build_renders_is_not_worth_a_build(sections):
     """It is always due."""
