@@ -127,10 +127,21 @@ BUDGETS = (
     ),
     Budget(
         number=6,
-        title="A section with `get_absolute_url()` against django.contrib.sitemaps",
+        title="Methods that are read as columns against django.contrib.sitemaps",
         bounds=(
-            faster("kit-objects-zlib", "contrib", 18, databases=("postgresql",)),
-            faster("kit-objects-zlib", "contrib", 11, databases=("sqlite",)),
+            *(
+                faster(name, theirs, bound, databases=(database,))
+                for name, theirs in [
+                    ("kit-objects", "contrib"),
+                    ("kit-registered", "contrib"),
+                    ("kit-objects-related", "contrib-related"),
+                    ("kit-registered-related", "contrib-related"),
+                ]
+                for database, bound in [("postgresql", 18), ("sqlite", 11)]
+            ),
+            faster("kit-formatted", "contrib", 6),
+            faster("kit-objects", "icv", 8, databases=("postgresql",)),
+            at_most("kit-rebuild-objects", "to full", 0.3, size="rows"),
         ),
     ),
     Budget(

@@ -1,13 +1,21 @@
 """Who builds files, and builds them again."""
 
-from tests.benchmarks.contender import ALL, BOTH, CONTRIB, DROP_IN, ICV, OURS, Contender
+from tests.benchmarks.contender import (
+    ALL,
+    BOTH,
+    CONTRIB,
+    DROP_IN,
+    ICV,
+    OURS,
+    REGISTERED,
+    Contender,
+)
 
 
 def builds():
     """Yield what builds all files once."""
     ways = [
         ("kit", "a route and columns", "columns", "inline"),
-        ("kit-objects", "`get_absolute_url()`", "objects", "inline"),
         ("kit-processes", "columns, two processes", "columns", "processes"),
     ]
     for name, title, declared, runner in ways:
@@ -24,6 +32,7 @@ def builds():
                 runner=runner,
                 databases=ALL if name == "kit" else BOTH,
             )
+    yield from _methods()
     yield Contender(
         name="kit-rows-zlib",
         title="django-sitemapkit: a route and columns, zlib, value by value",
@@ -119,6 +128,36 @@ def builds():
     )
 
 
+def _methods():
+    """Yield sections whose URLs a method makes, with the storage of a new project."""
+    for name, title, declared, apps in [
+        ("objects", "`get_absolute_url()`", "objects", OURS),
+        ("objects-related", "the same with a foreign key in the URL", "related objects", OURS),
+        ("formatted", "a `location()` with an f-string", "formatted", OURS),
+        ("registered", "`register_all` of Django's own class", "whole", REGISTERED),
+        ("registered-related", "the same with a foreign key in the URL", "related", REGISTERED),
+    ]:
+        yield Contender(
+            name=f"kit-{name}",
+            title=f"django-sitemapkit: {title}, zlib, files in the database",
+            kind="build",
+            run="ours.build",
+            prepare="ours.clear_for_offers" if "related" in declared else "ours.clear",
+            apps=apps,
+            declared=declared,
+            storage="database",
+        )
+    yield Contender(
+        name="contrib-related",
+        title="django.contrib.sitemaps: pages into gzip files, `select_related`",
+        kind="build",
+        run="peers.contrib_build",
+        prepare="peers.prepare_offers",
+        apps=CONTRIB,
+        declared="related",
+    )
+
+
 def queues():
     """Yield what has the pages made by worker processes of a task queue."""
     for workers, title in [(1, "one worker process"), (2, "two worker processes")]:
@@ -158,6 +197,7 @@ def rebuilds():
     """Yield what builds once more, after little or nothing has changed."""
     for name, title, declared in [
         ("kit-rebuild", "by a digest of the rows", "columns"),
+        ("kit-rebuild-objects", "`get_absolute_url()`", "objects"),
         ("kit-rebuild-trusted", "by `trust_lastmod`, with an index on key and date", "trusted"),
     ]:
         yield Contender(
@@ -168,6 +208,7 @@ def rebuilds():
             prepare="ours.clear",
             apps=OURS,
             declared=declared,
+            storage="database" if declared == "objects" else "disk",
         )
     yield Contender(
         name="kit-sites",

@@ -6,6 +6,8 @@ OURS = ("django_sitemapkit",)
 AUDIT = (*OURS, "django_sitemapkit.audit")
 DROP_IN = (*OURS, "django_sitemapkit.contrib.sitemaps")
 CONTRIB = ("django.contrib.sites", "django.contrib.sitemaps")
+REGISTERED = (*OURS, CONTRIB[-1])
+"""Ours, and the classes of Django's own package as they are."""
 ICV = ("django.contrib.auth", "django.contrib.contenttypes", "icv_sitemaps")
 BOTH = ("postgresql", "sqlite")
 """The databases that are measured by default."""
@@ -39,6 +41,8 @@ class Contender:
     """SITEMAPKIT_RUNNER."""
     workers: int = 2
     """Worker processes, where the runner has any."""
+    storage: str = "disk"
+    """Where its files are: "database" for the storage of a project that has set none."""
     serve: str = "auto"
     """SITEMAPKIT_SERVE_FROM."""
     by_rows: bool = False
@@ -65,6 +69,7 @@ class Contender:
             "BENCHMARKS_CODEC": self.codec,
             "BENCHMARKS_RUNNER": self.runner,
             "BENCHMARKS_WORKERS": str(self.workers),
+            "BENCHMARKS_STORAGE": self.storage,
             "BENCHMARKS_SERVE": self.serve,
             "BENCHMARKS_BY_ROWS": "1" if self.by_rows else "",
             "BENCHMARKS_DEDUPLICATE": "1" if self.deduplicate else "",

@@ -5,7 +5,7 @@ from django.conf import settings
 
 from tests.benchmarks.contender import DROP_IN
 from tests.benchmarks.data import CATEGORIES
-from tests.benchmarks.models import Product
+from tests.benchmarks.models import Offer, Product
 
 if apps.is_installed(DROP_IN[-1]):
     from django_sitemapkit.contrib.sitemaps import Sitemap
@@ -32,6 +32,13 @@ class LeanSitemap(ProductSitemap):
         return super().items().only("category", "slug", "updated_at")
 
 
+class OfferSitemap(ProductSitemap):
+    """URLs with a category behind a foreign key, by someone who knows that it is followed."""
+
+    def items(self):
+        return Offer.objects.select_related("category").order_by("pk")
+
+
 class CategorySitemap(ProductSitemap):
     """One category."""
 
@@ -44,6 +51,7 @@ class CategorySitemap(ProductSitemap):
 
 DECLARED = {
     "whole": {"products": ProductSitemap},
+    "related": {"products": OfferSitemap},
     "lean": {"products": LeanSitemap},
     "hundred": {category: CategorySitemap(category) for category in CATEGORIES},
 }

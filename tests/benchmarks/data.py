@@ -114,6 +114,32 @@ def prepare(rows):
     return True
 
 
+def fill_offers(rows):
+    """Have as many offers as products, with the same slugs and categories."""
+    from django.db import connection
+
+    from tests.benchmarks.models import Category, Offer
+
+    if Offer.objects.count() == rows:
+        return
+    Offer.objects.all().delete()
+    Category.objects.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO benchmarks_category (slug)"
+            " SELECT DISTINCT category FROM benchmarks_product"
+        )
+        cursor.execute(
+            "INSERT INTO benchmarks_offer (slug, updated_at, body, category_id)"
+            " SELECT product.slug, product.updated_at, product.body, category.id"
+            " FROM benchmarks_product product"
+            " JOIN benchmarks_category category ON category.slug = product.category"
+            " ORDER BY product.id"
+        )
+        vacuum = "" if connection.vendor == "sqlite" else "VACUUM "
+        cursor.execute(f"{vacuum}ANALYZE")
+
+
 def _ensure_database(connection):
     if connection.vendor == "sqlite":
         Path(connection.settings_dict["NAME"]).parent.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,30 @@ class Product(models.Model):
         return reverse("product", kwargs={"category": self.category, "slug": self.slug})
 
 
+class Category(models.Model):
+    """What an offer belongs to."""
+
+    slug = models.SlugField(unique=True)
+
+    def __str__(self):
+        return self.slug
+
+
+class Offer(models.Model):
+    """Has the URL of a product, with the category behind a foreign key."""
+
+    category = models.ForeignKey(Category, models.PROTECT)
+    slug = models.CharField(max_length=100)
+    updated_at = models.DateTimeField()
+    body = models.TextField()
+
+    def __str__(self):
+        return self.slug
+
+    def get_absolute_url(self):
+        return reverse("product", kwargs={"category": self.category.slug, "slug": self.slug})
+
+
 class Article(models.Model):
     """Has a UUID as key, and a URL of three values of which one is made of a date."""
 

@@ -6,10 +6,12 @@ import resource
 import time
 import uuid
 from itertools import islice
+from pathlib import Path
 
 from django.conf import settings
 
 from tests.benchmarks.browser import Browser
+from tests.benchmarks.data import fill_offers
 from tests.benchmarks.measuring import Unavailable, measured, median_of, traced
 
 PAGE = 50_000
@@ -23,10 +25,19 @@ def rows():
 
 def clear():
     """Forget all plans and builds, as on the day the package came."""
-    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
+    from django_sitemapkit.models import (
+        Build,
+        Lease,
+        Page,
+        Place,
+        Plan,
+        Publication,
+        StoredFile,
+        StoredPage,
+    )
 
     _require_codec()
-    for model in (Publication, Place, StoredPage, Build, Page, Plan, Lease):
+    for model in (Publication, Place, StoredPage, Build, Page, Plan, Lease, StoredFile):
         model.objects.all().delete()
 
 
@@ -55,6 +66,12 @@ def clear_for_articles():
     with connection.cursor() as cursor:
         vacuum = "" if connection.vendor == "sqlite" else "VACUUM "
         cursor.execute(f"{vacuum}ANALYZE {Article._meta.db_table}")
+
+
+def clear_for_offers():
+    """Have as many offers as products, with the same slugs and categories."""
+    clear()
+    fill_offers(rows())
 
 
 def clear_for_overridden():
@@ -104,7 +121,22 @@ def build(runner=None):
     """Build and publish all files, with a runner if it is not the process alone."""
     figures, result = measured(lambda: _build(runner))
     _require(result, rows())
+    if settings.BENCHMARKS_STORAGE == "database":
+        _copy_files()
     return figures
+
+
+def _copy_files():
+    """Copy what is in the database into the folder, where all contenders' files are read."""
+    from django_sitemapkit.models import StoredFile
+    from django_sitemapkit.publishing import DatabaseStorage
+
+    storage = DatabaseStorage()
+    for stored in StoredFile.objects.all():
+        path = Path(settings.FOLDER, str(stored))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with storage.open(str(stored)) as file:
+            path.write_bytes(file.read())
 
 
 def build_overridden():

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from tests.benchmarks.browser import Browser
+from tests.benchmarks.data import fill_offers
 from tests.benchmarks.measuring import measured, median_of
 from tests.benchmarks.ours import PAGE, rows
 
@@ -20,6 +21,12 @@ def prepare_site():
     Site.objects.update_or_create(
         pk=settings.SITE_ID, defaults={"domain": "www.example.com", "name": "benchmarks"}
     )
+
+
+def prepare_offers():
+    """Have as many offers as products, too."""
+    prepare_site()
+    fill_offers(rows())
 
 
 def contrib_build():

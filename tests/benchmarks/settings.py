@@ -30,6 +30,9 @@ STORAGES = {
     }
     for alias in ("default", "sitemaps")
 }
+BENCHMARKS_STORAGE = os.environ["BENCHMARKS_STORAGE"]
+if BENCHMARKS_STORAGE == "database":
+    del STORAGES["sitemaps"]
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
 USE_TZ = True
 

@@ -7,7 +7,7 @@ from django.db.models.functions import ExtractYear
 from django_sitemapkit import Route, Section, register, register_all
 from tests.benchmarks import auditing, web_pages
 from tests.benchmarks.data import CATEGORIES
-from tests.benchmarks.models import Article, Product
+from tests.benchmarks.models import Article, Offer, Product
 
 
 class Columns(Section):
@@ -25,6 +25,19 @@ class Objects(Section):
     name = "products"
     queryset = Product.objects.all()
     lastmod = "updated_at"
+
+
+class OfRelation(Objects):
+    """The same with a foreign key in the URL."""
+
+    queryset = Offer.objects.all()
+
+
+class Formatted(Objects):
+    """What does not name a view, but puts the URL together."""
+
+    def location(self, product):
+        return f"/{product.category}/{product.slug}/"
 
 
 class Articles(Section):
@@ -65,7 +78,11 @@ match settings.BENCHMARKS_DECLARED:
         register(Articles)
     case "objects":
         register(Objects)
-    case "whole":
+    case "related objects":
+        register(OfRelation)
+    case "formatted":
+        register(Formatted)
+    case "whole" | "related":
         from tests.benchmarks.contrib import SITEMAPS
 
         register_all(SITEMAPS)
