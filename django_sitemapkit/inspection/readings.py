@@ -216,27 +216,10 @@ _DECLARATIONS = {
     "object_languages": 'object_languages = "column"',
 }
 
-_CHANGES = {
-    "is called because of": "remove that setting",
-    "has reads_objects": "remove reads_objects",
-    "is decorated": "remove the decorator",
-    "not a function": "write a method without a decorator",
-    "is a closure": "remove its decorators and its defaults",
-    "calls reverse():": "correct the name or the arguments of the URL",
-    "calls reverse() with": "give reverse() only a name and arguments",
-    "calls": "store {} in a field",
-    "uses": "write a field or a constant for {}",
-    "has a computed name": "write the name of the URL as text",
-    "has computed arguments": "write the arguments as a tuple, a list or a dict",
-    "has a statement": "return one expression",
-}
-"""What to change in a method, by words of the reason; the first that fit."""
-
 
 def _instead_of(option: str, why: StaysMethod, options: Any) -> str:
     """Return what to write instead of a method, or ""."""
-    change = next((text for words, text in _CHANGES.items() if words in why.why), "")
-    ways = [change.format(why.expression)] if change else []
+    ways = [why.change.format(why.expression)] if why.change else []
     if option in _DECLARATIONS:
         verb = "set" if isinstance(options, Section) else "declare a Section with"
         ways.append(f"{verb} {_DECLARATIONS[option]}")

@@ -60,7 +60,8 @@ class Formula:
         try:
             return [compiled(one.route) for one in self.reverses]
         except NoReverseMatch as error:
-            raise StaysMethod(f"calls reverse(): {error}") from error
+            change = "correct the name or the arguments of the URL"
+            raise StaysMethod(f"calls reverse(): {error}", change=change) from error
 
     def values(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
         """Return the method's values for rows by their columns, as ``read``.

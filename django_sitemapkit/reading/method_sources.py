@@ -34,10 +34,14 @@ _nodes: dict[CodeType, ast.FunctionDef | ast.Lambda] = {}
 class StaysMethod(Exception):
     """Says why a method is not read as columns: the place in the source, and what stands there."""
 
-    def __init__(self, why: str, code: CodeType | None = None, node: Any = None) -> None:
+    def __init__(
+        self, why: str, code: CodeType | None = None, node: Any = None, *, change: str = ""
+    ) -> None:
         super().__init__(why)
         self.why = why
         """A sentence without a subject or a full stop, such as "calls slugify()"."""
+        self.change = change
+        """What to change in the method, such as "remove the decorator", or ""."""
         self.file = code.co_filename if code else ""
         self.line = getattr(node, "lineno", code.co_firstlineno if code else 0)
         self.expression = ""
@@ -80,12 +84,14 @@ def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
 def method_source(function: Any, *, is_property: bool = False) -> MethodSource:
     """Return the expression that a function returns. Raises StaysMethod."""
     if not isinstance(function, FunctionType):
-        raise StaysMethod(f"is {type(function).__name__}, not a function")
+        why = f"is {type(function).__name__}, not a function"
+        raise StaysMethod(why, change="write a method without a decorator")
     code = function.__code__
     if getattr(function, "reads_objects", False):
-        raise StaysMethod("has reads_objects set", code)
+        raise StaysMethod("has reads_objects set", code, change="remove reads_objects")
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
-        raise StaysMethod("has parameters with defaults, or is a closure", code)
+        change = "remove its decorators and its defaults"
+        raise StaysMethod("has parameters with defaults, or is a closure", code, change=change)
     if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         raise StaysMethod("has more parameters than the object", code)
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
@@ -97,7 +103,8 @@ def method_source(function: Any, *, is_property: bool = False) -> MethodSource:
     decorators = node.decorator_list
     is_plain_property = is_property and [ast.unparse(one) for one in decorators] == ["property"]
     if decorators and not is_plain_property:
-        raise StaysMethod(f"is decorated by {ast.unparse(decorators[0])}", code, node)
+        why = f"is decorated by {ast.unparse(decorators[0])}"
+        raise StaysMethod(why, code, node, change="remove the decorator")
     body = _Body(code)
     return MethodSource(function, body.result(node.body, {}), parameters, body.imported)
 
@@ -176,7 +183,12 @@ class _Body:
                     self.result([*body, *rest], known),
                     self.result([*orelse, *rest], known),
                 )
-        raise StaysMethod("has a statement that must be executed", self._code, statements[0])
+        raise StaysMethod(
+            "has a statement that must be executed",
+            self._code,
+            statements[0],
+            change="return one expression",
+        )
 
 
 def _with(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:

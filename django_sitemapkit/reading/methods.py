@@ -58,6 +58,9 @@ _TEXTS = (CharField, EmailField, SlugField, TextField, URLField)
 _SAME_IN_URLS = (*INTEGERS, *_TEXTS, UUIDField)
 """Fields whose values Django's converters write as ``str()`` does."""
 
+_STORE_IT = "store {} in a field"
+_WRITE_ARGUMENTS = "write the arguments as a tuple, a list or a dict"
+
 _MISSING = object()
 
 _OF_DATES = {"year", "month", "day"}
@@ -108,9 +111,9 @@ class _Scope:
             node = node.value
         return names if isinstance(node, ast.Name) and node.id == self.name else []
 
-    def refuse(self, why: str, node: Any) -> StaysMethod:
-        """Return what says that a part of the expression is not proven."""
-        return StaysMethod(why, self.source.function.__code__, node)
+    def refuse(self, why: str, node: Any, change: str = "") -> StaysMethod:
+        """Return what says that a part of the expression is not proven, and what to change."""
+        return StaysMethod(why, self.source.function.__code__, node, change=change)
 
 
 class _Translation:
@@ -214,7 +217,7 @@ class _Translation:
                 return ast.Tuple([self._value(one, scope) for one in elements], ast.Load())
             case ast.Call():
                 return self._call(node, scope)
-        raise scope.refuse("uses what is not followed", node)
+        raise scope.refuse("uses what is not followed", node, _STORE_IT)
 
     def _text(self, node: ast.expr) -> ast.expr:
         self._texts.append(node)
@@ -231,7 +234,7 @@ class _Translation:
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> ast.expr:
         if names := scope.names_of(node):
             return self._member(names, node, scope)
-        raise scope.refuse("uses an attribute of something else than the object", node)
+        raise scope.refuse("uses an attribute of something else than the object", node, _STORE_IT)
 
     def _member(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
         """Return what attributes of an object are, one after the other."""
@@ -249,7 +252,7 @@ class _Translation:
                 return value
             if len(rest) == 1 and rest[0] in _OF_DATES and type(field) in _DATES:
                 return ast.Attribute(value, rest[0], ast.Load())
-        raise scope.refuse("uses an attribute that is not a plain field", node)
+        raise scope.refuse("uses an attribute that is not a plain field", node, _STORE_IT)
 
     def _followed(
         self, names: Sequence[str], node: ast.expr, scope: _Scope
@@ -312,7 +315,7 @@ class _Translation:
                     if not node.keywords:
                         made = ast.Call(node.func, [self._value(argument, scope)], [])
                         return self._text(made) if name == "str" else made
-                raise scope.refuse(f"calls {name}()", node)
+                raise scope.refuse(f"calls {name}()", node, _STORE_IT)
             case ast.Attribute(value=value, attr=name):
                 if not (node.args or node.keywords) and (names := scope.names_of(node.func)):
                     rest, owner = self._followed(names, node, scope)
@@ -320,17 +323,17 @@ class _Translation:
                         function = self._static(owner.model, rest[0], node, owner)
                         return self._inlined(function, node, owner)
                 return self._method_of_value(node, self._value(value, scope), name, scope)
-        raise scope.refuse("calls what is not followed", node)
+        raise scope.refuse("calls what is not followed", node, _STORE_IT)
 
     def _inlined(
         self, function: Any, node: ast.AST, scope: _Scope, *, is_property: bool = False
     ) -> ast.expr:
         """Return what a method or property of an object computes."""
         if scope.depth == MAX_CALLS:
-            raise scope.refuse("calls too many methods, one within the other", node)
+            raise scope.refuse("calls too many methods, one within the other", node, _STORE_IT)
         source = method_source(function, is_property=is_property)
         if len(source.parameters) != 1:
-            raise scope.refuse("calls a method with parameters", node)
+            raise scope.refuse("calls a method with parameters", node, _STORE_IT)
         inner = _Scope(source, scope.model, scope.prefix, scope.depth + 1)
         value = self._value(source.result, inner)
         if scope.prefix and not any(path[:-1] == scope.prefix for path in self._columns):
@@ -343,7 +346,7 @@ class _Translation:
         """Return a call of a method of a date or a text."""
         is_text = name in _METHODS_OF_TEXTS and self._is_text(value)
         if not is_text and not (name in _METHODS_OF_DATES and self._is_column(value, _DATES)):
-            raise scope.refuse(f"calls {name}()", node)
+            raise scope.refuse(f"calls {name}()", node, _STORE_IT)
         arguments = [self._value(one, scope) for one in node.args]
         keywords = [ast.keyword(one.arg, self._value(one.value, scope)) for one in node.keywords]
         if any(one.arg is None for one in keywords):
@@ -363,7 +366,9 @@ class _Translation:
         }
         name = given.pop("viewname", None)
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-            raise scope.refuse("has a computed name of a URL", node)
+            raise scope.refuse(
+                "has a computed name of a URL", node, "write the name of the URL as text"
+            )
         arguments, named = given.pop("args", None), given.pop("kwargs", None)
         if (
             given
@@ -371,7 +376,8 @@ class _Translation:
             or (arguments and named)
             or (is_lazy and node is not scope.source.result)
         ):
-            raise scope.refuse("calls reverse() with more than a name and arguments", node)
+            why = "calls reverse() with more than a name and arguments"
+            raise scope.refuse(why, node, "give reverse() only a name and arguments")
         names: list[str] = []
         match arguments or named:
             case None:
@@ -386,9 +392,9 @@ class _Translation:
                 names = [str(one.arg) for one in keywords if one.arg is not None]
                 values = [one.value for one in keywords]
             case _:
-                raise scope.refuse("has computed arguments of reverse()", node)
+                raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
         if named is not None and len(set(names)) != len(values):
-            raise scope.refuse("has computed arguments of reverse()", node)
+            raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
         found = [self._value(value, scope) for value in values]
         empty = [Value(None)] * len(found)
         route = (

@@ -105,7 +105,8 @@ class RowMethods:
     def _reading(self, option: str, source: Method) -> Reading:
         """Return what a method is read as. Raises StaysMethod."""
         if not settings.METHODS_AS_COLUMNS:
-            raise StaysMethod("is called because of SITEMAPKIT_METHODS_AS_COLUMNS")
+            why = "is called because of SITEMAPKIT_METHODS_AS_COLUMNS"
+            raise StaysMethod(why, change="remove that setting")
         if option not in {"location", *TAGS}:
             raise StaysMethod("may return more than one value")
         rows = self._reader.rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.contrib import sitemaps
 from django.contrib.sitemaps import GenericSitemap
-from django.db import connection, models
+from django.db import OperationalError, connection, models
 from django.db.models import Prefetch, Value
 from django.db.models.query import ModelIterable
 from django.db.models.query_utils import DeferredAttribute
@@ -731,3 +731,20 @@ def test_text_of_a_date_is_no_date(settings):
     Offer.objects.create(slug="a", ends_at=EPOCH)
     assert given(by_method(forms.of_a_month, Offer))[0] == ""
     assert by_method(forms.of_a_month, Offer, i18n=True).reads_objects
+
+
+def test_methods_are_called_where_the_database_cannot_store_it(broken, sections, client):
+    """Such as a replica, or a transaction that only reads."""
+    rows = proxy(get_absolute_url=forms.f_string).objects.all()
+    register(type("Products", (Section,), {"name": "products", "queryset": rows}))
+
+    def reads_only(execute, sql, *arguments):
+        if sql.startswith(("INSERT", "UPDATE")) and "sectionsettings" in sql:
+            raise OperationalError("cannot execute in a read-only transaction")
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(reads_only):
+        xml_of_page = client.get("/sitemap-products-1.xml").text
+    assert "/products/shop/a/" in xml_of_page
+    assert "/products/shop/note/" not in xml_of_page
+    assert not SectionSettings.objects.exists()
