@@ -82,37 +82,84 @@ def celery_workers(broker, queue, size=2, **environment):
         app.close()
 
 
+WHOLE_WORKER = 0.15
+"""The part of the kills that hit the parent of all processes, which is then started again."""
+
+
 class CeleryWorkers:
     """A worker of Celery with several processes, which may be killed."""
 
     def __init__(self, broker, queue, size, environment):
         self._arguments = ("celery", f"--concurrency={size}", f"--queues={queue}")
         self._options = ("--without-gossip", "--without-mingle", "--loglevel=CRITICAL")
-        self._environment = {
+        self.environment = {
             "QUEUES_BROKER": broker,
             "QUEUES_QUEUE": queue,
             "QUEUES_RUNNER": "celery",
             **environment,
         }
-        self.start()
+        self._start()
 
-    def start(self):
+    def _start(self):
         """Start it, under a name that no other one has."""
         name = f"--hostname=w{time.monotonic_ns()}@%h"
-        self.process = start(*self._arguments, *self._options, name, **self._environment)
+        self._process = start(*self._arguments, *self._options, name, **self.environment)
 
     def children(self):
         """Return the ids of the processes that make pages."""
-        pid = self.process.pid
+        pid = self._process.pid
         try:
             found = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
         except FileNotFoundError:
             return []
         return [int(child) for child in found]
 
+    def supervise(self):
+        """Start what has ended by itself, as a worker does that lost its processes."""
+        if self._process.poll() is not None:
+            self._start()
+
+    def kill(self, chance):
+        """Kill one process, or the parent of all."""
+        children = self.children()
+        if not children or chance.random() < WHOLE_WORKER:
+            self.end()
+            self._start()
+            return
+        with suppress(ProcessLookupError):
+            os.kill(chance.choice(children), signal.SIGKILL)
+
     def end(self):
         """Kill all of it."""
-        end(self.process)
+        end(self._process)
+
+
+class TaskWorkers:
+    """Workers of Django's tasks framework, with its database backend, which may be killed."""
+
+    def __init__(self, size, environment):
+        self.environment = {"QUEUES_RUNNER": "tasks", **environment}
+        self._processes = [self._started() for _ in range(size)]
+
+    def _started(self):
+        arguments = ("db_worker", "--interval=0.1", "--queue-name=*", "--no-startup-delay")
+        return start(*arguments, **self.environment)
+
+    def supervise(self):
+        """Start what has ended by itself."""
+        self._processes = [
+            self._started() if each.poll() is not None else each for each in self._processes
+        ]
+
+    def kill(self, chance):
+        """Kill one of them."""
+        end(chance.choice(self._processes))
+        self.supervise()
+
+    def end(self):
+        """Kill all of them."""
+        for process in self._processes:
+            end(process)
 
 
 @pytest.fixture(scope="session")

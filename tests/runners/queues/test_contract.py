@@ -14,7 +14,7 @@ from django_sitemapkit.planning import PlanChange, all_pages
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
 from tests.runners.queues import settings as ours
-from tests.runners.queues.conftest import celery_workers, end, require, start
+from tests.runners.queues.conftest import TaskWorkers, celery_workers, end, require, start
 from tests.runners.queues.rq import rq_runner
 
 pytestmark = [pytest.mark.queues, pytest.mark.django_db(transaction=True)]
@@ -49,13 +49,11 @@ def celery(broker):
 @contextmanager
 def tasks():
     """Have two workers of Django's tasks framework, with its database backend."""
-    arguments = ("db_worker", "--interval=0.1", "--queue-name=*", "--no-startup-delay")
-    workers = [start(*arguments, QUEUES_RUNNER="tasks") for _ in range(2)]
+    workers = TaskWorkers(2, {})
     try:
         yield {"BACKEND": "tasks", "OPTIONS": {"priority": 5, **OPTIONS}}
     finally:
-        for worker in workers:
-            end(worker)
+        workers.end()
 
 
 @contextmanager

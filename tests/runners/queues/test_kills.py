@@ -1,25 +1,30 @@
-"""Celery's processes are killed at random, and its messages lost, doubled and delayed."""
+"""Processes of queues are killed at random, those that build too; messages are lost or doubled."""
 
+import datetime as dt
 import os
 import random
-import signal
 import sys
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager
 
 import pytest
 from django.db import connection, connections
+from django.utils import timezone
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import Build
-from tests.runners.queues.conftest import celery_workers
+from django_sitemapkit.exceptions import BuildRunning
+from django_sitemapkit.models import Build, Place
+from django_sitemapkit.models.leases import DatabaseNow
+from tests.runners.queues import settings as ours
+from tests.runners.queues.conftest import TaskWorkers, celery_workers, end, start
 from tests.runners.queues.test_contract import SITE, hashes
 
 pytest.importorskip("celery")
 
 from django_sitemapkit.runners.celery import CeleryRunner, help_build
+from django_sitemapkit.runners.tasks import TasksRunner
 
 pytestmark = [pytest.mark.queues, pytest.mark.django_db(transaction=True)]
 
@@ -27,28 +32,49 @@ KILLS = int(os.environ.get("QUEUE_KILLS", "6"))
 SEED = int(os.environ.get("QUEUE_SEED", "0")) or random.randrange(1_000_000)
 PAUSE = (0.02, 0.4)
 """Seconds until the next kill, after which a page has to be recorded."""
-
-WHOLE_WORKER = 0.15
-"""The part of the kills that hit the parent of all processes, which is then started again."""
+IN_FLIGHT = 4
 
 
-class Chaos(CeleryRunner):
-    """Loses some messages, and sends others twice, late, or both."""
+class ChaosOfCelery(CeleryRunner):
+    """Celery whose messages have fates."""
 
-    def __init__(self, chance, counts, **options):
+    def __init__(self, fates, **options):
         super().__init__(**options)
-        self._chance, self._counts = chance, counts
+        self._fates = fates
 
     def enqueue_helper(self, *arguments):
         """Send a message or two, now or later, or none."""
+        for later in self._fates.next():
+            help_build.apply_async(arguments, countdown=later, **self._sending)
+
+
+class ChaosOfTasks(TasksRunner):
+    """Django's tasks whose messages have fates."""
+
+    def __init__(self, fates, **options):
+        super().__init__(**options)
+        self._fates = fates
+
+    def enqueue_helper(self, *arguments):
+        """Enqueue a task or two, now or later, or none."""
+        for later in self._fates.next():
+            when = timezone.now() + dt.timedelta(seconds=later or 0)
+            self._help_build.using(run_after=when).enqueue(*arguments)
+
+
+class Fates:
+    """Says what becomes of each message: some are lost, others sent twice, late, or both."""
+
+    def __init__(self, chance, counts):
+        self._chance, self._counts = chance, counts
+
+    def next(self):
+        """Return for each time that a message is sent how many seconds later."""
         fate = self._chance.choice(["sent", "sent", "doubled", "doubled", "late", "lost"])
         self._counts[fate] += 1
         if fate == "doubled":
-            later = self._chance.choice([None, None, 0.5, 2])
-            help_build.apply_async(arguments, countdown=later, **self._sending)
-        if fate != "lost":
-            later = self._chance.uniform(0.1, 2) if fate == "late" else None
-            help_build.apply_async(arguments, countdown=later, **self._sending)
+            return [self._chance.choice([None, None, 0.5, 2]), None]
+        return {"sent": [None], "late": [self._chance.uniform(0.1, 2)], "lost": []}[fate]
 
 
 class Killer(threading.Thread):
@@ -62,30 +88,41 @@ class Killer(threading.Thread):
         super().__init__(daemon=True)
         self._workers, self._chance, self._counts = workers, chance, counts
         self._seen = 0
+        self.claims = []
+        """How many pages were claimed at a time, each time that it looked."""
         self.stopped = threading.Event()
 
     def run(self):
         """Kill, and be what supervises the worker: without its processes it ends by itself."""
         while not self.stopped.wait(self._chance.uniform(*PAUSE)):
-            if self._workers.process.poll() is not None:
-                self._workers.start()
-                self._counts["ended by itself"] += 1
-            elif self._counts["kills"] < KILLS and pages_recorded() > self._seen:
-                self._kill()
+            claimed = Place.objects.filter(status="pending", claimed_until__gt=DatabaseNow())
+            self.claims.append(claimed.count())
+            self._workers.supervise()
+            if self._counts["kills"] < KILLS and pages_recorded() > self._seen:
+                self._workers.kill(self._chance)
                 self._counts["kills"] += 1
                 self._seen = pages_recorded()
         connections.close_all()
 
-    def _kill(self):
-        """Kill one process, or the parent of all."""
-        children = self._workers.children()
-        if not children or self._chance.random() < WHOLE_WORKER:
-            self._workers.end()
-            self._workers.start()
-            self._counts["whole workers"] += 1
-            return
-        with suppress(ProcessLookupError):
-            os.kill(self._chance.choice(children), signal.SIGKILL)
+
+def kill_a_builder(workers, chance, counts):
+    """Start a process that builds, and kill it after some of the pages, or before the first."""
+    process = start("build_sitemaps", "--full", "--verbosity=0", **workers.environment)
+    until = pages_recorded() + chance.randint(0, 15)
+    while process.poll() is None and pages_recorded() < until:
+        time.sleep(0.05)
+    counts["builders killed"] += process.poll() is None
+    end(process)
+
+
+def build_at_last(runner):
+    """Build, as soon as the lease of the process that was killed is over."""
+    for _ in range(200):
+        try:
+            return build(SITE, runner=runner, full=True)
+        except BuildRunning:
+            time.sleep(0.2)
+    raise AssertionError("The lease of a killed process never ended.")
 
 
 def pages_recorded():
@@ -132,9 +169,31 @@ def recorded(db):
         cursor.execute(f"DROP FUNCTION note_page CASCADE; DROP TABLE {table}")
 
 
+@contextmanager
+def celery(broker, queue, chance, counts, **environment):
+    """Have a worker of Celery with four processes, and a runner."""
+    with celery_workers(broker, queue, size=4, **environment) as workers:
+        yield workers, ChaosOfCelery(Fates(chance, counts), queue=queue, in_flight=IN_FLIGHT)
+
+
+@contextmanager
+def tasks(_queue, chance, counts, **environment):
+    """Have three workers of Django's tasks, and a runner."""
+    workers = TaskWorkers(3, environment)
+    yield workers, ChaosOfTasks(Fates(chance, counts), in_flight=IN_FLIGHT)
+
+
+WAYS = {
+    "rabbitmq": lambda *given, **named: celery(ours.RABBITMQ, *given, **named),
+    "redis": lambda *given, **named: celery(ours.REDIS, *given, **named),
+    "tasks": tasks,
+}
+
+
 @pytest.mark.parametrize("deduplicated", [False, True], ids=["", "deduplicated"])
-def test_workers_are_killed_at_random(
-    broker, queue_name, settings, recorded, monkeypatch, deduplicated
+@pytest.mark.parametrize("way", WAYS)
+def test_processes_are_killed_at_random(
+    folder, queue_name, settings, recorded, monkeypatch, way, deduplicated
 ):
     """Each build is published, its files equal those of one process, each page is recorded once.
 
@@ -150,22 +209,24 @@ def test_workers_are_killed_at_random(
     chance, counts = random.Random(SEED), Counter()
     rows.populate(chance)
     settings.SITEMAPKIT_LEASE_SECONDS = 10
-    options = {"in_flight": 4, "stalled_seconds": 120}
     began = time.monotonic()
-    with celery_workers(broker, queue_name, size=4, QUEUES_PAGE_SECONDS="0.05") as workers:
+    environment = {"QUEUES_PAGE_SECONDS": "0.05"}
+    with WAYS[way](queue_name, chance, counts, **environment) as (workers, runner):
         killer = Killer(workers, chance, counts)
         try:
             killer.start()
             while counts["kills"] < KILLS:
                 for change in (rows.edit, rows.add_words, rows.add_items, rows.delete):
                     change(chance)
-                runner = Chaos(chance, counts, queue=queue_name, **options)
-                result = build(SITE, runner=runner, full=True)
+                if counts["builds"] % 2:
+                    kill_a_builder(workers, chance, counts)
+                result = build_at_last(runner)
                 assert result.status == "published", (SEED, result)
                 assert set(recorded(result.build)) == {1}, SEED
                 counts["builds"] += 1
                 counts["pages"] += len(result.files) - 1
                 counts["duplicates"] += sum(file.duplicates for file in result.files)
+                counts["helpers"] += Build.objects.get(pk=result.build).helpers
                 again = build(SITE, full=True)
                 assert again.status == "unchanged", (SEED, again)
                 assert hashes(again.build) in ({}, hashes(result.build)), SEED
@@ -178,4 +239,5 @@ def test_workers_are_killed_at_random(
     assert bool(counts["duplicates"]) == deduplicated
     assert not Build.objects.filter(status="running").exists()
     seconds = time.monotonic() - began
-    sys.stdout.write(f"seed {SEED}, {broker}: {dict(counts)}, {seconds:.0f} s\n")
+    claims = f"claims at a time: {dict(sorted(Counter(killer.claims).items()))}"
+    sys.stdout.write(f"seed {SEED}, {way}: {dict(counts)}, {claims}, {seconds:.0f} s\n")
