@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection, connections
+from django.db.models import Sum
 from django.utils import timezone
 
 from django_sitemapkit.builds import build
@@ -80,14 +81,14 @@ class Fates:
 class Killer(threading.Thread):
     """Kills one process after another until there were enough; starts what has ended, always.
 
-    Between two kills at least one page is recorded: else, on a busy machine, no process would ever
-    have started before it is killed.
+    Between two kills at least one helper has begun, and a page is recorded: else, on a busy
+    machine, no process would ever have started before it is killed.
     """
 
     def __init__(self, workers, chance, counts):
         super().__init__(daemon=True)
         self._workers, self._chance, self._counts = workers, chance, counts
-        self._seen = 0
+        self._seen = (0, 0)
         self.claims = []
         """How many pages were claimed at a time, each time that it looked."""
         self.stopped = threading.Event()
@@ -98,10 +99,12 @@ class Killer(threading.Thread):
             claimed = Place.objects.filter(status="pending", claimed_until__gt=DatabaseNow())
             self.claims.append(claimed.count())
             self._workers.supervise()
-            if self._counts["kills"] < KILLS and pages_recorded() > self._seen:
+            found = (pages_recorded(), helpers_begun())
+            is_due = all(now > seen for now, seen in zip(found, self._seen, strict=True))
+            if self._counts["kills"] < KILLS and is_due:
                 self._workers.kill(self._chance)
                 self._counts["kills"] += 1
-                self._seen = pages_recorded()
+                self._seen = found
         connections.close_all()
 
 
@@ -123,6 +126,11 @@ def build_at_last(runner):
         except BuildRunning:
             time.sleep(0.2)
     raise AssertionError("The lease of a killed process never ended.")
+
+
+def helpers_begun():
+    """Return how many helpers all builds have had until now."""
+    return Build.objects.aggregate(total=Sum("helpers", default=0))["total"]
 
 
 def pages_recorded():
@@ -226,7 +234,6 @@ def test_processes_are_killed_at_random(
                 counts["builds"] += 1
                 counts["pages"] += len(result.files) - 1
                 counts["duplicates"] += sum(file.duplicates for file in result.files)
-                counts["helpers"] += Build.objects.get(pk=result.build).helpers
                 again = build(SITE, full=True)
                 assert again.status == "unchanged", (SEED, again)
                 assert hashes(again.build) in ({}, hashes(result.build)), SEED
@@ -238,6 +245,7 @@ def test_processes_are_killed_at_random(
     assert counts["kills"] >= KILLS
     assert bool(counts["duplicates"]) == deduplicated
     assert not Build.objects.filter(status="running").exists()
+    counts["helpers"] = helpers_begun()
     seconds = time.monotonic() - began
     claims = f"claims at a time: {dict(sorted(Counter(killer.claims).items()))}"
     sys.stdout.write(f"seed {SEED}, {way}: {dict(counts)}, {claims}, {seconds:.0f} s\n")
