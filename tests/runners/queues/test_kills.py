@@ -229,14 +229,16 @@ def test_processes_are_killed_at_random(
                 if counts["builds"] % 2:
                     kill_a_builder(workers, chance, counts)
                 result = build_at_last(runner)
-                assert result.status == "published", (SEED, result)
-                assert set(recorded(result.build)) == {1}, SEED
+                # A process that was killed may have published all of it.
+                assert result.status in {"published", "unchanged"}, (SEED, result)
+                published = Build.objects.published(SITE).pk
+                assert set(recorded(published)) == {1}, SEED
                 counts["builds"] += 1
                 counts["pages"] += len(result.files) - 1
                 counts["duplicates"] += sum(file.duplicates for file in result.files)
                 again = build(SITE, full=True)
                 assert again.status == "unchanged", (SEED, again)
-                assert hashes(again.build) in ({}, hashes(result.build)), SEED
+                assert hashes(again.build) in ({}, hashes(published)), SEED
         finally:
             killer.stopped.set()
             killer.join(60)
