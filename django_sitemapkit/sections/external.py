@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from django_sitemapkit.sections.declarations import name_of
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sections.declarations import Registered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +22,7 @@ class External:
     """When that file last changed; None for the section's own ``lastmod``."""
 
 
-class ExternalSection:
+class ExternalSection(Registered):
     """Other sitemaps, RSS 2.0 and Atom feeds and text sitemaps that the index lists.
 
     It has no pages: the index lists its files as they are, after the pages of the site. A sitemap
@@ -37,16 +36,6 @@ class ExternalSection:
             hosts = ["https://cdn.example.com"]
     """
 
-    #: The name in ``SITEMAPKIT_SITES`` and in problems. Default: the class's name, as of any
-    #: section.
-    name: ClassVar[str | None] = None
-
-    #: Whether the index lists it.
-    enabled: bool = True
-
-    #: The keys of the sites that have it; None for all.
-    sites: Collection[Any] | None = None
-
     #: A list, or a method that returns one, of URL names, paths, absolute URLs and ``External``.
     sitemaps: Any = ()
 
@@ -57,14 +46,3 @@ class ExternalSection:
     #: When the files last changed: a value for all, or a method that gets the item. None for no
     #: tag.
     lastmod: Any = None
-
-    def __init__(self, site: SitemapSite) -> None:
-        self.site = site
-
-    def __repr__(self) -> str:
-        return f"<external section {self.get_name()!r} of site {self.site.key!r}>"
-
-    @classmethod
-    def get_name(cls) -> str:
-        """Return the name."""
-        return cls.name if cls.name is not None else name_of(cls.__name__)
