@@ -122,11 +122,17 @@ def check_export() -> Found:
             f"{setting}, a storage that does not overwrite: no file could be replaced.",
             f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one.",
         )
-    if _encodes(export):
+
+
+@check(Tags.files)
+def check_export_encodes() -> Found:
+    """Report a storage of the export that stores gzip files with Content-Encoding."""
+    export = _export()
+    if export is not None and _encodes(export):
         yield Mistake(
             "sitemapkit.W018",
-            f"{setting}, which stores files with Content-Encoding: readers would find no gzip file"
-            " at an address that ends with .gz.",
+            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
+            " Content-Encoding: readers would find no gzip file at an address that ends with .gz.",
             "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off.",
         )
 

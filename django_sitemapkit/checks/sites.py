@@ -157,6 +157,11 @@ def check_base_urls() -> Found:
                 " with a redirect.",
                 "Use https:// in its base URL.",
             )
+
+
+@check(Tags.sites)
+def check_example_domain() -> Found:
+    """Report that the sites framework has the domain of its migration."""
     if sites_in_settings() or sites_are_returned() or _is_invalid() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():

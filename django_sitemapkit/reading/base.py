@@ -94,11 +94,6 @@ class SectionReader:
         """Ask the section for its rows or items; whatever the project's code raises passes."""
         _ = self.rows
 
-    @cached_property
-    def alternates(self) -> bool:
-        """Whether the versions of an object link to each other."""
-        return self.options.alternates
-
     @property
     def rows_per_chunk(self) -> int:
         """Rows that are rendered at a time; fewer where each links to several others."""
@@ -143,7 +138,7 @@ class SectionReader:
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
         """The namespaces that its documents declare, by prefix: those it may use, and no other."""
-        has_links = self.links_rows or (self.language_plan and self.alternates)
+        has_links = self.links_rows or (self.language_plan and self.options.alternates)
         found = {"xhtml": NAMESPACES["xhtml"]} if has_links else {}
         for option in self.extension_sources:
             if option in PREFIXES:

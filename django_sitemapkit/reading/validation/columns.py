@@ -1,6 +1,6 @@
 """Mistakes in what a section over a queryset reads of its rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,21 +23,10 @@ from django_sitemapkit.sites import default_language
 
 def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
     """Yield the mistakes in columns, locations and their languages."""
-    options = reader.options
-    rows: Any = queryset_of(reader)
-    known: list[tuple[str, Any]] = []
-    for option, column in columns_of(reader) if rows is not None else ():
-        hint = "Name a field, a path over relations, or an F()."
-        try:
-            expression, _ = _django.resolved(column, rows)
-            hint = "Give the expression an output_field, such as output_field=CharField()."
-            _ = expression.output_field
-        except UNKNOWN as error:
-            yield Mistake("sitemapkit.E126", f"{option}: {error}", hint)
-        else:
-            known.append((option, expression))
-    lastmod = getattr(dict(known).get("lastmod"), "output_field", None)
+    options, rows, lastmod = reader.options, queryset_of(reader), None
     if rows is not None:
+        known = yield from _known_columns(reader, rows)
+        lastmod = getattr(dict(known).get("lastmod"), "output_field", None)
         yield from _without_time_zones(reader, [("its queryset", rows.query), *known])
         yield from _unknown_translations(reader, rows)
     if lastmod is not None and not isinstance(lastmod, DateField):
@@ -60,6 +49,24 @@ def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
             yield Mistake(
                 "sitemapkit.W143", f"{option} has no effect: no option is a method", "Remove it."
             )
+
+
+def _known_columns(
+    reader: QuerySetReader, rows: QuerySet[Any]
+) -> Generator[Mistake, None, list[tuple[str, Any]]]:
+    """Find options and arguments of a Route that name no column; return the others, resolved."""
+    known: list[tuple[str, Any]] = []
+    for option, column in columns_of(reader):
+        hint = "Name a field, a path over relations, or an F()."
+        try:
+            expression, _ = _django.resolved(column, rows)
+            hint = "Give the expression an output_field, such as output_field=CharField()."
+            _ = expression.output_field
+        except UNKNOWN as error:
+            yield Mistake("sitemapkit.E126", f"{option}: {error}", hint)
+        else:
+            known.append((option, expression))
+    return known
 
 
 def _without_time_zones(
@@ -104,15 +111,7 @@ def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Itera
     """Find a location that is nothing that gives URLs, or that the URLconf or the model lacks."""
     options, location = reader.options, reader.declared_location
     if isinstance(location, Route):
-        try:
-            with reader.site.active():
-                compiled(location)
-        except NoReverseMatch as error:
-            yield Mistake(
-                "sitemapkit.E131",
-                f"location: {error}",
-                "Use the name of a URL pattern, and give each of its arguments a column.",
-            )
+        yield from _unknown_route(reader, location)
     elif isinstance(location, Constant) and options.entries is None:
         yield Mistake(
             "sitemapkit.E132",
@@ -125,4 +124,16 @@ def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Itera
             "sitemapkit.E133",
             f"it has no location, and {rows.model.__name__} no get_absolute_url()",
             'Set location = Route("url-name", argument="column").',
+        )
+
+
+def _unknown_route(reader: QuerySetReader, route: Route) -> Iterator[Mistake]:
+    try:
+        with reader.site.active():
+            compiled(route)
+    except NoReverseMatch as error:
+        yield Mistake(
+            "sitemapkit.E131",
+            f"location: {error}",
+            "Use the name of a URL pattern, and give each of its arguments a column.",
         )

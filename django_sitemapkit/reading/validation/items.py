@@ -111,9 +111,8 @@ def mistakes_in_contrib(reader: ContribReader) -> Iterator[Mistake]:
             f"Set it to a whole number from 1 to {MAX_URLS:,}.",
         )
     yield from _overridden_members(sitemap)
-    if any(
-        base.__module__.startswith("wagtail.contrib.sitemaps") for base in type(sitemap).__mro__
-    ):
+    modules = [base.__module__ for base in type(sitemap).__mro__]
+    if any(module.startswith("wagtail.contrib.sitemaps") for module in modules):
         yield Mistake(
             "sitemapkit.E157",
             "it is Wagtail's own class, of which only Wagtail's view lists all URLs",
@@ -123,7 +122,7 @@ def mistakes_in_contrib(reader: ContribReader) -> Iterator[Mistake]:
 
 def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
     """Yield the mistakes by which items would be lost, listed twice, or listed on another host."""
-    sitemap, site = reader.options.sitemap, reader.site
+    sitemap = reader.options.sitemap
     if callable(sitemap.items):
         yield from wrong_items(reader, sitemap.items)
     else:
@@ -141,16 +140,21 @@ def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
     ):
         yield from islice(repeated_rows(rows), 1)
     if not reader.uses_get_urls and "get_urls" in own_members(sitemap):
-        kind: Any = type(reader.options)
-        location = _first_url(kind, site)
-        if _is_elsewhere(location, site) and not _forces_host(sitemap):
-            yield Mistake(
-                "sitemapkit.W158",
-                f"get_urls() of {type(sitemap).__name__} is not called, and makes URLs on another"
-                f" host: {location}",
-                "Declare a site of that host, or keep it on the views of the drop-in, which list"
-                " what get_urls() gives.",
-            )
+        yield from _urls_elsewhere(reader)
+
+
+def _urls_elsewhere(reader: ContribReader) -> Iterator[Mistake]:
+    """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
+    sitemap, kind = reader.options.sitemap, type(reader.options)
+    location = _first_url(kind, reader.site)  # type: ignore[arg-type]
+    if _is_elsewhere(location, reader.site) and not _forces_host(sitemap):
+        yield Mistake(
+            "sitemapkit.W158",
+            f"get_urls() of {type(sitemap).__name__} is not called, and makes URLs on another"
+            f" host: {location}",
+            "Declare a site of that host, or keep it on the views of the drop-in, which list what"
+            " get_urls() gives.",
+        )
 
 
 def _overridden_members(sitemap: Any) -> Iterator[Mistake]:

@@ -76,8 +76,9 @@ def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
         yield from unknown_names(reader.options)
         yield from objectless_methods(reader)
         yield from wrong_languages(reader.options)
+        yield from languages_without_i18n(reader)
         yield from wrong_namespaces(reader)
-    yield from idle_languages(reader)
+    yield from idle_languages(reader.options)
     yield from doubtful_languages(reader)
     moment = next(filter(_is_frozen, _declared_values(reader.options)), None)
     if moment is not None:
@@ -122,11 +123,17 @@ def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
                 f"{name} is {value!r}",
                 option.hint or f"Write a method: def {name}(self, obj).",
             )
-        elif isinstance(source, Constant) and option.format_value:
-            try:
-                option.format_value(source.value)
-            except InvalidValue as refusal:
-                yield Mistake(option.check, f"{name}: {refusal}", option.hint)
+        elif isinstance(source, Constant):
+            yield from _wrong_value(name, source.value)
+
+
+def _wrong_value(name: str, value: Any) -> Iterator[Mistake]:
+    option = OPTIONS[name]
+    try:
+        if option.format_value is not None:
+            option.format_value(value)
+    except InvalidValue as refusal:
+        yield Mistake(option.check, f"{name}: {refusal}", option.hint)
 
 
 def unknown_names(options: BaseSection) -> Iterator[Mistake]:
@@ -161,37 +168,41 @@ def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
 # Languages ----------------------------------------------------------------------------------------
 
 
-def idle_languages(reader: SectionReader) -> Iterator[Mistake]:
-    """Find language options without effect."""
+def idle_languages(options: BaseSection) -> Iterator[Mistake]:
+    """Find language options without effect in a section with ``i18n``."""
+    if not options.i18n:
+        return
+    codes = [] if isinstance(options.languages, str) else list(options.languages or ())
+    for code in {code: None for code in codes if codes.count(code) > 1}:
+        yield Mistake(
+            "sitemapkit.W152",
+            f"languages has {code!r} twice, which has no effect",
+            "Name it once.",
+        )
+    if not options.alternates and options.x_default is not False:
+        yield Mistake(
+            "sitemapkit.W152",
+            "x_default has no effect without alternates",
+            "Set alternates = True.",
+        )
+
+
+def languages_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
+    """Find language options without effect in a section without ``i18n``."""
     options = reader.options
-    if options.i18n:
-        codes = [] if isinstance(options.languages, str) else list(options.languages or ())
-        for code in {code: None for code in codes if codes.count(code) > 1}:
-            yield Mistake(
-                "sitemapkit.W152",
-                f"languages has {code!r} twice, which has no effect",
-                "Name it once.",
-            )
-        if not options.alternates and options.x_default is not False:
-            yield Mistake(
-                "sitemapkit.W152",
-                "x_default has no effect without alternates",
-                "Set alternates = True.",
-            )
-    elif not isinstance(reader, ContribReader):
-        idle = [
-            name
-            for name, option in OPTIONS.items()
-            if option.needs == "i18n" and getattr(options, name) != getattr(BaseSection, name)
-        ]
-        if reader.links_rows and "x_default" in idle:
-            idle.remove("x_default")
-        if idle:
-            yield Mistake(
-                "sitemapkit.W152",
-                f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect without i18n",
-                "Set i18n = True to list each object in every language.",
-            )
+    idle = [
+        name
+        for name, option in OPTIONS.items()
+        if option.needs == "i18n" and getattr(options, name) != getattr(BaseSection, name)
+    ]
+    if reader.links_rows and "x_default" in idle:
+        idle.remove("x_default")
+    if idle and not options.i18n:
+        yield Mistake(
+            "sitemapkit.W152",
+            f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect without i18n",
+            "Set i18n = True to list each object in every language.",
+        )
 
 
 def doubtful_languages(reader: SectionReader) -> Iterator[Mistake]:
@@ -231,15 +242,19 @@ def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
             "Use codes from settings.LANGUAGES.",
         )
     else:
-        if options.alternates and options.limit is not None and options.limit < len(codes):
-            yield Mistake(
-                "sitemapkit.E136",
-                f"limit is {options.limit}, and an object has {len(codes)} versions that link to"
-                " each other",
-                f"Set limit to {len(codes)} or more: they are listed together or not at all.",
-            )
+        yield from _too_few_urls(options, len(codes))
         yield from _wrong_hosts(options.language_hosts, codes)
         yield from _wrong_default(options, codes)
+
+
+def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
+    if options.alternates and options.limit is not None and options.limit < versions:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"limit is {options.limit}, and an object has {versions} versions that link to each"
+            " other",
+            f"Set limit to {versions} or more: they are listed together or not at all.",
+        )
 
 
 def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:

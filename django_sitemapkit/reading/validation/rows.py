@@ -35,30 +35,13 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
         yield _without_rows(reader.options)
         return
     rows = reader.rows
-    if rows is None:
-        yield Mistake("sitemapkit.E101", "get_queryset() returned None", "Return a QuerySet.")
-    elif isinstance(rows, type) and issubclass(rows, Model):
-        yield Mistake(
-            "sitemapkit.E102",
-            f"its rows are the model {rows.__name__} itself",
-            f"Set queryset = {rows.__name__}.objects.all().",
-        )
-    elif not isinstance(rows, QuerySet):
-        yield Mistake(
-            "sitemapkit.E102",
-            f"its rows are a {type(rows).__name__}",
-            "Use a QuerySet; for a list derive from ItemSection.",
-        )
-    elif combinator := _django.combinator(rows):
-        yield Mistake(
-            "sitemapkit.E104",
-            f"its queryset is a {combinator}()",
-            "Join the conditions with Q objects, or make it several sections.",
-        )
-    else:
+    if isinstance(rows, QuerySet) and not _django.combinator(rows):
+        yield from _wrong_objects(rows)
         yield from _mistakes_in_queryset(rows)
         yield from _mistakes_in_key(rows.model, reader.options.key)
         yield from _mistakes_in_columns(reader, rows)
+    else:
+        yield _not_a_queryset(rows)
     yield from _wrong_entries(reader)
     yield from _wrong_translations(reader)
     if reader.options.i18n and isinstance(reader.declared_location, Column):
@@ -101,7 +84,29 @@ def _without_rows(options: Any) -> Mistake:
     )
 
 
-def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
+def _not_a_queryset(rows: Any) -> Mistake:
+    if rows is None:
+        return Mistake("sitemapkit.E101", "get_queryset() returned None", "Return a QuerySet.")
+    if isinstance(rows, type) and issubclass(rows, Model):
+        return Mistake(
+            "sitemapkit.E102",
+            f"its rows are the model {rows.__name__} itself",
+            f"Set queryset = {rows.__name__}.objects.all().",
+        )
+    if isinstance(rows, QuerySet):
+        return Mistake(
+            "sitemapkit.E104",
+            f"its queryset is a {_django.combinator(rows)}()",
+            "Join the conditions with Q objects, or make it several sections.",
+        )
+    return Mistake(
+        "sitemapkit.E102",
+        f"its rows are a {type(rows).__name__}",
+        "Use a QuerySet; for a list derive from ItemSection.",
+    )
+
+
+def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
     if iterable := _django.subclass_iterable(rows):
         yield Mistake(
             "sitemapkit.E102",
@@ -116,6 +121,9 @@ def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
             "its queryset ends in values() or values_list()",
             "Remove that call: the section reads only the columns that it needs.",
         )
+
+
+def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
     if _django.is_sliced(rows):
         yield Mistake(
             "sitemapkit.E103",
@@ -141,13 +149,18 @@ def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
             f"key {name!r} is not a field of {model.__name__}",
             "Name a unique field of the model itself, or remove key to use the primary key.",
         )
-        return
-    if isinstance(field, CompositePrimaryKey):
+    elif isinstance(field, CompositePrimaryKey):
         yield Mistake(
             "sitemapkit.E112",
             "its key has several fields",
             "Set key to a single unique field that is not null.",
         )
+    else:
+        yield from _mistakes_in_field(field)
+
+
+def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
+    """Find what makes values of a field no keys: they may be missing, alike, or in no order."""
     if field.null:  # Such rows would be on no page.
         yield Mistake(
             "sitemapkit.E113",
@@ -192,30 +205,11 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
     if reader.images_path is not None and reader.images_path.is_of_many:
         apart.add("images")
     for option, column in columns_of(reader):
-        name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
         with suppress(*UNKNOWN):
-            expression, query = _django.resolved(column, rows)
-            if _django.is_window(expression):
+            if _django.is_window(_django.resolved(column, rows)[0]):
                 windows.append(option)
-            if option in apart:
-                continue
-            if _differs_in_joins(query, expression):
-                repeats.append(
-                    Mistake(
-                        "sitemapkit.E127",
-                        f"{option}: {name} has many values for a row, which repeats it",
-                        "Select one of them with a Subquery, or annotate an aggregate.",
-                    )
-                )
-            elif _changes_groups(rows, query):
-                repeats.append(
-                    Mistake(
-                        "sitemapkit.E127",
-                        f"{option}: {name} changes what the queryset's filter on an aggregate"
-                        " counts",
-                        "Compute it with a Subquery.",
-                    )
-                )
+            if option not in apart:
+                repeats += _repeats_by_column(rows, option, column)
     yield from repeats
     if windows and not repeats:
         yield Mistake(
@@ -223,6 +217,23 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
             f"{windows[0]} has a window function, which would see the rows of one page only",
             "Compute it by a Subquery, or store it in a column; to filter on it, use"
             " Model.objects.filter(pk__in=queryset.values('pk')).",
+        )
+
+
+def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterator[Mistake]:
+    name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
+    expression, query = _django.resolved(column, rows)
+    if _differs_in_joins(query, expression):
+        yield Mistake(
+            "sitemapkit.E127",
+            f"{option}: {name} has many values for a row, which repeats it",
+            "Select one of them with a Subquery, or annotate an aggregate.",
+        )
+    elif _changes_groups(rows, query):
+        yield Mistake(
+            "sitemapkit.E127",
+            f"{option}: {name} changes what the queryset's filter on an aggregate counts",
+            "Compute it with a Subquery.",
         )
 
 
