@@ -15,6 +15,8 @@ from django_sitemapkit.sections.contrib import (
 from django_sitemapkit.sections.declarations import (
     BaseSection,
     Entry,
+    External,
+    ExternalSection,
     ItemSection,
     Registered,
     Route,
@@ -25,7 +27,6 @@ from django_sitemapkit.sections.declarations import (
     name_of,
     text_or_none,
 )
-from django_sitemapkit.sections.external import External, ExternalSection
 
 __all__ = [
     "BaseSection",
