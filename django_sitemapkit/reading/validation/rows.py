@@ -5,13 +5,12 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.core.exceptions import FieldError
 from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
     F,
     Field,
-    ForeignObjectRel,
     JSONField,
     Model,
     QuerySet,
@@ -184,14 +183,10 @@ def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
 
 def _key_field(model: type[Model], name: str) -> "Field[Any, Any] | None":
     """Return the field of the model itself that is the key; None if there is none."""
-    try:
-        field: Any = model._meta.pk if name == "pk" else model._meta.get_field(name)
-    except FieldDoesNotExist:
-        return None
-    if isinstance(field, CompositePrimaryKey):
-        return field
-    is_local = not isinstance(field, ForeignObjectRel) and not field.many_to_many
-    return field if is_local and field.concrete else None
+    if name == "pk":
+        return model._meta.pk
+    fields = model._meta.concrete_fields
+    return next((field for field in fields if name in (field.name, field.attname)), None)
 
 
 # Columns ------------------------------------------------------------------------------------------
