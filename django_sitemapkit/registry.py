@@ -12,7 +12,13 @@ from django.db import DatabaseError
 
 from django_sitemapkit.conf import read_once
 from django_sitemapkit.reading import SectionReader, reader_of
-from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
+from django_sitemapkit.sections import (
+    BaseSection,
+    ExternalSection,
+    Registered,
+    adapt,
+    is_contrib,
+)
 from django_sitemapkit.sections.declarations import NAME
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
@@ -23,9 +29,6 @@ Switched = Mapping[str, bool]
 """Sections by name that are on or off whatever they declare."""
 
 NOT_SWITCHED: Switched = MappingProxyType({})
-
-Declared = type[BaseSection] | type[ExternalSection]
-"""What can be registered under a name."""
 
 SectionsOf = Callable[[SitemapSite], Mapping[str, Any]]
 """Returns sections of a site by name."""
@@ -41,13 +44,13 @@ class Registry:
     """Section classes by name, in the order they were registered."""
 
     def __init__(self) -> None:
-        self._sections: dict[str, Declared] = {}
+        self._sections: dict[str, type[Registered]] = {}
         self._functions: list[SectionsOf] = []
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
 
-    def declared(self) -> list[Declared]:
+    def declared(self) -> list[type[Registered]]:
         """Return the sections, and what is external too."""
         return list(self._sections.values())
 
@@ -67,9 +70,7 @@ class Registry:
             )
         if is_contrib(section):
             section = adapt(section, name, make)
-        elif not (
-            isinstance(section, type) and issubclass(section, (BaseSection, ExternalSection))
-        ):
+        elif not (isinstance(section, type) and issubclass(section, Registered)):
             raise ImproperlyConfigured(
                 f"{section!r} cannot be registered: it is neither a Section nor a"
                 " django.contrib.sitemaps.Sitemap."
@@ -185,7 +186,7 @@ class Registry:
         found = [s for s in self._at(site).values() if issubclass(s, ExternalSection)]
         return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
 
-    def _at(self, site: SitemapSite) -> dict[str, Declared]:
+    def _at(self, site: SitemapSite) -> dict[str, type[Registered]]:
         """Return all sections by name, with those that functions return for a site."""
         if not self._functions:
             return self._sections
@@ -242,7 +243,7 @@ def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
         registry.add_all(sections)
 
 
-def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, Declared]:
+def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, type[Registered]]:
     """Return the sections that a function returns for a site, by name.
 
     Raises ImproperlyConfigured where it raises, but for what the database raises.
@@ -260,13 +261,13 @@ def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, Declared]:
     return found._sections
 
 
-def belongs_to(section: Declared, site: SitemapSite) -> bool:
+def belongs_to(section: type[Registered], site: SitemapSite) -> bool:
     """Return whether a site has the section, enabled or not."""
     here = section.sites is None or site.key in map(str, section.sites)
     return here and (site.sections is None or section.get_name() in site.sections)
 
 
-def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
+def _is_on(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 

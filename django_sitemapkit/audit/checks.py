@@ -7,18 +7,21 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.checks.base import Found, check
 from django_sitemapkit.extras import how_to_install
+from django_sitemapkit.reading.validation import Mistake
 
 
-@check("sitemapkit.E162")
+@check()
 def check_audit() -> Found:
     """Report a setting that cannot be used."""
     try:
         audit_options()
     except ImproperlyConfigured as error:
-        yield str(error), "See docs/settings.md for the keys and their values."
+        yield Mistake(
+            "sitemapkit.E162", str(error), "See docs/settings.md for the keys and their values."
+        )
 
 
-@check("sitemapkit.E163")
+@check()
 def check_audit_extra() -> Found:
     """Report a publish gate that lacks what it needs."""
     try:
@@ -26,7 +29,8 @@ def check_audit_extra() -> Found:
     except ImproperlyConfigured:
         return
     if max_bad is not None and find_spec("protego") is None:
-        yield (
+        yield Mistake(
+            "sitemapkit.E163",
             'SITEMAPKIT_AUDIT has "max_bad", and audits need the package protego.',
             f"Install the extra: {how_to_install('audit')}.",
         )

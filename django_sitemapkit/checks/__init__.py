@@ -3,6 +3,6 @@
 docs/checks.md lists them all. Importing this package registers them.
 """
 
-from django_sitemapkit.checks import addresses, declarations, externals, files, sites
+from django_sitemapkit.checks import addresses, declarations, files, sites
 
-__all__ = ["addresses", "declarations", "externals", "files", "sites"]
+__all__ = ["addresses", "declarations", "files", "sites"]

@@ -26,59 +26,61 @@ from django_sitemapkit.checks.base import (
     urlconf_error,
 )
 from django_sitemapkit.models import Build
+from django_sitemapkit.reading.validation import Mistake
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
 
-@check("sitemapkit.E010", Tags.sites)
+@check(Tags.sites)
 def check_urlconfs() -> Found:
     """Report a site's URLconf that cannot be imported."""
     for site in sites_in_settings():
         if error := urlconf_error(site):
-            yield (
+            yield Mistake(
+                "sitemapkit.E010",
                 f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {str(error).rstrip(".")}.',
                 "Give the dotted path of a module that can be imported.",
             )
 
 
-@check("sitemapkit.W005", Tags.urls)
-def check_addresses() -> Found:
-    """Report that the package's URLs are not included."""
-    for site in () if serves_by_drop_in() else configured():
-        try:
-            site.scope()
-        except ImproperlyConfigured as error:
-            yield str(error), "Correct the URLconf; until then no sitemap is served."
-
-
-@check("sitemapkit.W006", Tags.urls)
+@check(Tags.urls)
 def check_scope() -> Found:
-    """Report that the package's URLs are included below the site's root."""
+    """Report that the package's URLs are not included, or below the site's root."""
     for site in configured():
         try:
             directory = site.scope().directory
-        except ImproperlyConfigured:
+        except ImproperlyConfigured as error:
+            if not serves_by_drop_in():
+                yield Mistake(
+                    "sitemapkit.W005",
+                    str(error),
+                    "Correct the URLconf; until then no sitemap is served.",
+                )
             continue
         if not site.prefix.startswith(directory):
-            message = f"Site {site.key!r}: a sitemap in {directory} can only list URLs below it."
-            hint = (
+            yield Mistake(
+                "sitemapkit.W006",
+                f"Site {site.key!r}: a sitemap in {directory} can only list URLs below it.",
                 "Include django_sitemapkit.urls at the root of the URLconf, not within"
-                " i18n_patterns() or below another path, unless you want that restriction."
+                " i18n_patterns() or below another path, unless you want that restriction.",
             )
-            yield message, hint
 
 
-@check("sitemapkit.W035", Tags.urls)
+@check(Tags.urls)
 def check_included_twice() -> Found:
     """Report that the package's URLs are included more than once."""
     for site in configured():
         if len(get_resolver(site.urlconf).app_dict.get("sitemapkit", ())) > 1:
             urlconf = site.urlconf or django_settings.ROOT_URLCONF
-            message = f"{urlconf} includes django_sitemapkit.urls twice; one of them is used."
-            yield f"Site {site.key!r}: {message}", "Remove the others."
+            yield Mistake(
+                "sitemapkit.W035",
+                f"Site {site.key!r}: {urlconf} includes django_sitemapkit.urls twice; one of them"
+                " is used.",
+                "Remove the others.",
+            )
 
 
-@check("sitemapkit.W036", Tags.urls)
+@check(Tags.urls)
 def check_admin_sites() -> Found:
     """Report that no admin of the URLconf has the package's screens."""
     if not apps.is_installed("django.contrib.admin"):
@@ -88,11 +90,14 @@ def check_admin_sites() -> Found:
         for name in get_resolver().app_dict.get("admin", ())
     ]
     if served and not any(each.is_registered(Build) for each in served):
-        message = f"No screen of the package is in the admin {served[0].name!r} of the URLconf."
-        yield message, "Register its models there, as docs/admin.md shows: A custom admin site."
+        yield Mistake(
+            "sitemapkit.W036",
+            f"No screen of the package is in the admin {served[0].name!r} of the URLconf.",
+            "Register its models there, as docs/admin.md shows: A custom admin site.",
+        )
 
 
-@check("sitemapkit.W025", Tags.urls)
+@check(Tags.urls)
 def check_robots() -> Found:
     """Report two views for robots.txt, one of them the package's."""
     from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
@@ -101,7 +106,8 @@ def check_robots() -> Found:
         found = list(_answering(get_resolver(site.urlconf), "/robots.txt"))
         if len(found) > 1 and robots in found:
             first = "the package's" if found[0] is robots else "the other one"
-            yield (
+            yield Mistake(
+                "sitemapkit.W025",
                 f"Site {site.key!r}: two views match robots.txt; {first} is used.",
                 "Remove one of the two from the URLconf.",
             )
@@ -119,7 +125,7 @@ def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
             yield pattern.callback
 
 
-@check("sitemapkit.W030", Tags.urls)
+@check(Tags.urls)
 def check_shadowed_addresses() -> Found:
     """Report that another pattern of the URLconf answers at one of the package's addresses."""
     for site in configured():
@@ -128,12 +134,12 @@ def check_shadowed_addresses() -> Found:
             pattern = f"{match.route!r} ({_dotted_path(match.func)})"
             if pattern not in named:
                 named.add(pattern)
-                message = (
+                yield Mistake(
+                    "sitemapkit.W030",
                     f"Site {site.key!r}: {address} is answered by the pattern {pattern}, which"
-                    " comes before those of django_sitemapkit.urls."
+                    " comes before those of django_sitemapkit.urls.",
+                    "Remove that pattern, or include django_sitemapkit.urls before it.",
                 )
-                hint = "Remove that pattern, or include django_sitemapkit.urls before it."
-                yield message, hint
 
 
 def _answered_elsewhere(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:

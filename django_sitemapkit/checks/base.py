@@ -13,41 +13,34 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.conf import settings, sites_are_returned, sites_kept
-from django_sitemapkit.printable import printable
-from django_sitemapkit.reading.validation import raised
-from django_sitemapkit.registry import Declared, belongs_to, registry
+from django_sitemapkit.reading.validation import Mistake, raised
+from django_sitemapkit.registry import belongs_to, registry
+from django_sitemapkit.sections import Registered
 from django_sitemapkit.sites import SitemapSite, all_sites
 
-Found: TypeAlias = Iterator[tuple[str, str] | tuple[str, str, Any]]
-"""Mistakes: of each the message, the hint and, if there is one, the object to name."""
-
-_LEVELS: dict[str, Callable[..., CheckMessage]] = {
-    "E": checks.Error,
-    "W": checks.Warning,
-    "I": checks.Info,
-}
-
+Found: TypeAlias = Iterator[Mistake | CheckMessage]
+"""What every check yields: mistakes, and the messages of a project's own runner."""
 
 OF_FUNCTION = ("sitemapkit.W003", "sitemapkit.W004", "sitemapkit.W010", "sitemapkit.W013")
 """What these ids warn of is an error unless SITEMAPKIT_SITES is a function, which reads rows."""
 
 
-def warned_of(identifier: str, warnings: Collection[str]) -> str:
-    """Return a check's id, with W for an error that is among ``warnings``."""
-    warning = identifier.replace(".E", ".W")
-    return warning if warning in warnings else identifier
+def message_of(mistake: Mistake | CheckMessage, warnings: Collection[str] = ()) -> CheckMessage:
+    """Return a mistake as Django's message, whose level is the letter of its id.
 
-
-def message_of(identifier: str, message: str, hint: str, obj: Any = None) -> CheckMessage:
-    """Return a check's message, whose level is the letter of its id."""
-    level = _LEVELS[identifier.partition(".")[2][0]]
-    return level(message, hint=hint, obj=obj, id=identifier)
+    It is a warning if that is among the ids ``warnings``.
+    """
+    if isinstance(mistake, CheckMessage):
+        return mistake
+    mistake = mistake.warned(warnings)
+    level = checks.Error if ".E" in mistake.identifier else checks.Warning
+    return level(mistake.message, hint=mistake.hint, obj=mistake.obj, id=mistake.identifier)
 
 
 def check(
-    identifier: str, *tags: str, deploy: bool = False
+    *tags: str, deploy: bool = False
 ) -> Callable[[Callable[[], Found]], Callable[..., list[CheckMessage]]]:
-    """Register a generator of mistakes as the system check with that id.
+    """Register a generator of mistakes as a system check.
 
     What a project's code raises in it is a warning: commands such as ``migrate`` must run.
     """
@@ -55,25 +48,18 @@ def check(
     def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
         @sites_kept()
         def run(**options: Any) -> list[CheckMessage]:
-            reported = warned_of(identifier, OF_FUNCTION if sites_are_returned() else ())
+            warnings = OF_FUNCTION if sites_are_returned() else ()
             try:
-                return [message_of(reported, *mistake) for mistake in find()]
+                return [message_of(mistake, warnings) for mistake in find()]
             except DatabaseError:  # The tables may not exist yet.
                 return []
             except Exception as error:  # noqa: BLE001  a project's code may raise anything
-                return [raised_message(find.__name__, error)]
+                return [message_of(raised(error).about(find.__name__))]
 
         run.__name__, run.__doc__ = find.__name__, find.__doc__
         return checks.register(*tags, deploy=deploy)(run)
 
     return register_it
-
-
-def raised_message(where: str, error: Exception, obj: Any = None) -> CheckMessage:
-    """Return the warning of what a project's code raised in a check."""
-    mistake = raised(error)
-    message = printable(f"{where}: {mistake.sentence}")
-    return message_of("sitemapkit.W100", message, mistake.hint, obj)
 
 
 def value_of(name: str) -> Any:
@@ -114,7 +100,7 @@ def urlconf_error(site: SitemapSite) -> ImportError | None:
     return None
 
 
-def site_of(section: Declared) -> SitemapSite | None:
+def site_of(section: type[Registered]) -> SitemapSite | None:
     """Return a site that has the section, to check its declaration with.
 
     None where no known site has it. Those of a function may not be in the database yet, and what

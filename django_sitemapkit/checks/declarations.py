@@ -1,66 +1,64 @@
 """Checks of models and sections; ``reading.validation`` finds the mistakes of declarations."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Tags
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
-from django.db.models import Model
 
 from django_sitemapkit.checks.base import (
     Found,
     check,
     configured,
-    message_of,
-    raised_message,
     serves_by_drop_in,
     site_of,
-    warned_of,
 )
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
-from django_sitemapkit.printable import printable
-from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
-from django_sitemapkit.reading.validation import KINDS, checks_of
-from django_sitemapkit.registry import registry
-from django_sitemapkit.sites import NoFrameworkSite
-
-DECLARATION_IDS = frozenset(
-    identifier
-    for kind in KINDS.values()
-    for identifier in (*kind.CHECKS, *kind.ITEM_CHECKS, *kind.OF_CODE)
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.validation import (
+    Mistake,
+    closest_option,
+    mistakes_of,
+    options_of,
+    own_attributes,
+    raised,
 )
-"""The ids of all mistakes in declarations."""
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.externals import Places, locate
+from django_sitemapkit.sections import External, ExternalSection, ItemSection, Registered, Section
+from django_sitemapkit.sites import NoFrameworkSite
 
 MODULE = "sitemaps"
 
 
-@check("sitemapkit.W031", Tags.urls)
+@check(Tags.urls)
 def check_registered() -> Found:
-    """Report that no section is registered."""
-    if registry.is_empty and not serves_by_drop_in() and not _unimported_modules():
-        message = "No section is registered; there is no sitemap."
-        hint = (
-            f"Declare a Section in the module {MODULE}.py of an installed app, with @register"
-            " above it."
-        )
-        yield message, hint
-
-
-@check("sitemapkit.W032", Tags.urls)
-def check_unimported_modules() -> Found:
-    """Report a module that registers sections and is not imported."""
-    for module in _unimported_modules():
-        message = (
+    """Report modules that register sections and are not imported; else, that none is registered."""
+    modules = _unimported_modules()
+    for module in modules:
+        yield Mistake(
+            "sitemapkit.W032",
             f"{module} is not imported, because {module.rpartition('.')[0]!r} is not an installed"
-            " app. The sections that it registers do not exist."
+            " app. The sections that it registers do not exist.",
+            "Add the package to INSTALLED_APPS, or move the module into an installed app.",
         )
-        hint = "Add the package to INSTALLED_APPS, or move the module into an installed app."
-        yield message, hint
+    if registry.is_empty and not modules and not serves_by_drop_in():
+        yield Mistake(
+            "sitemapkit.W031",
+            "No section is registered; there is no sitemap.",
+            f"Declare a Section in the module {MODULE}.py of an installed app, with @register"
+            " above it.",
+        )
 
 
 def _unimported_modules() -> list[str]:
@@ -91,16 +89,20 @@ def _is_unimported(module: str) -> bool:
     return "django_sitemapkit" in source
 
 
-@check("sitemapkit.W011", Tags.models)
+@check(Tags.models)
 def check_mixins() -> Found:
     """Report a model that uses SitemapMixin and declares nothing."""
     for model in apps.get_models():
         if SitemapMixin in model.__bases__ and own_options(model) is None:
-            message = f"{model._meta.label} has SitemapMixin, but no class Sitemap."
-            yield message, "Declare one in the model, or remove the mixin.", model
+            yield Mistake(
+                "sitemapkit.W011",
+                f"{model._meta.label} has SitemapMixin, but no class Sitemap.",
+                "Declare one in the model, or remove the mixin.",
+                model,
+            )
 
 
-@check("sitemapkit.E012", Tags.models)
+@check(Tags.models)
 def check_mixin_querysets() -> Found:
     """Report a model's ``class Sitemap`` whose rows are not given by an option.
 
@@ -108,67 +110,62 @@ def check_mixin_querysets() -> Found:
     before the model exists.
     """
     for model, declared in declared_models():
-        message, hint = _wrong_rows(model, declared)
-        if message:
-            yield f"{model._meta.label}.Sitemap: {message}", hint, model
+        name = getattr(declared, "queryset_method", None)
+        if getattr(declared, "queryset", None) is not None:
+            yield Mistake(
+                "sitemapkit.E012",
+                f"{model._meta.label}.Sitemap: queryset is not an option here.",
+                "Name a method in queryset_method, or set filter to a Q().",
+                model,
+            )
+        elif name is not None and not _has_method(model._default_manager, name):
+            yield Mistake(
+                "sitemapkit.E012",
+                f"{model._meta.label}.Sitemap: the default manager has no method {name!r}.",
+                "Name a method of the manager or its querysets, or set filter to a Q().",
+                model,
+            )
 
 
-def _wrong_rows(model: type[Model], declared: type) -> tuple[str, str]:
-    """Return what is wrong with the rows of a model's ``class Sitemap``, and the way out."""
-    if getattr(declared, "queryset", None) is not None:
-        hint = "Name a method in queryset_method, or set filter to a Q()."
-        return "queryset is not an option here.", hint
-    name = getattr(declared, "queryset_method", None)
-    manager = model._default_manager
-    if name is None or (isinstance(name, str) and _has_method(manager, name)):
-        return "", ""
-    message = f"the default manager has no method {name!r}."
-    return message, "Name a method of the manager or its querysets, or set filter to a Q()."
+def _has_method(manager: Any, name: Any) -> bool:
+    """Return whether a manager, or its querysets, have a method of this name."""
+    return hasattr(manager, str(name)) or hasattr(manager.all(), str(name))
 
 
-def _has_method(manager: Any, name: str) -> bool:
-    return hasattr(manager, name) or hasattr(manager.all(), name)
+@check(Tags.models)
+def check_declarations() -> Found:
+    """Report mistakes in the declarations of sections, and sections that raise."""
+    for section in registry.declared():
+        yield from _mistakes_in(section)
 
 
-@register(Tags.models)
-def check_declarations(**options: Any) -> list[CheckMessage]:
-    """Report sections that raise (W100), and mistakes in their declarations."""
-    messages: list[CheckMessage] = []
-    for section in registry:
-        try:
-            site = site_of(section)
-            reader = reader_of(section(site)) if site else None
-        except Exception as error:  # noqa: BLE001  a project's code may raise anything
-            messages.append(raised_message(f"Section {section.get_name()!r}", error, section))
-            continue
-        if reader is not None:
-            messages += _messages_of(reader)
-    return messages
+def _mistakes_in(section: type[Registered]) -> Found:
+    is_external = issubclass(section, ExternalSection)
+    name = f"{'External section' if is_external else 'Section'} {section.get_name()!r}"
+    try:
+        if site := site_of(section):
+            declared: Any = section(site)
+            if is_external:
+                found = mistakes_of_external(declared)
+            else:
+                found = mistakes_of(reader_of(declared))
+            for mistake in found:
+                yield mistake.about(name, section)
+    except NoFrameworkSite:
+        return  # W156 reports it.
+    except DatabaseError as error:
+        # Items may be a list of rows, and the tables may not exist yet.
+        if issubclass(section, Section):
+            yield Mistake(
+                "sitemapkit.W100",
+                f"it reads the database while it is declared: {error}",
+                "Build the queryset without reading rows; use a Subquery.",
+            ).about(name, section)
+    except Exception as error:  # noqa: BLE001  a project's code may raise anything
+        yield raised(error).about(name, section)
 
 
-def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
-    found = checks_of(reader)
-    for identifier, check_one in [*sorted(found.CHECKS.items()), *found.ITEM_CHECKS.items()]:
-        try:
-            mistake = check_one(found)
-        except NoFrameworkSite:
-            return  # W156 reports it.
-        except DatabaseError as error:
-            # Items may be a list of rows, and the tables may not exist yet.
-            if isinstance(reader, QuerySetReader):
-                text = f" reads the database while it is declared: {error}"
-                hint = "Build the queryset without reading rows; use a Subquery."
-                yield _message("sitemapkit.W100", reader, text, hint)
-            return
-        except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            yield raised_message(f"Section {reader.get_name()!r}", error, type(reader.options))
-            return
-        if mistake is not None:
-            reported = warned_of(identifier, found.OF_CODE if found.calls_code else ())
-            yield _message(reported, reader, f": {mistake.sentence}", mistake.hint)
-
-
-@check("sitemapkit.W156", Tags.models)
+@check(Tags.models)
 def check_current_sites() -> Found:
     """Report a section that asks for the current site, which the sites framework does not have."""
     sites = configured()
@@ -177,12 +174,83 @@ def check_current_sites() -> Found:
             try:
                 reader_of(section(site)).prepare()
             except NoFrameworkSite as error:
-                message = f"Section {section.get_name()!r} on site {site.key!r}: {error.message}"
-                yield message, error.hint, section
+                yield Mistake(
+                    "sitemapkit.W156",
+                    f"Section {section.get_name()!r} on site {site.key!r}: {error.message}",
+                    error.hint,
+                    section,
+                )
             except Exception:  # noqa: BLE001, S112  check_declarations() reports it
                 continue
 
 
-def _message(identifier: str, reader: SectionReader, text: str, hint: str) -> CheckMessage:
-    message = printable(f"Section {reader.get_name()!r}{text}")
-    return message_of(identifier, message, hint, type(reader.options))
+# External sections --------------------------------------------------------------------------------
+
+
+IDLE = (options_of(Section) | options_of(ItemSection)) - options_of(ExternalSection)
+"""The options that only other sections have."""
+
+
+def mistakes_of_external(section: ExternalSection) -> Iterator[Mistake]:
+    """Yield what is wrong with a declaration."""
+    yield from _idle_options(type(section))
+    items = () if callable(section.sitemaps) else section.sitemaps
+    wrong = [items]
+    if _is_list(items):
+        wrong = [item for item in items if not isinstance(item, (str, External))]
+    if wrong:
+        yield Mistake(
+            "sitemapkit.E020",
+            f"sitemaps has {wrong[0]!r}",
+            "Set a list of URL names, paths, absolute URLs and External(), or write a method.",
+        )
+        items = ()
+    yield from _wrong_places(section, items)
+    lastmods = [item.lastmod for item in items if isinstance(item, External)]
+    for lastmod in lastmods if callable(section.lastmod) else [section.lastmod, *lastmods]:
+        try:
+            format_lastmod(lastmod)
+        except InvalidValue as refusal:
+            yield Mistake(
+                "sitemapkit.E023",
+                str(refusal),
+                "Set a date or a datetime, or write lastmod(self, item).",
+            )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
+    for name in sorted(own_attributes(section)):
+        close = closest_option(name, options_of(section))
+        if close or name in IDLE:
+            yield Mistake(
+                "sitemapkit.E024",
+                f"{name} is not an option of external sections",
+                f"Did you mean {close}?" if close else "Name the files in sitemaps.",
+            )
+
+
+def _wrong_places(section: ExternalSection, items: Collection[Any]) -> Iterator[Mistake]:
+    """Find hosts that are not origins, and items that the index would skip."""
+    with section.site.active():
+        locations, refusals = each(locate, items, "sitemaps")
+    skipped, wrong = [*refusals.values()], []
+    if not _is_list(section.hosts):
+        wrong.append(f"hosts is {section.hosts!r}")
+    else:
+        with suppress(ImproperlyConfigured):  # W005 reports that no sitemap is served.
+            places = Places(section)
+            wrong += [str(refusal) for _, refusal in places.refused]
+            _, refusals = each(places.address, list(filter(None, locations)), "sitemaps")
+            skipped += refusals.values()
+    for reason in wrong:
+        yield Mistake("sitemapkit.E022", reason, 'Set a list such as ["https://cdn.example.com"].')
+    for refusal in skipped:
+        yield Mistake(
+            "sitemapkit.E021",
+            str(refusal),
+            "It must be a URL of the site, in the folder of its sitemap or below, or on hosts.",
+        )

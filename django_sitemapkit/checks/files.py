@@ -1,6 +1,5 @@
 """Checks of where files are stored, and how they are made and sent."""
 
-import difflib
 import os
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
 from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.reading.validation import Mistake, closest_option
 from django_sitemapkit.rendering.compression import CODECS, is_installed
 from django_sitemapkit.words import english_of
 
@@ -38,102 +38,106 @@ LOST_IN_EXPORT = {
 """The same for the storage of the export."""
 
 
-@check("sitemapkit.W008", Tags.files)
+@check(Tags.files)
 def check_alias() -> Found:
     """Report an alias in STORAGES that was meant for the sitemaps, which the database stores."""
     others = set(django_settings.STORAGES) - {value_of("EXPORT_STORAGE")}
-    close = difflib.get_close_matches(ALIAS, sorted(others), n=1, cutoff=0.8)
+    close = closest_option(ALIAS, others)
     if ALIAS not in others and close:
-        message = f"STORAGES has {close[0]!r} and no {ALIAS!r}: the database stores the sitemaps."
-        yield message, f"Did you mean {ALIAS!r}?"
+        yield Mistake(
+            "sitemapkit.W008",
+            f"STORAGES has {close!r} and no {ALIAS!r}: the database stores the sitemaps.",
+            f"Did you mean {ALIAS!r}?",
+        )
 
 
-@check("sitemapkit.W037", Tags.files, deploy=True)
+@check(Tags.files, deploy=True)
 def check_writable() -> Found:
     """Report a folder of the files that this process, if it builds, may not write to."""
     place = _place(_sitemap_storage()) if value_of("SERVE_FROM") != "live" else None
     if isinstance(place, Path):
         folder = next(each for each in (place, *place.parents) if os.access(each, os.F_OK))
         if not folder.is_dir() or not os.access(folder, os.W_OK):
-            message = f"STORAGES[{ALIAS!r}] stores its files in {place}: {folder} is not writable."
-            yield message, "Change its location, or let the user of builds write there."
+            yield Mistake(
+                "sitemapkit.W037",
+                f"STORAGES[{ALIAS!r}] stores its files in {place}: {folder} is not writable.",
+                "Change its location, or let the user of builds write there.",
+            )
 
 
-@check("sitemapkit.W048", Tags.files, deploy=True)
+@check(Tags.files, deploy=True)
 def check_shared() -> Found:
     """Report published files that are not on this server."""
     for site in configured() if value_of("SERVE_FROM") != "live" else ():
         if missing := missing_here(SiteBuilds(site)):
-            text = "Until then their pages are rendered from the database, or answer 503."
-            yield f"Site {site.key!r}: {english_of(missing)}", text
+            yield Mistake(
+                "sitemapkit.W048",
+                f"Site {site.key!r}: {english_of(missing)}",
+                "Until then their pages are rendered from the database, or answer 503.",
+            )
 
 
-@check("sitemapkit.E009", Tags.files)
+@check(Tags.files)
 def check_sendfile() -> Found:
     """Report that the web server should send files that are not on its disk."""
     sendfile, source = value_of("SENDFILE"), _sitemap_storage()
     is_local = isinstance(source, FileSystemStorage) and _place(source) is not None
     if sendfile is not None and not is_local:
-        yield (
+        yield Mistake(
+            "sitemapkit.E009",
             f"SITEMAPKIT_SENDFILE is {sendfile!r}, but the storage has no path on a local disk.",
             f"Remove it, or let STORAGES[{ALIAS!r}] be a FileSystemStorage.",
         )
 
 
-@check("sitemapkit.E019", Tags.files)
+@check(Tags.files)
 def check_storage_reads_as_stored() -> Found:
     """Report a storage of the files that would decompress what it reads."""
     if getattr(_sitemap_storage(), "gzip", False) and value_of("SERVE_FROM") != "live":
-        message = (
+        yield Mistake(
+            "sitemapkit.E019",
             "The storage of the sitemaps has gzip=True: it decompresses files when it reads"
-            " them, so they differ from what was stored."
+            " them, so they differ from what was stored.",
+            "Remove gzip from its OPTIONS: the files are compressed already.",
         )
-        hint = "Remove gzip from its OPTIONS: the files are compressed already."
-        yield message, hint
 
 
-@check("sitemapkit.E016", Tags.files)
-def check_export_elsewhere() -> Found:
-    """Report an export to where the files are built."""
+@check(Tags.files)
+def check_export() -> Found:
+    """Report a storage of the export that cannot take the files as they are."""
     export, source = _export(), _sitemap_storage()
-    same = export is source or (_place(export) is not None and _place(export) == _place(source))
-    if export is not None and same:
-        message = (
-            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, where the files are"
-            " built already."
+    if export is None:
+        return
+    setting = f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}"
+    if export is source or (_place(export) is not None and _place(export) == _place(source)):
+        yield Mistake(
+            "sitemapkit.E016",
+            f"{setting}, where the files are built already.",
+            "Export to a storage of its own: another folder, or another bucket.",
         )
-        hint = "Export to a storage of its own: another folder, or another bucket."
-        yield message, hint
-
-
-@check("sitemapkit.E017", Tags.files)
-def check_export_overwrites() -> Found:
-    """Report a storage of the export that gives a file another name if its name is taken."""
-    export = _export()
     forbidden = [name for name in OVERWRITING if getattr(export, name, True) is False]
     if forbidden or isinstance(export, InMemoryStorage | DatabaseStorage):
-        message = (
-            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, a storage that does not"
-            " overwrite: no file could be replaced."
+        yield Mistake(
+            "sitemapkit.E017",
+            f"{setting}, a storage that does not overwrite: no file could be replaced.",
+            f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one.",
         )
-        hint = f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one."
-        yield message, hint
 
 
-@check("sitemapkit.W018", Tags.files)
+@check(Tags.files)
 def check_export_encodes() -> Found:
     """Report a storage of the export that stores gzip files with Content-Encoding."""
     export = _export()
     if export is not None and _encodes(export):
-        message = (
+        yield Mistake(
+            "sitemapkit.W018",
             f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
-            " Content-Encoding: readers would find no gzip file at an address that ends with .gz."
+            " Content-Encoding: readers would find no gzip file at an address that ends with .gz.",
+            "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off.",
         )
-        hint = "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off."
-        yield message, hint
 
 
-@check("sitemapkit.W045", Tags.files)
+@check(Tags.files)
 def check_storage_methods() -> Found:
     """Report a storage without some methods, so that something is lost or slow."""
     if value_of("SERVE_FROM") == "live":
@@ -147,16 +151,20 @@ def check_storage_methods() -> Found:
         if without:
             methods = ", ".join(f"{name}()" for name in without)
             losses = "; ".join(lost[name] for name in without)
-            hint = "Use a storage that has them, or silence this check: builds work without them."
-            yield f"{what} has no {methods}: {losses}.", hint
+            yield Mistake(
+                "sitemapkit.W045",
+                f"{what} has no {methods}: {losses}.",
+                "Use a storage that has them, or silence this check: builds work without them.",
+            )
 
 
-@check("sitemapkit.E014", Tags.files)
+@check(Tags.files)
 def check_codec() -> Found:
     """Report that the codec of the settings is not installed."""
     codec = value_of("GZIP_BACKEND")
     if codec in CODECS and not is_installed(codec):
-        yield (
+        yield Mistake(
+            "sitemapkit.E014",
             f'SITEMAPKIT_GZIP_BACKEND is "{codec}", which is not installed.',
             f'Install the extra: {how_to_install(CODECS[codec][2])}, or set it to "auto".',
         )

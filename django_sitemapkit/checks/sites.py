@@ -16,7 +16,6 @@ from django.db import Error as DatabaseFailure
 from django.db import connections, router
 from django.http.request import split_domain_port, validate_host
 
-from django_sitemapkit.builds import Runner
 from django_sitemapkit.checks.base import (
     Found,
     check,
@@ -34,6 +33,7 @@ from django_sitemapkit.conf import (
 )
 from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import unapplied_migrations
+from django_sitemapkit.reading.validation import Mistake
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import all_sites
@@ -44,32 +44,27 @@ SEVERAL_HOSTS = ("TENANT_MODEL", "ROOT_HOSTCONF")
 """Settings of django-tenants and django-hosts, by which a project has several hosts."""
 
 
-@check("sitemapkit.E001", Tags.sites)
+@check(Tags.sites)
 def check_settings() -> Found:
-    """Report a setting with a wrong value."""
+    """Report a setting with a wrong value, and a function of sites that does not return them."""
     for name in SETTING_NAMES:
         try:
             getattr(settings, name)
-        except FunctionFailed:
-            continue
+        except FunctionFailed as error:
+            yield Mistake(
+                "sitemapkit.W001",
+                str(error),
+                "Until it returns a dict of sites, nothing is built or served.",
+            )
         except ImproperlyConfigured as error:
-            yield str(error), " ".join(getattr(Settings, name).__doc__.split())
+            yield Mistake(
+                "sitemapkit.E001", str(error), " ".join(getattr(Settings, name).__doc__.split())
+            )
         except DatabaseFailure:
             continue  # Sites may be rows of a table that a migration is about to make.
 
 
-@check("sitemapkit.W001", Tags.sites)
-def check_sites_function() -> Found:
-    """Report that the function of SITEMAPKIT_SITES raises, or does not return sites."""
-    try:
-        _ = settings.SITES
-    except FunctionFailed as error:
-        yield str(error), "Until it returns a dict of sites, nothing is built or served."
-    except (ImproperlyConfigured, DatabaseFailure):
-        return
-
-
-@check("sitemapkit.W002", Tags.sites)
+@check(Tags.sites)
 def check_unknown_settings() -> Found:
     """Report a setting that does not exist and has no effect."""
     of_apps = [getattr(app, "sitemapkit_settings", ()) for app in apps.get_app_configs()]
@@ -78,91 +73,116 @@ def check_unknown_settings() -> Found:
         name = setting.removeprefix(PREFIX)
         if setting.startswith(PREFIX) and name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {PREFIX}{close[0]}?" if close else "Remove it."
-            yield f"{setting} is not a setting.", hint
+            yield Mistake(
+                "sitemapkit.W002",
+                f"{setting} is not a setting.",
+                f"Did you mean {PREFIX}{close[0]}?" if close else "Remove it.",
+            )
 
 
-@check("sitemapkit.E013", Tags.sites)
+@check(Tags.sites)
 def check_addresses_differ() -> Found:
     """Report two sites with the same base URL: one of them would never be found."""
     taken: dict[str, str] = {}
     for site in sites_in_settings():
         base = f"{site.origin}{site.path}"
         if base in taken:
-            yield (
+            yield Mistake(
+                "sitemapkit.E013",
                 f"Sites {taken[base]!r} and {site.key!r} of SITEMAPKIT_SITES are both {base}.",
                 "Give each its own base URL.",
             )
         taken.setdefault(base, site.key)
 
 
-@check("sitemapkit.E003", Tags.sites)
+@check(Tags.sites)
 def check_site_sections() -> Found:
     """Report a section in SITEMAPKIT_SITES that is not registered."""
     known = {section.get_name() for section in registry.declared()}
     for site in configured() if not registry.has_functions else ():
         for name in site.sections or ():
             if name not in known:
-                yield (
+                yield Mistake(
+                    "sitemapkit.E003",
                     f"SITEMAPKIT_SITES[{site.key!r}]: there is no section {name!r}.",
                     f"The registered sections are: {', '.join(sorted(known)) or 'none'}.",
                 )
 
 
-@check("sitemapkit.E004", Tags.sites)
+@check(Tags.sites)
 def check_section_sites() -> Found:
     """Report a section for a site that SITEMAPKIT_SITES does not have."""
     known = {site.key for site in configured()} if value_of("SITES") else set()
     for section in registry.declared() if known else ():
         for key in map(str, section.sites or ()):
             if key not in known:
-                yield (
+                yield Mistake(
+                    "sitemapkit.E004",
                     f"Section {section.get_name()!r}: SITEMAPKIT_SITES has no {key!r}.",
                     f"The keys are: {', '.join(sorted(known))}.",
                     section,
                 )
 
 
-@check("sitemapkit.W007", Tags.security)
+@check(Tags.security)
 def check_host() -> Found:
     """Report that only the Host header says where the site is; under DEBUG, live views take it."""
     known = configured() or apps.is_installed("django.contrib.sites") or sites_are_returned()
     if known or _is_invalid():
         return
     fails = "" if django_settings.DEBUG else "; with wildcards in ALLOWED_HOSTS they fail, too"
-    yield (
+    yield Mistake(
+        "sitemapkit.W007",
         f"Builds fail, and sitemaps take their host from the request{fails}.",
         'Set SITEMAPKIT_BASE_URL = "https://www.example.com".',
     )
 
 
-@check("sitemapkit.W034", Tags.sites)
+@check(Tags.sites)
 def check_base_urls() -> Found:
     """Report a base URL that is not that of the pages, so that every listed URL is wrong."""
     script = (django_settings.FORCE_SCRIPT_NAME or "").rstrip("/")
     for site in sites_in_settings():
         if script and unquote(site.path) != script:
-            message = f"FORCE_SCRIPT_NAME is {script!r}, and Django serves no page elsewhere."
-            yield f"Site {site.key!r} is at {site.base}: {message}", f"Use {site.origin}{script}."
+            yield Mistake(
+                "sitemapkit.W034",
+                f"Site {site.key!r} is at {site.base}: FORCE_SCRIPT_NAME is {script!r}, and Django"
+                " serves no page elsewhere.",
+                f"Use {site.origin}{script}.",
+            )
         if django_settings.SECURE_SSL_REDIRECT and site.origin.startswith("http:"):
-            message = "SECURE_SSL_REDIRECT answers each of its URLs with a redirect."
-            yield f"Site {site.key!r} is at {site.base}: {message}", "Use https:// in its base URL."
+            yield Mistake(
+                "sitemapkit.W034",
+                f"Site {site.key!r} is at {site.base}: SECURE_SSL_REDIRECT answers each of its URLs"
+                " with a redirect.",
+                "Use https:// in its base URL.",
+            )
+
+
+@check(Tags.sites)
+def check_example_domain() -> Found:
+    """Report that the sites framework has the domain of its migration."""
     if sites_in_settings() or sites_are_returned() or _is_invalid() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
         if site.origin == "https://example.com":
-            message = f"Site {site.key} of the sites framework is still example.com, as migrated."
-            yield message, "Change its domain in the admin, or set SITEMAPKIT_BASE_URL."
+            yield Mistake(
+                "sitemapkit.W034",
+                f"Site {site.key} of the sites framework is still example.com, as migrated.",
+                "Change its domain in the admin, or set SITEMAPKIT_BASE_URL.",
+            )
 
 
-@check("sitemapkit.W033", Tags.sites)
+@check(Tags.sites)
 def check_tenants() -> Found:
     """Report one base URL in a project that has a host for each tenant."""
     named = [name for name in SEVERAL_HOSTS if hasattr(django_settings, name)]
     if named and value_of("BASE_URL") and not value_of("SITES"):
-        message = f"{named[0]} means several hosts; SITEMAPKIT_BASE_URL puts all URLs under one."
-        hint = "Set SITEMAPKIT_SITES instead, to a function that returns the tenant's site."
-        yield message, hint
+        yield Mistake(
+            "sitemapkit.W033",
+            f"{named[0]} means several hosts; SITEMAPKIT_BASE_URL puts all URLs under one.",
+            "Set SITEMAPKIT_SITES instead, to a function that returns the tenant's site.",
+        )
 
 
 def _is_invalid() -> bool:
@@ -174,7 +194,7 @@ def _is_invalid() -> bool:
     return False
 
 
-@check("sitemapkit.W040", Tags.sites)
+@check(Tags.sites)
 def check_allowed_hosts() -> Found:
     """Report that Django refuses requests for the host that the sitemaps name.
 
@@ -186,12 +206,12 @@ def check_allowed_hosts() -> Found:
     for site in sites_in_settings():
         host = split_domain_port(urlsplit(site.origin).netloc)[0]
         if not validate_host(host, allowed):
-            message = (
+            yield Mistake(
+                "sitemapkit.W040",
                 f"Site {site.key!r}: ALLOWED_HOSTS does not have {host!r}, the host of"
-                f" {site.origin}: requests for its sitemaps there get 400."
+                f" {site.origin}: requests for its sitemaps there get 400.",
+                f"Add {host!r} to ALLOWED_HOSTS, or change the base URL.",
             )
-            hint = f"Add {host!r} to ALLOWED_HOSTS, or change the base URL."
-            yield message, hint
 
 
 @register(Tags.models)
@@ -209,33 +229,26 @@ def check_migrations(
     with suppress(DatabaseFailure):
         connections[alias].ensure_connection()
     missing = unapplied_migrations(own=True)
-    hint = "Until then nothing is built or served."
-    return [message_of("sitemapkit.W041", missing, hint)] if missing else []
+    if not missing:
+        return []
+    return [
+        message_of(Mistake("sitemapkit.W041", missing, "Until then nothing is built or served."))
+    ]
 
 
-@check("sitemapkit.E015")
+@check()
 def check_runner() -> Found:
-    """Report a runner that does not exist, lacks a package, or has wrong options."""
-    _, error = _runner()
-    if error is not None:
+    """Report a runner that does not exist or has wrong options, and what it finds wrong itself."""
+    if value_of("RUNNER") is None:
+        return
+    try:
+        runner = get_runner()
+    except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
         value = getattr(django_settings, "SITEMAPKIT_RUNNER", None)
-        yield (
+        yield Mistake(
+            "sitemapkit.E015",
             f"SITEMAPKIT_RUNNER is {value!r}: {error}",
             'Set it to "inline", "processes", "celery", "tasks" or the dotted path of a Runner.',
         )
-
-
-@register
-def check_runner_itself(**options: Any) -> list[CheckMessage]:
-    """Report what the runner finds wrong."""
-    runner, _ = _runner()
-    return list(runner.check()) if runner else []
-
-
-def _runner() -> tuple[Runner | None, Exception | None]:
-    if value_of("RUNNER") is None:
-        return None, None
-    try:
-        return get_runner(), None
-    except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
-        return None, error
+    else:
+        yield from runner.check()

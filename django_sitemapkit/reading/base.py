@@ -21,6 +21,7 @@ from django_sitemapkit.reading.languages import (
     extensions_of,
     in_languages,
 )
+from django_sitemapkit.reading.options import FIELD_PATHS, IN_FINGERPRINT
 from django_sitemapkit.reading.sources import (
     DAY,
     EXTENSIONS,
@@ -51,8 +52,8 @@ class SectionReader:
 
     options: BaseSection
 
-    text_paths: ClassVar[frozenset[str]] = frozenset()
-    """The options in which text is a field path."""
+    has_columns: ClassVar[bool] = False
+    """Whether options may be columns."""
 
     rows: Any = ()
     """What the section returns as its rows or items for this site."""
@@ -69,8 +70,6 @@ class SectionReader:
         self.options = options
         """The section as the project declares it: its options and hooks."""
         self.site = options.site
-        self.alternates = options.alternates
-        """Whether the versions of an object link to each other."""
         self.lastmod_by_day = options.lastmod_precision == DAY
         """Whether a lastmod is written as its day in TIME_ZONE."""
         self.trust_lastmod = options.trust_lastmod and not self.links_rows
@@ -139,7 +138,7 @@ class SectionReader:
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
         """The namespaces that its documents declare, by prefix: those it may use, and no other."""
-        has_links = self.links_rows or (self.language_plan and self.alternates)
+        has_links = self.links_rows or (self.language_plan and self.options.alternates)
         found = {"xhtml": NAMESPACES["xhtml"]} if has_links else {}
         for option in self.extension_sources:
             if option in PREFIXES:
@@ -219,7 +218,8 @@ class SectionReader:
 
     def declared_source(self, option: str) -> Source:
         """Return what the section declares for an option; a method even if it is not called."""
-        return source_of(getattr(self.options, option), text_is_column=option in self.text_paths)
+        value = getattr(self.options, option, None)
+        return source_of(value, text_is_column=self.has_columns and option in FIELD_PATHS)
 
     @property
     def label(self) -> str | None:
@@ -365,14 +365,14 @@ class SectionReader:
 
     def declaration(self) -> str:
         """Return text that changes whenever the declaration gives other entries."""
-        name, version = type(self.options).__qualname__, self.options.version
-        day = django_settings.TIME_ZONE if self.lastmod_by_day else ""
-        state = (name, version, self.constant_tags, self.used_namespaces, day)
+        name = type(self.options).__qualname__
+        values = [getattr(self.options, option) for option in IN_FINGERPRINT]
+        zone = django_settings.TIME_ZONE if self.lastmod_by_day else ""
+        state = name, values, zone, self.constant_tags, self.used_namespaces
         if self.language_plan is None:
             return repr(state)
         hosts = {code: site.base for code, site in self.language_plan.sites.items()}
-        default = self.options.x_default, django_settings.LANGUAGE_CODE
-        return repr((state, hosts, self.alternates, default))
+        return repr((state, hosts, django_settings.LANGUAGE_CODE))
 
     def languages_by_method(
         self, objects: Sequence[Any], refusals: dict[int, Any]

@@ -106,7 +106,7 @@ class ContribReader(QuerySetReader, ItemReader):
 
     options: ContribSection  # type: ignore[assignment]
 
-    text_paths = frozenset()
+    has_columns = False
     location_option = "location"
     links_rows = has_entries = False
     row_value_columns: dict[str, str] = {}

@@ -28,9 +28,7 @@ class RowSources(SectionReader):
 
     options: Section
 
-    text_paths = frozenset(
-        {"lastmod", "images", "title", "object_languages", "translations", "language"}
-    )
+    has_columns = True
 
     @cached_property
     def rows(self) -> Any:

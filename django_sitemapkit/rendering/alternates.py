@@ -22,7 +22,7 @@ def alternates_of(site: SitemapSite, item: Any) -> list[tuple[str, str]]:
     the same URL before it. What fails passes through.
     """
     for section in sections_of(site):
-        if not (section.links_rows or (section.alternates and section.language_plan)):
+        if not (section.links_rows or (section.options.alternates and section.language_plan)):
             continue
         for_pk = _for_pk(section, item)
         if for_pk is None:

@@ -254,7 +254,7 @@ class PageRendering:
         entries of one row have no key between them to split a page at.
         """
         versions = entries.versions
-        if versions is None or not (self.section.alternates or versions.languages is None):
+        if versions is None or not (self.section.options.alternates or versions.languages is None):
             return None
         return versions.objects
 

@@ -55,7 +55,7 @@ class ChunkPipeline:
         self._listed: set[tuple[Any, str | None]] = set()
         self._links: HreflangLinks | None = None
         self._foreign: dict[str, Scope] = {}
-        if section.alternates and section.language_plan:
+        if section.options.alternates and section.language_plan:
             self._links = HreflangLinks(section, section.language_plan, problems)
             self._foreign = self._links.foreign
         self._translations: TranslationLinks | None = None

@@ -15,7 +15,10 @@ from django_sitemapkit.sections.contrib import (
 from django_sitemapkit.sections.declarations import (
     BaseSection,
     Entry,
+    External,
+    ExternalSection,
     ItemSection,
+    Registered,
     Route,
     Section,
     StaticSection,
@@ -24,7 +27,6 @@ from django_sitemapkit.sections.declarations import (
     name_of,
     text_or_none,
 )
-from django_sitemapkit.sections.external import External, ExternalSection
 
 __all__ = [
     "BaseSection",
@@ -33,6 +35,7 @@ __all__ = [
     "External",
     "ExternalSection",
     "ItemSection",
+    "Registered",
     "Route",
     "Section",
     "StaticSection",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 from django_sitemapkit import _django
 from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.sections.declarations import ItemSection, name_of, text_or_none
-from django_sitemapkit.sites import SitemapSite
 
 
 class ContribSection(ItemSection):
@@ -25,10 +24,14 @@ class ContribSection(ItemSection):
     only = depends_on = None
     """Options of a ``Section``, as which its items are read if they are rows."""
 
-    def __init__(self, site: SitemapSite) -> None:
-        super().__init__(site)
-        self.sitemap = type(self).new_sitemap()
-        """The sitemap of this read: what an instance keeps, it may keep no longer."""
+    @cached_property
+    def sitemap(self) -> Any:
+        """The sitemap of this read: what an instance keeps, it may keep no longer.
+
+        It is made when it is first asked for: a class that raises is named as a section whose code
+        raises.
+        """
+        return type(self).new_sitemap()
 
     @property
     def items(self) -> Any:

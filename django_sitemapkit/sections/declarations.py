@@ -15,7 +15,33 @@ NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 """What a section's name looks like; it becomes part of addresses and file names."""
 
 
-class BaseSection:
+class Registered:
+    """What a site can have under a name. There is one instance for each site and read."""
+
+    #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and
+    #: ``_``. Default: the class's name, ``CityGuides`` as ``city-guides``.
+    name: ClassVar[str | None] = None
+
+    #: Whether it is in the index, and its pages are served.
+    enabled: bool = True
+
+    #: The keys of the sites that have it; None for all. A key is one of ``SITEMAPKIT_SITES``, or an
+    #: id of the sites framework.
+    sites: Collection[Any] | None = None
+
+    def __init__(self, site: SitemapSite) -> None:
+        self.site = site
+
+    def __repr__(self) -> str:
+        return f"<section {self.get_name()!r} of site {self.site.key!r}>"
+
+    @classmethod
+    def get_name(cls) -> str:
+        """Return the name in addresses."""
+        return cls.name if cls.name is not None else name_of(cls.__name__)
+
+
+class BaseSection(Registered):
     """A named part of a site's sitemap.
 
     Declare one by its children: ``Section`` for a queryset, ``StaticSection`` for a few pages,
@@ -23,17 +49,6 @@ class BaseSection:
     free for your own use. There is one instance for each site and read: it has the site as
     ``self.site``, and what it keeps is gone afterwards.
     """
-
-    #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and
-    #: ``_``. Default: the class's name, ``CityGuides`` as ``city-guides``.
-    name: ClassVar[str | None] = None
-
-    #: Whether the section is in the index, and its pages are served.
-    enabled: bool = True
-
-    #: The keys of the sites that have the section; None for all. A key is one of
-    #: ``SITEMAPKIT_SITES``, or an id of the sites framework.
-    sites: Collection[Any] | None = None
 
     #: When a page last changed: a date, a datetime or a string in W3C datetime format, an
     #: expression, or a method that gets the object. In a ``Section`` a string is a field path.
@@ -109,17 +124,6 @@ class BaseSection:
     #: its entries is added, removed or changed. Live pages then have an ETag, Last-Modified and a
     #: lastmod in the index, at the price of one query on the column.
     trust_lastmod: bool = False
-
-    def __init__(self, site: SitemapSite) -> None:
-        self.site = site
-
-    def __repr__(self) -> str:
-        return f"<section {self.get_name()!r} of site {self.site.key!r}>"
-
-    @classmethod
-    def get_name(cls) -> str:
-        """Return the name in addresses."""
-        return cls.name if cls.name is not None else name_of(cls.__name__)
 
 
 class Section(BaseSection):
@@ -232,6 +236,47 @@ class StaticSection(ItemSection):
             return absolute_url_of(item)
         text = str(item)
         return text if "/" in text else reverse(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class External:
+    """One sitemap or feed for an ``ExternalSection``, with a lastmod of its own.
+
+    ::
+
+        External(location="/press/urls.txt", lastmod=date(2026, 3, 1))
+    """
+
+    location: str
+    """A URL name without arguments, a path from the root of the host, or an absolute URL."""
+    lastmod: Any = None
+    """When that file last changed; None for the section's own ``lastmod``."""
+
+
+class ExternalSection(Registered):
+    """Other sitemaps, RSS 2.0 and Atom feeds and text sitemaps that the index lists.
+
+    It has no pages: the index lists its files as they are, after the pages of the site. A sitemap
+    index cannot be among them, since indexes do not nest.
+
+    ::
+
+        @register
+        class Feeds(ExternalSection):
+            sitemaps = ["/blog/feed.xml", "https://cdn.example.com/videos.xml"]
+            hosts = ["https://cdn.example.com"]
+    """
+
+    #: A list, or a method that returns one, of URL names, paths, absolute URLs and ``External``.
+    sitemaps: Any = ()
+
+    #: The origins of other hosts whose sitemaps may be listed: ``"https://cdn.example.com"``. The
+    #: robots.txt of the host whose URLs are in such a file has to name it.
+    hosts: Collection[str] = ()
+
+    #: When the files last changed: a value for all, or a method that gets the item. None for no
+    #: tag.
+    lastmod: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.checks.base import Found, check, sites_in_settings
 from django_sitemapkit.extras import how_to_install
+from django_sitemapkit.reading.validation import Mistake
 from django_sitemapkit.submission.options import submit_options
 
 
-@check("sitemapkit.E160")
+@check()
 def check_submit() -> Found:
     """Report a setting that cannot be used."""
     try:
         submit_options()
     except ImproperlyConfigured as error:
-        yield str(error), "See docs/settings.md for the keys and their values."
+        yield Mistake(
+            "sitemapkit.E160", str(error), "See docs/settings.md for the keys and their values."
+        )
 
 
-@check("sitemapkit.E161")
+@check()
 def check_credentials() -> Found:
     """Report what Search Console needs and is missing."""
     try:
@@ -30,16 +33,20 @@ def check_credentials() -> Found:
         return
     for name in ("google.oauth2", "requests"):
         if not _is_installed(name):
-            hint = f"Install the extra: {how_to_install('google')}."
-            yield f"Search Console needs {name}.", hint
+            yield Mistake(
+                "sitemapkit.E161",
+                f"Search Console needs {name}.",
+                f"Install the extra: {how_to_install('google')}.",
+            )
     if not Path(path).is_file():
-        yield (
+        yield Mistake(
+            "sitemapkit.E161",
             f'SITEMAPKIT_SUBMIT["google_credentials"] is {str(path)!r}, which is not a file.',
             "Download the JSON key of a service account from the Google Cloud console.",
         )
 
 
-@check("sitemapkit.E168")
+@check()
 def check_properties() -> Found:
     """Report properties of sites that do not exist: nothing would be submitted to them."""
     known = [site.key for site in sites_in_settings()]
@@ -50,7 +57,11 @@ def check_properties() -> Found:
     for key in properties if known else ():  # Sites in the database can change at any time.
         if key not in known:
             named = f'SITEMAPKIT_SUBMIT["google_properties"] names the site {key!r}'
-            yield f"{named}, which does not exist.", f"Use the keys of sites, such as {known[0]!r}."
+            yield Mistake(
+                "sitemapkit.E168",
+                f"{named}, which does not exist.",
+                f"Use the keys of sites, such as {known[0]!r}.",
+            )
 
 
 def _is_installed(name: str) -> bool:

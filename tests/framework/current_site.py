@@ -299,9 +299,9 @@ def test_the_recipes_need_no_row(framework, sections, settings, heading):
 def test_the_site_that_migrations_create_is_named(framework, settings, debug):
     """Nobody's pages are there; on a developer's machine it is as it should be."""
     settings.DEBUG, settings.SITEMAPKIT_BASE_URL = debug, None
-    assert checks.sites.check_base_urls() == []
+    assert checks.sites.check_example_domain() == []
     framework.objects.filter(pk=1).update(domain="example.com")
-    found = [message.id for message in checks.sites.check_base_urls()]
+    found = [message.id for message in checks.sites.check_example_domain()]
     assert found == ([] if debug else ["sitemapkit.W034"])
     settings.SITEMAPKIT_BASE_URL = "https://www.example.com"
-    assert checks.sites.check_base_urls() == []
+    assert checks.sites.check_example_domain() == []

@@ -10,7 +10,7 @@ from django_sitemapkit import ExternalSection, ItemSection, Section, StaticSecti
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections import BaseSection, Registered
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
 
@@ -51,7 +51,7 @@ def test_a_declaration_is_validated_once(monkeypatch):
     """For its class, site and URLconf."""
     section = type(declare(queryset=Product.objects.all()).options)
     require_pageable(reader_of(section(SITE)))
-    monkeypatch.setattr("django_sitemapkit.reading.validation.checks_of", None)
+    monkeypatch.setattr("django_sitemapkit.reading.validation.unpageable", None)
     require_pageable(reader_of(section(SITE)))
 
 
@@ -65,7 +65,9 @@ def test_rows_of_a_method_are_checked_each_time():
         require_pageable(reader_of(section(SITE)))
 
 
-@pytest.mark.parametrize("section", [BaseSection, Section, ItemSection, ExternalSection])
+@pytest.mark.parametrize(
+    "section", [Registered, BaseSection, Section, ItemSection, ExternalSection]
+)
 def test_every_option_says_what_it_is(section):
     """In a comment that the Reference shows."""
     lines = inspect.getsource(section).split("\n")

@@ -72,7 +72,7 @@ class NumberedPage:
     def urls(self) -> Iterator[dict[str, Any]]:
         """Yield the entries as contrib's templates get them, with the items themselves."""
         links = None
-        if self.reader.alternates and self.reader.language_plan:
+        if self.reader.options.alternates and self.reader.language_plan:
             links = HreflangLinks(self.reader, self.reader.language_plan, ProblemLog(""))
         for _, entries, begin, end in self.rendering.written():
             versions = {} if links is None else links.per_object(entries, ())

@@ -1,7 +1,7 @@
-"""What can be wrong with a declaration: a class of checks for each kind of section.
+"""What can be wrong with a declaration.
 
-``SectionChecks`` are those of all kinds. Each finds one mistake; its id in ``CHECKS`` makes it a
-system check. A section whose rows could not be paged correctly also refuses to run.
+``mistakes_of`` yields all that is found, by the id of its system check. A section whose rows could
+not be paged correctly also refuses to run, with the first of ``unpageable``.
 """
 
 from collections.abc import Iterator
@@ -24,43 +24,93 @@ from django_sitemapkit.reading import (
     StaticReader,
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
-from django_sitemapkit.reading.validation.columns import QuerySetChecks
-from django_sitemapkit.reading.validation.common import Mistake, SectionChecks, raised
-from django_sitemapkit.reading.validation.contrib import ContribChecks
-from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
-from django_sitemapkit.reading.validation.options import options_of
+from django_sitemapkit.reading.validation.columns import mistakes_in_columns
+from django_sitemapkit.reading.validation.items import (
+    mistakes_in_contrib,
+    mistakes_in_contrib_items,
+    unknown_items,
+    wrong_items,
+)
+from django_sitemapkit.reading.validation.mistakes import Mistake, raised
+from django_sitemapkit.reading.validation.options import (
+    closest_option,
+    idle_trust,
+    mistakes_in_options,
+    options_of,
+    own_attributes,
+    wrong_limit,
+)
+from django_sitemapkit.reading.validation.rows import mistakes_in_rows
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
 
 __all__ = [
-    "KINDS",
     "Mistake",
-    "SectionChecks",
-    "checks_of",
+    "closest_option",
+    "mistakes_of",
     "naming",
     "options_of",
+    "own_attributes",
     "raised",
     "require_pageable",
 ]
 
-KINDS: dict[type[SectionReader], type[SectionChecks]] = {
-    ContribReader: ContribChecks,
-    QuerySetReader: QuerySetChecks,
-    StaticReader: StaticChecks,
-    ItemReader: ItemChecks,
-    SectionReader: SectionChecks,
-}
-"""The checks of each kind of section."""
-
 MAX_SITES = 1000
 """Sites for which a process remembers that a section is valid: a host of a request may be one."""
+
+_OF_CONTRIB = (
+    *("sitemapkit.W105", "sitemapkit.W122", "sitemapkit.W123", "sitemapkit.W124"),
+    *("sitemapkit.W125", "sitemapkit.W155"),
+)
 
 _valid: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = WeakKeyDictionary()
 
 
-def checks_of(reader: SectionReader) -> SectionChecks:
-    """Return the checks of a section."""
-    return next(checks for kind, checks in KINDS.items() if isinstance(reader, kind))(reader)
+def mistakes_of(reader: SectionReader) -> Iterator[Mistake]:
+    """Yield what is wrong with a declaration; what may read items comes last."""
+    warnings = _warned_ids(reader)
+    for mistake in _all_mistakes(reader):
+        yield mistake.warned(warnings)
+
+
+def _all_mistakes(reader: SectionReader) -> Iterator[Mistake]:
+    yield from mistakes_in_options(reader)
+    if isinstance(reader, ContribReader):
+        yield from mistakes_in_contrib(reader)
+    elif isinstance(reader, QuerySetReader):
+        yield from mistakes_in_columns(reader)
+    else:
+        yield from idle_trust(reader)
+    unlisted = list(unpageable(reader))
+    yield from unlisted
+    if isinstance(reader, StaticReader) and not unlisted:
+        yield from unknown_items(reader)
+
+
+def _warned_ids(reader: SectionReader) -> tuple[str, ...]:
+    """Return the ids of what is only a warning, because a method of the project returns it.
+
+    An error would end ``migrate`` and ``loaddata``, by which the method gets the rows it needs. A
+    class of contrib may have whatever contrib accepts.
+    """
+    if isinstance(reader, ContribReader):
+        return _OF_CONTRIB
+    if isinstance(reader, QuerySetReader):
+        is_default = type(reader.options).get_queryset is Section.get_queryset
+        return () if is_default else ("sitemapkit.W101", "sitemapkit.W102")
+    items = getattr(reader.options, "items", None)
+    return ("sitemapkit.W134", "sitemapkit.W155") if callable(items) else ()
+
+
+def unpageable(reader: SectionReader) -> Iterator[Mistake]:
+    """Yield the mistakes by which rows would be lost or listed twice."""
+    yield from wrong_limit(reader.options.limit)
+    if isinstance(reader, ContribReader):
+        yield from mistakes_in_contrib_items(reader)
+    elif isinstance(reader, QuerySetReader):
+        yield from mistakes_in_rows(reader)
+    elif isinstance(reader, ItemReader):
+        yield from wrong_items(reader, reader.options.items)
 
 
 def require_pageable(reader: SectionReader) -> None:
@@ -77,8 +127,7 @@ def require_pageable(reader: SectionReader) -> None:
         # The queryset may be a property or a manager, which raises today and did not yesterday.
         if is_fixed and key in valid and isinstance(reader.rows, QuerySet):
             return
-        checks = checks_of(reader)
-        mistake = next(filter(None, (check(checks) for check in checks.PAGEABLE)), None)
+        mistake = next(unpageable(reader), None)
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
@@ -106,7 +155,8 @@ def naming(reader: SectionReader) -> Iterator[None]:
         model = lacking_model(error)
         if model is None or model._meta.app_label == Plan._meta.app_label:
             raise
-        message = f"Section {reader.get_name()!r}: {schema_fault(error)}"
-        raise ImproperlyConfigured(message) from error
+        raise ImproperlyConfigured(
+            f"Section {reader.get_name()!r}: {schema_fault(error)}"
+        ) from error
     except (FieldError, NoReverseMatch) as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error

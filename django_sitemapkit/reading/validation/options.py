@@ -1,35 +1,34 @@
-"""Mistakes in the options of sections that a project declares itself."""
+"""Mistakes in the options of a section, whatever its rows are."""
 
+import datetime as dt
 import difflib
 import inspect
 import re
-from typing import ClassVar
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.contrib.sitemaps import GenericSitemap
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, NotSupportedError
+from django.db.models import DateField, DateTimeField, Q, QuerySet
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.extensions import NAMESPACES
-from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.extensions import NAMESPACES, format_hreflang, hreflang_doubt
+from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import default_url
-from django_sitemapkit.reading.sources import (
-    EXTENSIONS,
-    PRECISIONS,
-    TAGS,
-    Column,
-    Constant,
-    Method,
-    Source,
-)
-from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.reading.options import OPTIONS
+from django_sitemapkit.reading.sources import TAGS, UNSET, Column, Constant, Method
+from django_sitemapkit.reading.statements import moment_in, statement_of
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import site_at
 
 _PACKAGE = "django_sitemapkit."
 _PREFIX = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE)
-
-_METHODS = ("location", "entries", *TAGS, *EXTENSIONS, "object_languages", "title")
-"""The options that may be methods, which get the object."""
 
 _ELSEWHERE = {
     "items": "Set queryset, or derive from ItemSection.",
@@ -43,215 +42,353 @@ _ELSEWHERE = {
 }
 """Options of contrib, and of other kinds of sections, and what to do instead."""
 
-_LANGUAGE_OPTIONS = {
-    name: getattr(BaseSection, name)
-    for name in ("languages", "object_languages", "alternates", "x_default", "language_hosts")
-}
 
-
-def options_of(section: type[BaseSection]) -> frozenset[str]:
+def options_of(section: type) -> frozenset[str]:
     """Return the names of the options and hooks of a kind of section."""
     ours = [base for base in section.__mro__ if base.__module__.startswith(_PACKAGE)]
     return frozenset(name for base in ours for name in vars(base) if not name.startswith("_"))
 
 
-class OptionChecks(SectionChecks):
-    """The checks of a section that a project declares by subclassing one of ours."""
+def own_attributes(section: type) -> list[str]:
+    """Return the names that a project's own classes define and that are no option or hook."""
+    known = options_of(section)
+    theirs = [base for base in section.__mro__ if not base.__module__.startswith(_PACKAGE)]
+    names = [name for base in theirs if base is not object for name in vars(base)]
+    return [name for name in names if name not in known]
 
-    def project_attributes(self) -> list[str]:
-        """Return the names that the project's own classes define."""
-        bases = type(self.options).__mro__
-        theirs = [base for base in bases if not base.__module__.startswith(_PACKAGE)]
-        return [name for base in theirs if base is not object for name in vars(base)]
 
-    def misplaced_option(self) -> Mistake | None:
-        """Find an option of contrib, or of another kind of section, that means nothing here."""
-        known = options_of(type(self.options))
-        for name in self.project_attributes():
-            if name in _ELSEWHERE and name not in known:
-                return Mistake(f"{name} is not an option here", _ELSEWHERE[name])
-        return None
+def closest_option(name: str, known: Collection[str]) -> str:
+    """Return the option that a name was probably meant to be; "" if it is like none."""
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+    return close[0] if close and not name.startswith("_") else ""
 
-    def misspelt_option(self) -> Mistake | None:
-        """Find an attribute that is nearly an option, and so does nothing."""
-        known = options_of(type(self.options))
-        for name in self.project_attributes():
-            if name in known or name in _ELSEWHERE or name.startswith("_"):
-                continue
-            if close := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
-                return Mistake(f"{name} is not an option", f"Did you mean {close[0]}?")
-        return None
 
-    def objectless_method(self) -> Mistake | None:
-        """Find a method that does not take the object it will be given."""
-        for name in _METHODS:
-            source = self.reader.declared_source(name) if hasattr(self.options, name) else None
-            if not isinstance(source, Method):
-                continue
-            try:
+def has_no_rows(options: Any) -> bool:
+    """Return whether a ``Section`` neither sets a queryset nor overrides ``get_queryset()``."""
+    is_default = type(options).get_queryset is Section.get_queryset
+    return is_default and options.queryset is None
+
+
+def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
+    """Yield the mistakes that are found without rows and items."""
+    yield from wrong_sources(reader)
+    if not isinstance(reader, ContribReader):
+        yield from unknown_names(reader.options)
+        yield from objectless_methods(reader)
+        yield from wrong_languages(reader.options)
+        yield from languages_without_i18n(reader)
+        yield from wrong_namespaces(reader)
+    yield from idle_languages(reader.options)
+    yield from doubtful_languages(reader)
+    moment = next(filter(_is_frozen, _declared_values(reader.options)), None)
+    if moment is not None:
+        yield Mistake(
+            "sitemapkit.W164",
+            f"it compares with {moment}, the time at which it was imported, or has it as lastmod:"
+            " until the process ends, it stays the same",
+            "Use Now() of django.db.models.functions, or a method: def get_queryset(self).",
+        )
+
+
+def wrong_limit(limit: Any) -> Iterator[Mistake]:
+    """Find a limit that is not a number of URLs a file may have."""
+    whole = isinstance(limit, int) and not isinstance(limit, bool)
+    if limit is not None and not (whole and 1 <= limit <= MAX_URLS):
+        yield Mistake(
+            "sitemapkit.E122",
+            f"limit is {limit!r}",
+            f"Set it to a whole number from 1 to {MAX_URLS:,}.",
+        )
+
+
+def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
+    """Find options that are of a wrong kind, or have a value that the protocol does not allow."""
+    options = reader.options
+    for name in TAGS if isinstance(reader, ContribReader) else OPTIONS:
+        source, option = reader.declared_source(name), OPTIONS[name]
+        if source == UNSET or (option.needs and not getattr(options, option.needs)):
+            continue
+        value = getattr(options, name)
+        is_other_value = option.one_of and value not in option.one_of
+        is_idle_column = isinstance(source, Column) and not reader.has_columns
+        if is_idle_column and Constant in option.takes:
+            yield Mistake(
+                "sitemapkit.E129",
+                f"{name} is a column, but its items are not rows",
+                "Use a value or a method.",
+            )
+        elif is_idle_column or is_other_value or not isinstance(source, option.takes):
+            yield Mistake(
+                option.check,
+                f"{name} is {value!r}",
+                option.hint or f"Write a method: def {name}(self, obj).",
+            )
+        elif isinstance(source, Constant):
+            yield from _wrong_value(name, source.value)
+
+
+def _wrong_value(name: str, value: Any) -> Iterator[Mistake]:
+    option = OPTIONS[name]
+    try:
+        if option.format_value is not None:
+            option.format_value(value)
+    except InvalidValue as refusal:
+        yield Mistake(option.check, f"{name}: {refusal}", option.hint)
+
+
+def unknown_names(options: BaseSection) -> Iterator[Mistake]:
+    """Find options of contrib or of other kinds of sections, and attributes that are nearly one."""
+    known = options_of(type(options))
+    for name in own_attributes(type(options)):
+        if name in _ELSEWHERE:
+            # Without rows, E101 names items already.
+            if not (name == "items" and has_no_rows(options)):
+                yield Mistake("sitemapkit.E121", f"{name} is not an option here", _ELSEWHERE[name])
+        elif close := closest_option(name, known):
+            yield Mistake("sitemapkit.W140", f"{name} is not an option", f"Did you mean {close}?")
+
+
+def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
+    """Find methods that do not take the object they will be given."""
+    for name in ("location", "entries", *OPTIONS):
+        source = reader.declared_source(name)
+        try:
+            if isinstance(source, Method):
                 inspect.signature(source.function).bind(object())
-            except TypeError:
-                hint = f"Write {name}(self, obj)."
-                return Mistake(f"{name}() cannot be called with an object", hint)
-            except ValueError:
-                continue  # A callable without a signature.
-        return None
+        except TypeError:
+            yield Mistake(
+                "sitemapkit.E135",
+                f"{name}() cannot be called with an object",
+                f"Write {name}(self, obj).",
+            )
+        except ValueError:
+            continue  # A callable without a signature.
 
-    def idle_languages(self) -> Mistake | None:
-        """Find language options without effect."""
-        if self.options.i18n:
-            return super().idle_languages()
-        default = _LANGUAGE_OPTIONS
-        named = [name for name in default if getattr(self.options, name) != default[name]]
-        if self.reader.links_rows and "x_default" in named:
-            named.remove("x_default")
-        if not named:
-            return None
-        return Mistake(
-            f"{', '.join(named)} {'has' if len(named) == 1 else 'have'} no effect without i18n",
+
+# Languages ----------------------------------------------------------------------------------------
+
+
+def idle_languages(options: BaseSection) -> Iterator[Mistake]:
+    """Find language options without effect in a section with ``i18n``."""
+    if not options.i18n:
+        return
+    codes = [] if isinstance(options.languages, str) else list(options.languages or ())
+    for code in {code: None for code in codes if codes.count(code) > 1}:
+        yield Mistake(
+            "sitemapkit.W152",
+            f"languages has {code!r} twice, which has no effect",
+            "Name it once.",
+        )
+    if not options.alternates and options.x_default is not False:
+        yield Mistake(
+            "sitemapkit.W152",
+            "x_default has no effect without alternates",
+            "Set alternates = True.",
+        )
+
+
+def languages_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
+    """Find language options without effect in a section without ``i18n``."""
+    options = reader.options
+    idle = [
+        name
+        for name, option in OPTIONS.items()
+        if option.needs == "i18n" and getattr(options, name) != getattr(BaseSection, name)
+    ]
+    if reader.links_rows and "x_default" in idle:
+        idle.remove("x_default")
+    if idle and not options.i18n:
+        yield Mistake(
+            "sitemapkit.W152",
+            f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect without i18n",
             "Set i18n = True to list each object in every language.",
         )
 
-    def wrong_languages(self) -> Mistake | None:
-        """Find languages and hosts that do not exist, or hosts for some of the languages alone."""
-        if not self.options.i18n:
-            return None
-        named = self.options.languages
-        if isinstance(named, str):
-            return Mistake(
-                f"languages is {named!r}",
-                "Use a list of codes. For a field path to the codes of each object, use"
-                " object_languages.",
-            )
-        known = dict(settings.LANGUAGES)
-        codes = list(known) if named is None else list(named)
-        unknown = [code for code in codes if code not in known]
-        if not codes or unknown:
-            return Mistake(
-                f"languages names {', '.join(map(repr, unknown)) or 'none'}",
-                "Use codes from settings.LANGUAGES.",
-            )
-        return (
-            self._wrong_object_languages()
-            or self._too_few(codes)
-            or self._wrong_hosts(codes)
-            or self._wrong_default(codes)
-        )
 
-    def _wrong_object_languages(self) -> Mistake | None:
-        source = self.reader.declared_source("object_languages")
-        if isinstance(source, Method) or self.options.object_languages is None:
-            return None
-        return Mistake(
-            f"object_languages is {_shown(source)!r}",
-            "Write a method: def object_languages(self, obj).",
-        )
-
-    def _too_few(self, codes: list[str]) -> Mistake | None:
-        limit = self.options.limit
-        if self.options.alternates and limit is not None and limit < len(codes):
-            return Mistake(
-                f"limit is {limit}, and an object has {len(codes)} versions that link to each"
-                " other",
-                f"Set limit to {len(codes)} or more: they are listed together or not at all.",
-            )
-        return None
-
-    def _wrong_hosts(self, codes: list[str]) -> Mistake | None:
-        hosts = self.options.language_hosts
-        if hosts and set(hosts) != set(codes):
-            return Mistake(
-                f"language_hosts has {sorted(hosts)}, but the languages are {sorted(codes)}",
-                "Name a host for each language: all sites have to link to the same versions.",
-            )
+def doubtful_languages(reader: SectionReader) -> Iterator[Mistake]:
+    """Find codes of languages that Google does not know."""
+    plan = reader.language_plan
+    for code in plan.codes if plan and reader.options.alternates else ():
         try:
-            for base_url in hosts.values():
-                site_at(base_url)
-        except (ImproperlyConfigured, AttributeError, TypeError) as error:
-            hint = 'Use base URLs: {"fr": "https://example.fr"}.'
-            return Mistake(f"language_hosts: {error}", hint)
-        return None
-
-    def _wrong_default(self, codes: list[str]) -> Mistake | None:
-        default = self.options.x_default
-        if default is True and settings.LANGUAGE_CODE not in codes:
-            return Mistake(
-                f"x_default is True, but {settings.LANGUAGE_CODE!r} is not one of its languages",
-                "Set it to one of them, or to a path or URL.",
-            )
-        if isinstance(default, bool) or default in codes:
-            return None
-        try:
-            default_url(default, self.options)
+            doubt = hreflang_doubt(format_hreflang(code))
         except InvalidValue as refusal:
-            return Mistake(
-                f"x_default is {default!r}: {refusal}",
-                "Set it to one of its languages, to True, or to a path or URL.",
+            doubt = str(refusal)
+        if doubt:
+            yield Mistake(
+                "sitemapkit.W153",
+                f"the hreflang of language {code!r} will not be understood: {doubt}",
+                "Remove it from languages, or ignore this warning: the pages are listed anyway.",
             )
-        return None
 
-    def wrong_extension(self) -> Mistake | None:
-        """Find images, videos, news or elements that are not methods."""
-        for option, source in self.reader.extension_sources.items():
-            is_column = isinstance(source, Column) and option in self.reader.text_paths
-            if not isinstance(source, Method) and not is_column:
-                hint = f"Write a method: def {option}(self, obj)."
-                return Mistake(f"{option} is {_shown(source)!r}", hint)
-        return None
 
-    def wrong_namespace(self) -> Mistake | None:
-        """Find a namespace whose prefix or name no document may declare, or that nothing uses."""
-        namespaces = self.options.namespaces
-        for prefix, name in namespaces.items():
-            reserved = prefix in NAMESPACES or prefix == "xsi" or prefix.lower().startswith("xml")
-            if not _PREFIX.fullmatch(prefix) or reserved:
-                message = f"namespaces: the prefix {prefix!r} is empty or already in use"
-                return Mistake(message, "Use another prefix.")
-            if not name or name in {NAMESPACE, *NAMESPACES.values()}:
-                message = f"namespaces: {name!r} is not a namespace of your own"
-                return Mistake(message, "Use a URL of your own.")
-        has_elements = "elements" in self.reader.extension_sources
-        if has_elements != bool(namespaces):
-            return Mistake(
-                "elements and namespaces need each other",
-                'Set namespaces = {"prefix": "https://…"} and a method elements(self, obj).',
+def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
+    """Find languages and hosts that do not exist, or hosts for some of the languages alone."""
+    if not options.i18n:
+        return
+    named, known = options.languages, dict(settings.LANGUAGES)
+    codes = list(known if named is None else named)
+    unknown = [code for code in codes if code not in known]
+    if isinstance(named, str):
+        yield Mistake(
+            "sitemapkit.E136",
+            f"languages is {named!r}",
+            "Use a list of codes. For a field path to the codes of each object, use"
+            " object_languages.",
+        )
+    elif unknown or not codes:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"languages names {', '.join(map(repr, unknown)) or 'none'}",
+            "Use codes from settings.LANGUAGES.",
+        )
+    else:
+        yield from _too_few_urls(options, len(codes))
+        yield from _wrong_hosts(options.language_hosts, codes)
+        yield from _wrong_default(options, codes)
+
+
+def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
+    if options.alternates and options.limit is not None and options.limit < versions:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"limit is {options.limit}, and an object has {versions} versions that link to each"
+            " other",
+            f"Set limit to {versions} or more: they are listed together or not at all.",
+        )
+
+
+def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:
+    if hosts and set(hosts) != set(codes):
+        yield Mistake(
+            "sitemapkit.E136",
+            f"language_hosts has {sorted(hosts)}, but the languages are {sorted(codes)}",
+            "Name a host for each language: all sites have to link to the same versions.",
+        )
+    try:
+        for base_url in hosts.values():
+            site_at(base_url)
+    except (ImproperlyConfigured, AttributeError, TypeError) as error:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"language_hosts: {error}",
+            'Use base URLs: {"fr": "https://example.fr"}.',
+        )
+
+
+def _wrong_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
+    default = options.x_default
+    if default is True and settings.LANGUAGE_CODE not in codes:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"x_default is True, but {settings.LANGUAGE_CODE!r} is not one of its languages",
+            "Set it to one of them, or to a path or URL.",
+        )
+    if isinstance(default, bool) or default in codes:
+        return
+    try:
+        default_url(default, options)
+    except InvalidValue as refusal:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"x_default is {default!r}: {refusal}",
+            "Set it to one of its languages, to True, or to a path or URL.",
+        )
+
+
+# Other options that depend on one another ---------------------------------------------------------
+
+
+def wrong_namespaces(reader: SectionReader) -> Iterator[Mistake]:
+    """Find a namespace whose prefix or name no document may declare, or that nothing uses."""
+    namespaces = reader.options.namespaces
+    for prefix, name in namespaces.items():
+        reserved = prefix in NAMESPACES or prefix == "xsi" or prefix.lower().startswith("xml")
+        if reserved or not _PREFIX.fullmatch(prefix):
+            yield Mistake(
+                "sitemapkit.E144",
+                f"namespaces: the prefix {prefix!r} is empty or already in use",
+                "Use another prefix.",
             )
-        return None
+        if not name or name in {NAMESPACE, *NAMESPACES.values()}:
+            yield Mistake(
+                "sitemapkit.E144",
+                f"namespaces: {name!r} is not a namespace of your own",
+                "Use a URL of your own.",
+            )
+    if ("elements" in reader.extension_sources) != bool(namespaces):
+        yield Mistake(
+            "sitemapkit.E144",
+            "elements and namespaces need each other",
+            'Set namespaces = {"prefix": "https://…"} and a method elements(self, obj).',
+        )
 
-    def wrong_precision(self) -> Mistake | None:
-        """Find a precision of lastmod that is not one."""
-        precision = self.options.lastmod_precision
-        if precision in PRECISIONS:
-            return None
-        return Mistake(f"lastmod_precision is {precision!r}", 'Set it to "second" or "day".')
 
-    def idle_trust(self) -> Mistake | None:
-        """Find trust_lastmod on a section whose lastmod is not a column."""
-        if not self.options.trust_lastmod:
-            return None
-        return Mistake(
+def idle_trust(reader: SectionReader, lastmod: Any = None) -> Iterator[Mistake]:
+    """Find trust_lastmod without a column that differs after each change.
+
+    ``lastmod`` is the field of the column lastmod; None if it is no column.
+    """
+    if not reader.options.trust_lastmod:
+        return
+    if reader.links_rows:
+        yield Mistake(
+            "sitemapkit.W141",
+            "trust_lastmod has no effect: a page changes with the translations of its rows",
+            "Remove it, or translations.",
+        )
+    elif lastmod is None:
+        yield Mistake(
+            "sitemapkit.W141",
             "trust_lastmod has no effect: lastmod is not a column",
             "Set lastmod to a DateTimeField, or remove trust_lastmod.",
         )
+    elif isinstance(lastmod, DateField) and not isinstance(lastmod, DateTimeField):
+        yield Mistake(
+            "sitemapkit.W141",
+            "trust_lastmod has no effect on ETags: two changes on the same day have the same date",
+            "Set lastmod to a DateTimeField, or remove trust_lastmod.",
+        )
 
-    CHECKS: ClassVar[dict[str, FindMistake]] = SectionChecks.CHECKS | {
-        "sitemapkit.E121": misplaced_option,
-        "sitemapkit.E135": objectless_method,
-        "sitemapkit.E136": wrong_languages,
-        "sitemapkit.E139": wrong_extension,
-        "sitemapkit.E144": wrong_namespace,
-        "sitemapkit.E146": wrong_precision,
-        "sitemapkit.W140": misspelt_option,
-        "sitemapkit.W141": idle_trust,
-        "sitemapkit.W152": idle_languages,
+
+# Moments of the import ----------------------------------------------------------------------------
+
+
+STARTED = dt.datetime.now(dt.UTC)
+"""When the process imported this module; sections are declared about then."""
+
+_NEAR = dt.timedelta(minutes=10)
+_HOUR = dt.timedelta(hours=1)
+
+
+def _declared_values(options: Any) -> Iterator[Any]:
+    """Yield the constants of what is declared on a class, not made by its methods."""
+    owner = getattr(options, "sitemap", options)
+    declared = {
+        name: inspect.getattr_static(type(owner), name, None)
+        for name in ("queryset", "items", "filter", "lastmod")
     }
+    if isinstance(owner, GenericSitemap):  # Its queryset is an argument.
+        declared["queryset"] = owner.queryset
+    yield moment_in(declared["lastmod"], DEFAULT_DB_ALIAS)
+    for rows in (declared["queryset"], declared["items"]):
+        if isinstance(rows, QuerySet):
+            yield from _parameters(rows)
+    if isinstance(condition := declared["filter"], Q):
+        yield from _parameters(options.model._base_manager.filter(condition))
 
 
-def _shown(source: Source) -> object:
-    """Return what an option is set to, for a message."""
-    match source:
-        case Constant(value):
-            return value
-        case Column(expression):
-            return expression
-    return source.function  # type: ignore[union-attr]  # what is declared is no Formula
+def _parameters(rows: QuerySet[Any]) -> Iterator[Any]:
+    """Yield the dates and moments among the parameters of a statement; None for each other."""
+    with suppress(FieldError, NotSupportedError):  # Which other checks report.
+        for value in statement_of(rows, rows.db)[1]:
+            yield moment_in(value, rows.db)
+
+
+def _is_frozen(value: Any) -> bool:
+    """Return whether nobody writes a date or moment, but gets it from the clock at the import."""
+    if not isinstance(value, dt.datetime):
+        return isinstance(value, dt.date) and value in (STARTED.date(), STARTED.astimezone().date())
+    apart = abs(value - STARTED)
+    # "Two weeks ago", too: nobody writes microseconds, but for the last one of a day.
+    is_written = value.microsecond in (0, 999_999)
+    return apart < _NEAR or (not is_written and min(apart % _HOUR, -apart % _HOUR) < _NEAR)

@@ -1,215 +1,358 @@
-"""Mistakes in the rows of a section, and in the key by which they are paged."""
+"""Mistakes by which rows would be lost or listed twice, so that a section refuses to run."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist
+from django.core.exceptions import FieldError
 from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
+    F,
     Field,
-    ForeignObjectRel,
     JSONField,
     Model,
     QuerySet,
 )
 
 from django_sitemapkit import _django
+from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.validation.common import FindMistake, Mistake
-from django_sitemapkit.reading.validation.options import OptionChecks
-from django_sitemapkit.reading.validation.repeats import repeated_rows
-from django_sitemapkit.sections import Section
+from django_sitemapkit.reading.sources import Column, Method
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.options import has_no_rows
+from django_sitemapkit.sections import Route, Translated
+
+UNKNOWN = (AttributeError, FieldError, TypeError, ValueError)
+"""What a column raises that does not exist, which E126 reports."""
 
 
-class RowChecks(OptionChecks):
-    """The checks of a section's queryset and key."""
-
-    reader: QuerySetReader
-
-    @property
-    def has_no_rows(self) -> bool:
-        """Whether neither a queryset is set nor get_queryset() overridden."""
-        is_default = type(self.options).get_queryset is Section.get_queryset
-        return self.options.queryset is None and is_default
-
-    @property
-    def rows(self) -> Any:
-        """What the section returns as its rows; None where it has none."""
-        return None if self.has_no_rows else self.reader.rows
-
-    @property
-    def queryset(self) -> QuerySet[Any] | None:
-        """The rows if they are a queryset; not a combined one, which nothing can be added to."""
-        rows = self.rows
-        return rows if isinstance(rows, QuerySet) and not _django.combinator(rows) else None
-
-    @property
-    def key_field(self) -> "Field[Any, Any] | None":
-        """The field that is the key; None where it does not exist."""
-        rows, name = self.queryset, self.options.key
-        if rows is None:
-            return None
-        meta = rows.model._meta
-        try:
-            field = meta.pk if name == "pk" else meta.get_field(name)
-        except FieldDoesNotExist:
-            return None
-        if isinstance(field, CompositePrimaryKey):
-            return field
-        local = not isinstance(field, ForeignObjectRel) and not field.many_to_many
-        return field if local and field.concrete else None
-
-    def project_attributes(self) -> list[str]:
-        """Return the names that the project's own classes define."""
-        names = super().project_attributes()
-        # Without rows, E101 names items already.
-        return [name for name in names if name != "items"] if self.has_no_rows else names
-
-    def no_queryset(self) -> Mistake | None:
-        """Find a section without rows."""
-        if not self.has_no_rows:
-            if self.rows is None:
-                return Mistake("get_queryset() returned None", "Return a QuerySet.")
-            return None
-        if hasattr(self.options, "items"):
-            return Mistake(
-                "it has no rows: a Section does not use items, as classes of contrib do",
-                "Rename it to get_queryset() and return a QuerySet; for a list derive from"
-                " ItemSection.",
-            )
-        return Mistake(
-            "it has neither queryset nor get_queryset()",
-            "Set queryset, or override get_queryset(). Do not register a base of other sections.",
+def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
+    """Yield the mistakes in the queryset of a section, in its key, and in what is read of it."""
+    if has_no_rows(reader.options):
+        yield _without_rows(reader.options)
+        return
+    rows = reader.rows
+    if isinstance(rows, QuerySet) and not _django.combinator(rows):
+        yield from _wrong_objects(rows)
+        yield from _mistakes_in_queryset(rows)
+        yield from _mistakes_in_key(rows.model, reader.options.key)
+        yield from _mistakes_in_columns(reader, rows)
+    else:
+        yield _not_a_queryset(rows)
+    yield from _wrong_entries(reader)
+    yield from _wrong_translations(reader)
+    if reader.options.i18n and isinstance(reader.declared_location, Column):
+        yield Mistake(
+            "sitemapkit.E138",
+            "location is one column, the same in all languages",
+            "Use a Route, whose URLs may differ by language, or a method.",
         )
 
-    def no_model_rows(self) -> Mistake | None:
-        """Find rows that are not a queryset, or one of dicts and tuples."""
-        rows = self.rows
-        if rows is None:
-            return None
-        if isinstance(rows, type) and issubclass(rows, Model):
-            return Mistake(
-                f"its rows are the model {rows.__name__} itself",
-                f"Set queryset = {rows.__name__}.objects.all().",
-            )
-        if not isinstance(rows, QuerySet):
-            return Mistake(
-                f"its rows are a {type(rows).__name__}",
-                "Use a QuerySet; for a list derive from ItemSection.",
-            )
-        if iterable := _django.subclass_iterable(rows):
-            return Mistake(
-                f"its queryset returns objects of several classes, by {iterable}: it uses"
-                " specific(), or its model is polymorphic",
-                f"Remove specific(), or call non_polymorphic(): rows of {rows.model.__name__}"
-                " are read, and a method may ask each of them for its object of the other class.",
-            )
-        if not _django.gives_instances(rows):
-            return Mistake(
-                "its queryset ends in values() or values_list()",
-                "Remove that call: the section reads only the columns that it needs.",
-            )
-        return None
 
-    def sliced(self) -> Mistake | None:
-        """Find a sliced queryset: it cannot be filtered by key."""
-        rows = self.queryset
-        if rows is None or not _django.is_sliced(rows):
-            return None
+def queryset_of(reader: QuerySetReader) -> QuerySet[Any] | None:
+    """Return the rows if they are a queryset that columns can be added to, else None."""
+    rows = None if has_no_rows(reader.options) else reader.rows
+    return rows if isinstance(rows, QuerySet) and not _django.combinator(rows) else None
+
+
+def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
+    """Return every column that an option names, with the option's name."""
+    sources: dict[str, Any] = {name: reader.declared_source(name) for name in OPTIONS}
+    location = sources["location"] = reader.declared_location
+    columns = [(name, one.expression) for name, one in sources.items() if isinstance(one, Column)]
+    if isinstance(location, Route):
+        named = [column for column in location.columns if not isinstance(column, Translated)]
+        columns += [("location", column) for column in named]
+    return columns + [("depends_on", column) for column in reader.options.depends_on or ()]
+
+
+def _without_rows(options: Any) -> Mistake:
+    if hasattr(options, "items"):
         return Mistake(
-            "its queryset is sliced",
-            "Filter the rows instead, and set limit for the size of pages.",
+            "sitemapkit.E101",
+            "it has no rows: a Section does not use items, as classes of contrib do",
+            "Rename it to get_queryset() and return a QuerySet; for a list derive from"
+            " ItemSection.",
         )
+    return Mistake(
+        "sitemapkit.E101",
+        "it has neither queryset nor get_queryset()",
+        "Set queryset, or override get_queryset(). Do not register a base of other sections.",
+    )
 
-    def combined(self) -> Mistake | None:
-        """Find a union, intersection or difference: it cannot be filtered by key."""
-        rows = self.rows
-        if not isinstance(rows, QuerySet) or not _django.combinator(rows):
-            return None
+
+def _not_a_queryset(rows: Any) -> Mistake:
+    if rows is None:
+        return Mistake("sitemapkit.E101", "get_queryset() returned None", "Return a QuerySet.")
+    if isinstance(rows, type) and issubclass(rows, Model):
         return Mistake(
+            "sitemapkit.E102",
+            f"its rows are the model {rows.__name__} itself",
+            f"Set queryset = {rows.__name__}.objects.all().",
+        )
+    if isinstance(rows, QuerySet):
+        return Mistake(
+            "sitemapkit.E104",
             f"its queryset is a {_django.combinator(rows)}()",
             "Join the conditions with Q objects, or make it several sections.",
         )
+    return Mistake(
+        "sitemapkit.E102",
+        f"its rows are a {type(rows).__name__}",
+        "Use a QuerySet; for a list derive from ItemSection.",
+    )
 
-    def repeated(self) -> Mistake | None:
-        """Find what gives a row more than once."""
-        return None if self.queryset is None else repeated_rows(self.queryset)
 
-    def distinct_on(self) -> Mistake | None:
-        """Find a queryset that is distinct on some fields: which row stays depends on the page."""
-        rows = self.queryset
-        if rows is None or not _django.is_distinct_on_fields(rows):
-            return None
-        return Mistake(
+def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    if iterable := _django.subclass_iterable(rows):
+        yield Mistake(
+            "sitemapkit.E102",
+            f"its queryset returns objects of several classes, by {iterable}: it uses specific(),"
+            " or its model is polymorphic",
+            f"Remove specific(), or call non_polymorphic(): rows of {rows.model.__name__} are read,"
+            " and a method may ask each of them for its object of the other class.",
+        )
+    elif not _django.gives_instances(rows):
+        yield Mistake(
+            "sitemapkit.E102",
+            "its queryset ends in values() or values_list()",
+            "Remove that call: the section reads only the columns that it needs.",
+        )
+
+
+def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    if _django.is_sliced(rows):
+        yield Mistake(
+            "sitemapkit.E103",
+            "its queryset is sliced",
+            "Filter the rows instead, and set limit for the size of pages.",
+        )
+    if _django.is_distinct_on_fields(rows):  # Which row stays would depend on the page.
+        yield Mistake(
+            "sitemapkit.E107",
             "its queryset is distinct() on fields",
             "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
         )
 
-    def unknown_key(self) -> Mistake | None:
-        """Find a key that is no field of the model."""
-        rows = self.queryset
-        if rows is None or self.key_field is not None:
-            return None
-        return Mistake(
-            f"key {self.options.key!r} is not a field of {rows.model.__name__}",
+
+# The key ------------------------------------------------------------------------------------------
+
+
+def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
+    field = _key_field(model, name)
+    if field is None:
+        yield Mistake(
+            "sitemapkit.E111",
+            f"key {name!r} is not a field of {model.__name__}",
             "Name a unique field of the model itself, or remove key to use the primary key.",
         )
+    elif isinstance(field, CompositePrimaryKey):
+        yield Mistake(
+            "sitemapkit.E112",
+            "its key has several fields",
+            "Set key to a single unique field that is not null.",
+        )
+    else:
+        yield from _mistakes_in_field(field)
 
-    def composite_key(self) -> Mistake | None:
-        """Find a primary key of several fields: pages are cut by one."""
-        field = self.key_field
-        if not isinstance(field, CompositePrimaryKey):
-            return None
-        return Mistake(
-            "its key has several fields", "Set key to a single unique field that is not null."
+
+def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
+    """Find what makes values of a field no keys: they may be missing, alike, or in no order."""
+    if field.null:  # Such rows would be on no page.
+        yield Mistake(
+            "sitemapkit.E113",
+            f"key {field.name!r} can be null",
+            "Set key to a field with null=False.",
+        )
+    constraints = field.model._meta.total_unique_constraints
+    if not field.unique and not any(one.fields == (field.name,) for one in constraints):
+        yield Mistake(
+            "sitemapkit.E114",
+            f"key {field.name!r} is not unique",
+            "Set key to a field with unique=True.",
+        )
+    if isinstance(field, (BinaryField, JSONField)):  # No order of them could be stored.
+        yield Mistake(
+            "sitemapkit.E115",
+            f"key {field.name!r} is a {type(field).__name__}",
+            "Set key to a number or text field.",
         )
 
-    def nullable_key(self) -> Mistake | None:
-        """Find a key that may be null: such rows would stand on no page."""
-        field = self.key_field
-        if field is None or not field.null:
-            return None
-        return Mistake(f"key {field.name!r} can be null", "Set key to a field with null=False.")
 
-    def repeating_key(self) -> Mistake | None:
-        """Find a key that is not unique: rows that share it could not be distinguished."""
-        field = self.key_field
-        if field is None or field.unique:
-            return None
-        constraints = field.model._meta.total_unique_constraints
-        if any(one.fields == (field.name,) and one.condition is None for one in constraints):
-            return None
-        return Mistake(f"key {field.name!r} is not unique", "Set key to a field with unique=True.")
+def _key_field(model: type[Model], name: str) -> "Field[Any, Any] | None":
+    """Return the field of the model itself that is the key; None if there is none."""
+    if name == "pk":
+        return model._meta.pk
+    fields = model._meta.concrete_fields
+    return next((field for field in fields if name in (field.name, field.attname)), None)
 
-    def unorderable_key(self) -> Mistake | None:
-        """Find a key whose values no database puts in an order that could be stored."""
-        field = self.key_field
-        if not isinstance(field, (BinaryField, JSONField)):
-            return None
-        return Mistake(
-            f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text field."
+
+# Columns ------------------------------------------------------------------------------------------
+
+
+def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find what repeats rows, and window functions: the filter for a page changes what they see."""
+    repeats = list(islice(repeated_rows(rows), 1))
+    windows = ["its queryset"] if _django.reads_windows(rows) else []
+    apart = {"title", "object_languages"}  # They are read by queries of their own.
+    if reader.images_path is not None and reader.images_path.is_of_many:
+        apart.add("images")
+    for option, column in columns_of(reader):
+        with suppress(*UNKNOWN):
+            if _django.is_window(_django.resolved(column, rows)[0]):
+                windows.append(option)
+            if option not in apart:
+                repeats += _repeats_by_column(rows, option, column)
+    yield from repeats
+    if windows and not repeats:
+        yield Mistake(
+            "sitemapkit.E106",
+            f"{windows[0]} has a window function, which would see the rows of one page only",
+            "Compute it by a Subquery, or store it in a column; to filter on it, use"
+            " Model.objects.filter(pk__in=queryset.values('pk')).",
         )
 
-    ROW_CHECKS: ClassVar[dict[str, FindMistake]] = {
-        "sitemapkit.E101": no_queryset,
-        "sitemapkit.E102": no_model_rows,
-        "sitemapkit.E103": sliced,
-        "sitemapkit.E104": combined,
-        "sitemapkit.E105": repeated,
-        "sitemapkit.E107": distinct_on,
-        "sitemapkit.E111": unknown_key,
-        "sitemapkit.E112": composite_key,
-        "sitemapkit.E113": nullable_key,
-        "sitemapkit.E114": repeating_key,
-        "sitemapkit.E115": unorderable_key,
-    }
-    """What would lose rows or list them twice."""
 
-    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | ROW_CHECKS
+def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterator[Mistake]:
+    name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
+    expression, query = _django.resolved(column, rows)
+    if _differs_in_joins(query, expression):
+        yield Mistake(
+            "sitemapkit.E127",
+            f"{option}: {name} has many values for a row, which repeats it",
+            "Select one of them with a Subquery, or annotate an aggregate.",
+        )
+    elif _changes_groups(rows, query):
+        yield Mistake(
+            "sitemapkit.E127",
+            f"{option}: {name} changes what the queryset's filter on an aggregate counts",
+            "Compute it with a Subquery.",
+        )
 
-    OF_CODE: ClassVar[tuple[str, ...]] = ("sitemapkit.W101", "sitemapkit.W102")
 
-    @property
-    def calls_code(self) -> bool:
-        """Whether get_queryset() is the project's."""
-        return type(self.options).get_queryset is not Section.get_queryset
+# Entries and translations -------------------------------------------------------------------------
+
+
+def _wrong_entries(reader: QuerySetReader) -> Iterator[Mistake]:
+    """Find entries that are not a method, or that another option contradicts."""
+    options = reader.options
+    if options.entries is None:
+        return
+    if not isinstance(reader.declared_location, Method):
+        yield Mistake(
+            "sitemapkit.E147", f"entries is {options.entries!r}", "Write def entries(self, obj)."
+        )
+    if options.location is not None:
+        yield Mistake(
+            "sitemapkit.E147",
+            "it has both location and entries",
+            "Remove location, and let entries yield that URL, too.",
+        )
+    if options.i18n:
+        yield Mistake(
+            "sitemapkit.E147",
+            "entries has no effect on i18n: its URLs are in no language",
+            "Remove i18n, or use location and declare another section for the other URLs.",
+        )
+
+
+def _wrong_translations(reader: QuerySetReader) -> Iterator[Mistake]:
+    """Find translations that are no field path, have no language, or contradict i18n."""
+    options, language = reader.options, reader.declared_source("language")
+    if options.translations is None and options.language is None:
+        return
+    if options.translations is None or options.language is None:
+        yield Mistake(
+            "sitemapkit.E148",
+            "translations and language need each other",
+            'Name both fields: translations = "translation_key", language = "locale".',
+        )
+    elif not reader.translations_path or not isinstance(language, Column):
+        yield Mistake(
+            "sitemapkit.E148",
+            "translations or language is not a column",
+            "Name a field, or a path over relations.",
+        )
+    elif options.i18n:
+        yield Mistake(
+            "sitemapkit.E148",
+            "it has both translations and i18n",
+            "Remove i18n where each row is in one language, else translations and language.",
+        )
+
+
+# Rows that are repeated ---------------------------------------------------------------------------
+
+
+def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find what gives a row more than once: extra tables, or a relation to many."""
+    if _django.has_extra_tables(rows):
+        yield Mistake(
+            "sitemapkit.E105",
+            "its queryset adds tables by extra(), which repeats its rows",
+            "Filter with Exists() or a Subquery instead.",
+        )
+    query = rows.query
+    for name, annotation in _django.selected_annotations(rows).items():
+        if _differs_in_joins(query, annotation):
+            yield Mistake(
+                "sitemapkit.E105",
+                f"annotation {name!r} has many values for a row, which repeats it",
+                "Select one of them with a Subquery, or annotate an aggregate; to filter, use"
+                " Exists().",
+            )
+    # The database groups by the columns of conditions on aggregates, and Django by those of
+    # order_by(), too.
+    having = _django.having_of(rows) if _django.is_grouped(query) else None
+    if having is not None and _differs_in_joins(query, having):
+        yield Mistake(
+            "sitemapkit.E105",
+            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
+            "Filter with Exists() for the relation.",
+        )
+    if having is not None and any(_orders_by_many(rows, one) for one in _django.ordering_of(rows)):
+        yield Mistake(
+            "sitemapkit.E105",
+            "its order_by() reads a relation to many objects, which changes what its filter on an"
+            " aggregate counts",
+            "Remove order_by(): a section is read in the order of its key.",
+        )
+    if _django.joins_repeat_rows(rows):
+        yield Mistake(
+            "sitemapkit.E105",
+            "its queryset joins a relation to many objects, which repeats rows",
+            "Filter with Exists(), or add distinct().",
+        )
+
+
+def _orders_by_many(rows: QuerySet[Any], column: Any) -> bool:
+    """Return whether an argument of ``order_by()`` has many values for a row."""
+    is_name = isinstance(column, str)
+    named = F(column.lstrip("+-")) if is_name else getattr(column, "expression", column)
+    with suppress(FieldError):  # "?", or a name that extra() gives.
+        expression, query = _django.resolved(named, rows)
+        return _differs_in_joins(query, expression)
+    return False
+
+
+def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
+    """Return whether a column would change what a queryset's filter on an aggregate counts.
+
+    The ``query`` with the column joins further related rows, for each of which those are counted
+    once more: other rows would be read with the column than without it.
+    """
+    many = _django.tables_with_many_rows(query)
+    is_changed = many != _django.tables_with_many_rows(rows.query)
+    return is_changed and _django.filters_on_aggregates(rows)
+
+
+def _differs_in_joins(query: Any, expression: Any) -> bool:
+    """Return whether a resolved expression may differ between rows that a join repeats."""
+    many = _django.tables_with_many_rows(query)
+    if not many:
+        return False
+    if not _django.is_grouped(query) and _django.is_window(expression):
+        return True
+    return any(table in many for table in _django.tables_read(expression))
