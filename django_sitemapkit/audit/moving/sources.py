@@ -15,7 +15,11 @@ from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemapkit import views
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
-from django_sitemapkit.audit.moving.reader import MAX_DOCUMENT_BYTES, EntryReader, EntryValues
+from django_sitemapkit.audit.moving.reader import (
+    MAX_DOCUMENT_BYTES,
+    EntryValues,
+    read_entries,
+)
 from django_sitemapkit.audit.validation import file_blocks, sitemap_paths
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.deadlines import Deadline
@@ -63,25 +67,23 @@ class SitemapSource(ABC):
         """
         external = {entry.location for entry in external_entries(self.site)}
         for document in self.starts:
-            index = EntryReader()
-            yield from self._read(document, index)
-            sitemaps = (each for each in index.sitemaps if each not in external)
+            sitemaps: list[str] = []
+            yield from self._read(document, sitemaps)
             for sitemap in sitemaps:
-                if (listed := self.listed(sitemap)) is None:
+                if sitemap in external or (listed := self.listed(sitemap)) is None:
                     continue
-                nested = EntryReader()
                 try:
-                    yield from self._read(listed, nested)
+                    yield from self._read(listed, [], nested=True)
                 except InvalidSitemap as error:
                     named = "" if listed == sitemap else f" (The index names {sitemap}.)"
                     raise InvalidSitemap(error.code, f"{error}{named}") from error
-                if nested.sitemaps:
-                    raise InvalidSitemap("nested-index", f"{listed} is an index within an index.")
 
-    def _read(self, document: str, reader: EntryReader) -> Iterator[tuple[str, EntryValues]]:
+    def _read(
+        self, document: str, sitemaps: list[str], *, nested: bool = False
+    ) -> Iterator[tuple[str, EntryValues]]:
         try:
             with self.content(document) as blocks:
-                yield from reader.read(blocks)
+                yield from read_entries(blocks, sitemaps, nested=nested)
         except Redirected as redirect:
             message = f"{document} redirects to {redirect}: give that address."
             raise InvalidSitemap("redirect", message) from redirect
