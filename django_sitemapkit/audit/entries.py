@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django_sitemapkit.builds.stored_files import (
-    location_and_values,
-    stored_entries_of,
-    unescaped,
-)
+from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
+from django_sitemapkit.protocol.writers import unescaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
@@ -21,8 +18,7 @@ from django_sitemapkit.sites import SitemapSite
 MIN_SAMPLED_FILES = 20
 """Sitemap files of a section that a sample is taken from, if it has so many."""
 
-_LASTMOD = re.compile(rb"<lastmod>([^<]+)</lastmod>")
-_ALTERNATE = re.compile(rb'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
+_ALTERNATE = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +114,11 @@ def evenly(count: int, wanted: int) -> list[int]:
 
 
 def _entry(section: str, line: bytes) -> SitemapEntry:
-    location, values = location_and_values(line)
-    found = _LASTMOD.search(values)
+    entry = entry_of(line)
+    links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(
         section=section,
-        url=unescaped(location),
-        lastmod=found[1].decode() if found else "",
-        alternates=tuple(
-            (code.decode(), unescaped(url)) for code, url in _ALTERNATE.findall(values)
-        ),
+        url=entry.location,
+        lastmod=entry.lastmod or "",
+        alternates=tuple((code, unescaped(url)) for code, url in links),
     )
