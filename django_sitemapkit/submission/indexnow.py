@@ -81,23 +81,14 @@ def send(
     document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
     if key_location:
         document["keyLocation"] = key_location
+    headers = {
+        "Content-Type": "application/json; charset=utf-8",
+        "User-Agent": "django-sitemapkit",
+    }
     try:
-        return _post(endpoint, json.dumps(document).encode())
-    except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
-
-
-def _post(endpoint: str, data: bytes) -> IndexNowAnswer:
-    request = urllib.request.Request(  # noqa: S310  a setting, checked to be http(s)
-        endpoint,
-        data=data,
-        headers={
-            "Content-Type": "application/json; charset=utf-8",
-            "User-Agent": "django-sitemapkit",
-        },
-    )
-    try:
+        request = urllib.request.Request(  # noqa: S310  a setting, checked to be http(s)
+            endpoint, data=json.dumps(document).encode(), headers=headers
+        )
         deadline = Deadline(REQUEST_SECONDS)
         with opened(request, deadline, _NoRedirects(), timeout=READ_SECONDS) as response:
             return _answer(response.status, response.reason)
@@ -105,6 +96,9 @@ def _post(endpoint: str, data: bytes) -> IndexNowAnswer:
         with error:
             retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
             return _answer(error.code, error.reason, retry_after)
+    except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
