@@ -15,7 +15,12 @@ from xml.parsers import expat
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
-from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, FindingLog
+from django_sitemapkit.audit.reader.findings import (
+    MAX_FINDINGS,
+    WARNING_KINDS,
+    Finding,
+    FindingLog,
+)
 from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
@@ -127,7 +132,7 @@ class SitemapReader:
     @property
     def valid(self) -> bool:
         """Whether the document was read to its end without an error; warnings do not count."""
-        return self._ended and not self._log.errors
+        return self._ended and self._log.counts.keys() <= WARNING_KINDS
 
     def read(self, chunks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
         """Yield the entries of the document in ``chunks``, which may be cut anywhere.

@@ -5,6 +5,7 @@ not checked, and kept as texts that can be compared.
 """
 
 import re
+from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 
@@ -36,6 +37,7 @@ OTHER_OPTION = "elements"
 
 _LINK = f"{XHTML} link"
 _EXTENSION_TAGS = {f"{IMAGE} image": "image", f"{VIDEO} video": "video", f"{NEWS} news": "news"}
+_MOST_OF_URL = {"image": MAX_IMAGES, "news": 1}
 _PREFIXES = {namespace: prefix for prefix, namespace in NAMESPACES.items()}
 # Common mistakes: https for http, another version, the address of a schema.
 _ALIKE = re.compile(
@@ -51,10 +53,11 @@ class ExtensionChecker:
         self._log = log
         self._line = 0
         self._location: str | None = None
-        self._images = self._news = self._all_news = 0
+        self._of_url: Counter[str] = Counter()
+        self._news = 0
         self._links: dict[str, str] = {}
         self._kind = ""
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         # The open tags, by their depth within the extension, and their attributes.
         self._keys: list[str] = ["", ""]
         self._attributes: list[list[str]] = [[], []]
@@ -77,16 +80,13 @@ class ExtensionChecker:
         self._kind = kind
         self._counts.clear()
         self._sources.clear()
-        if kind == "image":
-            self._images += 1
-            if self._images == MAX_IMAGES + 1:
-                self._too_many(f"more than {MAX_IMAGES:,} <image:image> in one <url>")
-        elif kind == "news":
+        self._of_url[kind] += 1
+        if kind in _MOST_OF_URL and self._of_url[kind] == _MOST_OF_URL[kind] + 1:
+            most = "one" if kind == "news" else f"{_MOST_OF_URL[kind]:,}"
+            self._too_many(f"more than {most} <{kind}:{kind}> in one <url>")
+        if kind == "news":
             self._news += 1
-            self._all_news += 1
-            if self._news == 2:
-                self._too_many("more than one <news:news> in one <url>")
-            if self._all_news == MAX_NEWS + 1:
+            if self._news == MAX_NEWS + 1:
                 self._too_many(f"more than {MAX_NEWS:,} <news:news> in one file; write several")
         return True
 
@@ -110,12 +110,11 @@ class ExtensionChecker:
         value = text.strip(WHITE_SPACE)
         if not value and rule.required:
             return  # It counts as missing.
-        count = self._counts[key] = self._counts.get(key, 0) + 1
-        if key != "tag" and count == 2:
-            self._too_many(
-                f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first one is used"
-            )
-        if key != "tag" and count > 1:
+        self._counts[key] += 1
+        if key != "tag" and self._counts[key] > 1:
+            if self._counts[key] == 2:
+                within = f"<{self._kind}:{self._kind}>"
+                self._too_many(f"a second <{rule.name}> in one {within}; the first one is used")
             return
         self._check(rule.name, rule.check, value)
         if self._kind == "video":
@@ -157,7 +156,7 @@ class ExtensionChecker:
             if source == self._location:
                 message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
                 self._add("invalid-tag-value", message)
-        if counts.get("tag", 0) > MAX_TAGS:
+        if counts["tag"] > MAX_TAGS:
             self._too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
     def end_url(self, location: str | None) -> str:
@@ -174,7 +173,7 @@ class ExtensionChecker:
                 )
                 self._add("missing-self-link", message)
         links.clear()
-        self._images = self._news = 0
+        self._of_url.clear()
         return ""
 
     def _link(self, attributes: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
 """What a reader finds wrong, kept in bounded memory."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,8 +59,7 @@ class FindingLog:
 
     def __init__(self) -> None:
         self.examples: list[Finding] = []
-        self.counts: dict[str, int] = {}
-        self.errors = 0
+        self.counts: Counter[str] = Counter()
 
     def add_form(self, why: str, line: int | None = None) -> None:
         """Add the warning that a document has a form which some readers reject."""
@@ -73,18 +73,14 @@ class FindingLog:
         location: str | None = None,
     ) -> None:
         """Count an issue, and keep it while there is room, or as the first of its kind."""
-        level: Level = "warning" if issue.code in WARNING_KINDS else "error"
-        seen = self.counts.get(issue.code, 0)
-        self.counts[issue.code] = seen + 1
-        self.errors += level == "error"
-        if seen and len(self.examples) >= MAX_FINDINGS:
-            return
-        self.examples.append(
-            Finding(
-                code=issue.code,
-                message=str(issue),
-                line=line,
-                location=location and location[:2_048],
-                level=level,
+        self.counts[issue.code] += 1
+        if self.counts[issue.code] == 1 or len(self.examples) < MAX_FINDINGS:
+            self.examples.append(
+                Finding(
+                    code=issue.code,
+                    message=str(issue),
+                    line=line,
+                    location=location and location[:2_048],
+                    level="warning" if issue.code in WARNING_KINDS else "error",
+                )
             )
-        )

@@ -70,8 +70,7 @@ def parts_of(
     a key of the range.
     """
     count = rows * at_most
-    encode: Callable[[Any], str | None]
-    encode = str if section.keyset is None else section.keyset.encode
+    encode: Callable[[Any], str | None] = section.keyset.encode if section.keyset else str
     try:
         if section.keyset is None:
             found = _positions(section, keys, start, count + 1)

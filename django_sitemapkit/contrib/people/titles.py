@@ -35,8 +35,8 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
     if section.options.title is None:
         return titles
     versions = entries.versions
-    languages: Sequence[str | None] = (versions.languages if versions else None) or []
-    languages = languages or [None] * len(titles)
+    known = versions.languages if versions else None
+    languages: Sequence[str | None] = known or [None] * len(titles)
     for language in dict.fromkeys(languages):
         rows = [row for row, code in enumerate(languages) if code == language]
         values = _values(section, [entries.keys[row] for row in rows], language)
