@@ -1,7 +1,7 @@
 """The entries that an audit looks at: all of a site, or a sample of each section."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -60,12 +60,13 @@ def entries_of_build(
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
         for page, wanted in _spread(pages, [page.urls for page in pages], sample):
-            places = range(page.urls) if wanted is None else evenly(page.urls, wanted)
-            left = places[skip:]
+            places = evenly(page.urls, wanted)
+            left = frozenset(places[skip:])
             skip -= len(places) - len(left)
             if left:
-                lines = stored_entries_of([page], storage)
-                yield from (_entry(name, line) for line in _at(lines, left))
+                for place, line in enumerate(stored_entries_of([page], storage)):
+                    if place in left:
+                        yield _entry(name, line)
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
@@ -76,8 +77,8 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
         for page, wanted in _spread(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
-            places = range(len(entries)) if wanted is None else evenly(len(entries), wanted)
-            yield from (_entry(section.get_name(), entries[place]) for place in places)
+            for place in evenly(len(entries), wanted):
+                yield _entry(section.get_name(), entries[place])
 
 
 def _spread(
@@ -98,15 +99,12 @@ def _spread(
         yield pages[place], wanted
 
 
-def _at(lines: Iterable[bytes], places: Sequence[int]) -> Iterator[bytes]:
-    """Yield the lines at these places."""
-    chosen = places if isinstance(places, range) else frozenset(places)
-    yield from (line for place, line in enumerate(lines) if place in chosen)
+def evenly(count: int, wanted: int | None) -> list[int]:
+    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last.
 
-
-def evenly(count: int, wanted: int) -> list[int]:
-    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last."""
-    if wanted >= count:
+    None gives all.
+    """
+    if wanted is None or wanted >= count:
         return list(range(count))
     if wanted == 1:
         return [0]

@@ -34,6 +34,7 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     at_host,
     is_read_by_key,
     moment_of_lastmod,
+    newest_of,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
@@ -292,7 +293,5 @@ def _is_default(template_name: object) -> bool:
 
 def _headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
     """Return the headers for documents with these newest lastmods; None where one is not known."""
-    known = [moment for moment in moments if moment is not None]
-    if not known or len(known) < len(moments):
-        return {}
-    return {"Last-Modified": http_date(max(known).timestamp())}
+    newest = newest_of(moments)
+    return {} if newest is None else {"Last-Modified": http_date(newest.timestamp())}
