@@ -1,7 +1,6 @@
 """Whether robots.txt names the index of a site: the one way in that all crawlers know."""
 
 import re
-import urllib.request
 from http.client import HTTPException
 
 from django_sitemapkit.deadlines import Deadline, opened
@@ -20,10 +19,9 @@ ROBOTS_SECONDS = 30
 def robots_problem(site: SitemapSite) -> str:
     """Return what is wrong with the site's robots.txt, or "" if it names the index."""
     address = f"{site.origin}/robots.txt"
-    request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     deadline = Deadline(ROBOTS_SECONDS)
     try:
-        with opened(request, deadline, timeout=ROBOTS_SECONDS) as response:
+        with opened(address, deadline, timeout=ROBOTS_SECONDS, follows_redirects=True) as response:
             content = response.read(ROBOTS_BYTES)
         if not deadline.left:
             raise TimeoutError(str(deadline))
