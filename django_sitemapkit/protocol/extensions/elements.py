@@ -100,7 +100,7 @@ def video_element(
         report(refusal)
 
     def optional(tag: str, text_of: TextOf, value: object) -> str:
-        return _optional(report, _tag, _VIDEO[tag], text_of, value)
+        return "" if value is None else _optional(report, _tag, _VIDEO[tag], text_of, value)
 
     xml = (
         required
