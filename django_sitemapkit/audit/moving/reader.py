@@ -28,9 +28,9 @@ def read_entries(
 ) -> Iterator[tuple[str, EntryValues]]:
     """Yield each URL of the document in ``chunks``, as written, with its values.
 
-    Nothing is yielded of an index: what it lists is added to ``sitemaps``. Raises InvalidSitemap
-    where the document cannot be read to its end, is larger than 200 MB, or is an index although it
-    is ``nested`` in one.
+    Nothing is yielded of an index: what it lists is added to ``sitemaps``. Raises InvalidSitemap if
+    the document cannot be read to its end, is larger than 200 MB, or is an index although it is
+    ``nested`` in one.
 
     Example::
 
@@ -48,7 +48,7 @@ def read_entries(
 
 
 def _values_of(entry: UrlEntry) -> EntryValues:
-    """Return the values of an entry; what is empty is as what is not there."""
+    """Return the values of an entry; an empty one counts as missing."""
     found: EntryValues = {
         tag: normal(text) for tag, normal in _NORMAL_FORMS.items() if (text := getattr(entry, tag))
     }
