@@ -3,7 +3,7 @@
 import socket
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -29,20 +29,27 @@ class Deadline:
 
 @contextmanager
 def opened(
-    request: urllib.request.Request,
+    address: str,
     deadline: Deadline,
-    *handlers: urllib.request.BaseHandler,
+    *,
     timeout: float,
+    data: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    follows_redirects: bool = False,
 ) -> Iterator[HTTPResponse]:
-    """Send a request and yield the response, which ends by the deadline.
+    """Send a request to an http or https URL and yield the response, which ends by the deadline.
 
-    ``timeout`` is for connecting and for each read, in seconds; ``handlers`` are added to those of
-    ``urllib.request``. By the deadline the connection is closed: reading then finds the end. Raises
-    OSError, HTTPException or ValueError if there is no answer, and TimeoutError if there is none in
-    time.
+    With ``data`` it is a POST. ``timeout`` is for connecting and for each read, in seconds. By the
+    deadline the connection is closed: reading then finds the end. Raises HTTPError for any other
+    status than 2xx, a redirect included unless ``follows_redirects``; OSError, HTTPException or
+    ValueError if there is no answer, and TimeoutError if there is none in time.
     """
     handler = _Handler(deadline)
-    opener = urllib.request.build_opener(*handlers, handler)
+    redirects = urllib.request.HTTPRedirectHandler if follows_redirects else _NoRedirects
+    opener = urllib.request.build_opener(redirects, handler)
+    request = urllib.request.Request(  # noqa: S310  the callers' addresses are http(s)
+        address, data, {"User-Agent": "django-sitemapkit", **(headers or {})}
+    )
     # A socket's timeout is for each read: at one byte a minute, headers could take forever.
     timer = Timer(deadline.left, handler.close_connection)
     timer.daemon = True
@@ -60,6 +67,13 @@ def opened(
         raise
     finally:
         timer.cancel()
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect as an answer: it may lead to a private address, and turns POST into GET."""
+
+    def redirect_request(self, *args: object, **options: object) -> None:
+        """Follow nothing."""
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):

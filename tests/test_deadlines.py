@@ -1,7 +1,5 @@
 """Requests that end by a deadline; what uses them is tested with servers that send slowly."""
 
-import urllib.request
-
 import pytest
 
 from django_sitemapkit.deadlines import Deadline, opened
@@ -17,8 +15,7 @@ class Fine(Quiet):
 
 def get(address, seconds):
     """Return the status of what an address answers within some seconds."""
-    request = urllib.request.Request(address)
-    with opened(request, Deadline(seconds), timeout=10) as response:
+    with opened(address, Deadline(seconds), timeout=10) as response:
         return response.status
 
 

@@ -19,12 +19,7 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.admin.url_counts import UrlChange, is_whole, url_counts
-from django_sitemapkit.builds.stored_files import (
-    location_and_values,
-    stored_entries_of,
-    tags_of,
-    unescaped,
-)
+from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
@@ -115,13 +110,9 @@ def file_context(request: HttpRequest, file: Place) -> dict[str, Any]:
     """
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
-    entries = map(location_and_values, stored_entries_of([file], SitemapStorage()))
+    entries = map(entry_of, stored_entries_of([file], SitemapStorage()))
     try:
-        found = [
-            (location, values)
-            for location, values in ((unescaped(raw), values) for raw, values in entries)
-            if wanted in unquote(location).casefold()
-        ]
+        found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
     except StorageFailure as error:
         return {"failure": str(error), "query": query}
     page = Paginator(found, ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
@@ -132,8 +123,8 @@ def file_context(request: HttpRequest, file: Place) -> dict[str, Any]:
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
         % {"count": number(len(found))},
         "entries": [
-            {"location": location, "shown": unquote(location), "tags": tags_of(values)}
-            for location, values in page.object_list
+            {"location": entry.location, "shown": unquote(entry.location), "tags": entry.tags}
+            for entry in page.object_list
         ],
     }
 

@@ -1,19 +1,16 @@
 """The entries that an audit looks at: all of a site, or a sample of each section."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django_sitemapkit.builds.stored_files import (
-    location_and_values,
-    stored_entries_of,
-    unescaped,
-)
+from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
+from django_sitemapkit.protocol.writers import unescaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
@@ -21,8 +18,7 @@ from django_sitemapkit.sites import SitemapSite
 MIN_SAMPLED_FILES = 20
 """Sitemap files of a section that a sample is taken from, if it has so many."""
 
-_LASTMOD = re.compile(rb"<lastmod>([^<]+)</lastmod>")
-_ALTERNATE = re.compile(rb'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
+_ALTERNATE = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +60,13 @@ def entries_of_build(
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
         for page, wanted in _spread(pages, [page.urls for page in pages], sample):
-            places = range(page.urls) if wanted is None else evenly(page.urls, wanted)
-            left = places[skip:]
+            places = evenly(page.urls, wanted)
+            left = frozenset(places[skip:])
             skip -= len(places) - len(left)
             if left:
-                lines = stored_entries_of([page], storage)
-                yield from (_entry(name, line) for line in _at(lines, left))
+                for place, line in enumerate(stored_entries_of([page], storage)):
+                    if place in left:
+                        yield _entry(name, line)
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
@@ -80,8 +77,8 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
         for page, wanted in _spread(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
-            places = range(len(entries)) if wanted is None else evenly(len(entries), wanted)
-            yield from (_entry(section.get_name(), entries[place]) for place in places)
+            for place in evenly(len(entries), wanted):
+                yield _entry(section.get_name(), entries[place])
 
 
 def _spread(
@@ -102,15 +99,12 @@ def _spread(
         yield pages[place], wanted
 
 
-def _at(lines: Iterable[bytes], places: Sequence[int]) -> Iterator[bytes]:
-    """Yield the lines at these places."""
-    chosen = places if isinstance(places, range) else frozenset(places)
-    yield from (line for place, line in enumerate(lines) if place in chosen)
+def evenly(count: int, wanted: int | None) -> list[int]:
+    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last.
 
-
-def evenly(count: int, wanted: int) -> list[int]:
-    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last."""
-    if wanted >= count:
+    None gives all.
+    """
+    if wanted is None or wanted >= count:
         return list(range(count))
     if wanted == 1:
         return [0]
@@ -118,13 +112,11 @@ def evenly(count: int, wanted: int) -> list[int]:
 
 
 def _entry(section: str, line: bytes) -> SitemapEntry:
-    location, values = location_and_values(line)
-    found = _LASTMOD.search(values)
+    entry = entry_of(line)
+    links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(
         section=section,
-        url=unescaped(location),
-        lastmod=found[1].decode() if found else "",
-        alternates=tuple(
-            (code.decode(), unescaped(url)) for code, url in _ALTERNATE.findall(values)
-        ),
+        url=entry.location,
+        lastmod=entry.lastmod or "",
+        alternates=tuple((code, unescaped(url)) for code, url in links),
     )

@@ -1,13 +1,12 @@
 """Fetches documents over HTTP, without redirects, and by a deadline."""
 
 import re
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
-from typing import IO, Any, NoReturn
 from urllib.error import HTTPError
+from urllib.parse import urljoin
 
 from django_sitemapkit.audit.reader.streams import GZIP_MAGIC
 from django_sitemapkit.deadlines import Deadline, opened
@@ -34,14 +33,16 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     Raises Redirected, and OSError, HTTPException or ValueError where there is no answer. Where it
     ends early, or is not complete by the deadline, iterating the blocks raises InvalidSitemap.
     """
-    request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     try:
-        with opened(request, deadline, _NoRedirects(), timeout=TIMEOUT) as response:
+        with opened(address, deadline, timeout=TIMEOUT) as response:
             if response.status != HTTPStatus.OK:
                 raise HTTPException(f"HTTP Error {response.status}: {response.reason}")
             yield _decodable(_response_blocks(response, deadline), response)
     except HTTPError as error:
         error.close()  # It has the connection, and may be kept as the cause of another error.
+        target = error.headers.get("Location")
+        if target and error.url == address:  # Else the target is neither http nor https.
+            raise Redirected(urljoin(address, target)) from None
         raise
 
 
@@ -73,14 +74,3 @@ def _response_blocks(response: HTTPResponse, deadline: Deadline) -> Iterator[byt
             "incomplete-answer",
             f"HTTP error: the connection ended {missing:,} bytes before the end of the document.",
         )
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it is an error, and may lead to a private address."""
-
-    def redirect_request(
-        self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> NoReturn:
-        """Raise Redirected with the new address."""
-        fp.close()
-        raise Redirected(newurl)

@@ -9,13 +9,13 @@ from functools import cached_property
 from itertools import islice
 from typing import IO
 from xml.parsers import expat
-from xml.sax.saxutils import unescape
 
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.printable import count_of
-from django_sitemapkit.protocol.writers import escaped
+from django_sitemapkit.protocol.entries import UrlEntry
+from django_sitemapkit.protocol.writers import escaped, unescaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import gzip_decompressor
@@ -27,8 +27,11 @@ LOCATIONS_PER_READ = 2_000
 _BEGIN = b"<url><loc>"
 _END = b"</loc>"
 _END_OF_ENTRY = b"</url>"
-_VALUES = re.compile("^" + "".join(f"(?:<{tag}>([^<]*)</{tag}>)?" for tag in TAGS))
-_ENTITIES = {"&apos;": "'", "&quot;": '"'}
+_ENTRY = re.compile(
+    "<url><loc>(?P<location>[^<]*)</loc>"
+    + "".join(f"(?:<{tag}>(?P<{tag}>[^<]*)</{tag}>)?" for tag in TAGS)
+    + "(?P<extensions>.+)?</url>"
+)
 
 
 class StoredFiles:
@@ -160,7 +163,7 @@ def locations_of(row: Place, storage: SitemapStorage) -> Iterator[list[str]]:
     while some := list(islice(entries, LOCATIONS_PER_READ)):
         heartbeat()
         missing -= len(some)
-        yield [unescaped(location_and_values(entry)[0]) for entry in some]
+        yield [unescaped(location_and_values(entry)[0].decode()) for entry in some]
     if missing:  # An empty file is no error to gzip.
         raise StorageFailure(
             f"{row.page.name} is damaged: it does not contain {count_of(row.page.urls, 'URL')}"
@@ -173,13 +176,8 @@ def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
     return location, values
 
 
-def tags_of(values: bytes) -> dict[str, str]:
-    """Return the optional tags of an entry, given what follows its location."""
-    (texts, *_) = _VALUES.findall(values.decode())
-    return {tag: text for tag, text in zip(TAGS, texts, strict=True) if text}
-
-
-def unescaped(location: bytes) -> str:
-    """Return a location as the URL that it is."""
-    text = location.decode()
-    return unescape(text, _ENTITIES) if "&" in text else text
+def entry_of(line: bytes) -> UrlEntry:
+    """Return an entry of a stored page as a value."""
+    (found,) = _ENTRY.finditer(line.decode())
+    texts = found.groupdict()
+    return UrlEntry(**texts | {"location": unescaped(texts["location"])})

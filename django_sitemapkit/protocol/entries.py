@@ -18,6 +18,12 @@ class UrlEntry:
     extensions: str | None = None
     """Elements of other namespaces as XML; the document declares their prefixes."""
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """The optional tags that it has, in the order that the protocol asks for."""
+        texts = {"lastmod": self.lastmod, "changefreq": self.changefreq, "priority": self.priority}
+        return {tag: text for tag, text in texts.items() if text is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:

@@ -6,12 +6,12 @@ is never longer than its XML, so it keeps the limits of a file too.
 
 import re
 from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import unescape
+
+from django_sitemapkit.protocol.writers import unescaped
 
 _OPENING = b"<url><loc>"
 _CLOSING = b"</loc>"
 _LOCATION = re.compile(_OPENING + b"(.*?)" + _CLOSING, re.DOTALL)
-_QUOTE_ENTITIES = {"&apos;": "'", "&quot;": '"'}
 
 
 def text_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -25,7 +25,7 @@ def text_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
         rest += block
         if found := _LOCATION.findall(rest):
             lines = b"\n".join(found) + b"\n"
-            yield unescape(lines.decode(), _QUOTE_ENTITIES).encode() if b"&" in lines else lines
+            yield unescaped(lines.decode()).encode()
         opened, closed = rest.rfind(_OPENING), rest.rfind(_CLOSING)
         # A location, or the tag before it, may continue in the next block.
         rest = rest[opened if opened > closed else 1 - len(_OPENING) :]

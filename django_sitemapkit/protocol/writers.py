@@ -6,7 +6,7 @@ a tenth of a microsecond a row; creating an object per row would cost more than 
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACE
@@ -16,6 +16,7 @@ TagColumn = Sequence[str | None] | str | None
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _QUOTES = {"'": "&apos;", '"': "&quot;"}
+_QUOTE_ENTITIES = {entity: quote for quote, entity in _QUOTES.items()}
 
 SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 
@@ -173,13 +174,13 @@ def escaped(locations: Sequence[str]) -> Sequence[str]:
     return [escape(location, _QUOTES) for location in locations]
 
 
+def unescaped(text: str) -> str:
+    """Return a text of a document without its entities: what `escaped` was given."""
+    return unescape(text, _QUOTE_ENTITIES) if "&" in text else text
+
+
 def url_element(entry: UrlEntry) -> str:
     """Return one ``<url>`` as XML, for a document written elsewhere, such as by a template."""
-    tags = (
-        ("lastmod", entry.lastmod),
-        ("changefreq", entry.changefreq),
-        ("priority", entry.priority),
-    )
-    values = "".join(f"<{tag}>{text}</{tag}>" for tag, text in tags if text is not None)
+    values = "".join(f"<{tag}>{text}</{tag}>" for tag, text in entry.tags.items())
     location = escaped([entry.location])[0]
     return f"<url><loc>{location}</loc>{values}{entry.extensions or ''}</url>"

@@ -103,21 +103,18 @@ def _search_console(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:
             details=[sitemap.address, sitemap.failure],
             advice=_("Correct the cause, then run submit_sitemaps."),
         )
-    if sitemap.errors:
-        yield item(
-            title=_("Google reports errors"),
-            level=Level.ERROR,
-            count=sitemap.errors,
-            details=[sitemap.address],
-            advice=_("Open the sitemap in Search Console: it says which URLs, and why."),
-        )
-    if sitemap.warnings:
-        yield item(
-            title=_("Google reports warnings"),
-            count=sitemap.warnings,
-            details=[sitemap.address],
-            advice=_("Open the sitemap in Search Console: it says which URLs, and why."),
-        )
+    for count, title, level in (
+        (sitemap.errors, _("Google reports errors"), Level.ERROR),
+        (sitemap.warnings, _("Google reports warnings"), Level.WARNING),
+    ):
+        if count:
+            yield item(
+                title=title,
+                level=level,
+                count=count,
+                details=[sitemap.address],
+                advice=_("Open the sitemap in Search Console: it says which URLs, and why."),
+            )
     yield item(
         title=_("Google has not processed it yet")
         if sitemap.is_pending

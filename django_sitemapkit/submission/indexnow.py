@@ -1,11 +1,10 @@
 """The protocol IndexNow: https://www.indexnow.org/documentation."""
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 from django_sitemapkit.deadlines import Deadline, opened
@@ -82,36 +81,21 @@ def send(
     if key_location:
         document["keyLocation"] = key_location
     try:
-        return _post(endpoint, json.dumps(document).encode())
-    except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
-
-
-def _post(endpoint: str, data: bytes) -> IndexNowAnswer:
-    request = urllib.request.Request(  # noqa: S310  a setting, checked to be http(s)
-        endpoint,
-        data=data,
-        headers={
-            "Content-Type": "application/json; charset=utf-8",
-            "User-Agent": "django-sitemapkit",
-        },
-    )
-    try:
-        deadline = Deadline(REQUEST_SECONDS)
-        with opened(request, deadline, _NoRedirects(), timeout=READ_SECONDS) as response:
+        with opened(
+            endpoint,
+            Deadline(REQUEST_SECONDS),
+            timeout=READ_SECONDS,
+            data=json.dumps(document).encode(),
+            headers={"Content-Type": "application/json; charset=utf-8"},
+        ) as response:
             return _answer(response.status, response.reason)
-    except urllib.error.HTTPError as error:
+    except HTTPError as error:
         with error:
             retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
             return _answer(error.code, error.reason, retry_after)
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirect as an answer: following it would turn POST into GET."""
-
-    def redirect_request(self, *args: object, **options: object) -> None:
-        """Follow nothing."""
+    except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
+        reason = error.reason if isinstance(error, URLError) else error
+        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
 
 
 _REASONS = {

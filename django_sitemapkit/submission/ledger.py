@@ -38,10 +38,6 @@ KEEP_DAYS = 90
 """Days for which batches that are not to be sent any more stay in the ledger."""
 
 
-Changes = tuple[Iterator[Difference], str]
-"""The changes, and why there are none."""
-
-
 class Ledger:
     """The batches of one site, under a lease, which keeps others from sending them too."""
 
@@ -49,7 +45,9 @@ class Ledger:
         self.site = site
         self.lease = lease
 
-    def changes(self, published: Build, since: int | None = None) -> Changes:
+    def changes(
+        self, published: Build, since: int | None = None
+    ) -> tuple[Iterator[Difference], str]:
         """Return the changes since the last submission; or why there are none.
 
         The first time there is nothing to compare with: IndexNow is for what changes, not for what

@@ -104,9 +104,9 @@ class SubmittedSitemap(models.Model):
 
     def problems(self) -> list[str]:
         """Return what Search Console reports of the sitemap, a line each."""
-        found = []
-        if self.errors:
-            found.append(f"Search Console reports {self.errors:,} errors in {self.address}.")
-        if self.warnings:
-            found.append(f"Search Console reports {self.warnings:,} warnings for {self.address}.")
-        return found
+        counts = {"errors in": self.errors, "warnings for": self.warnings}
+        return [
+            f"Search Console reports {count:,} {what} {self.address}."
+            for what, count in counts.items()
+            if count
+        ]

@@ -59,48 +59,44 @@ def submit_options() -> SubmitOptions:
             f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(SUBMIT_KEYS)}."
         )
     options = SubmitOptions(**{"google_properties": {}, **value})
-    _check_key(options.indexnow_key)
-    _check_credentials(options.google_credentials)
-    _check_properties(options.google_properties)
+    key: Any = options.indexnow_key
+    _require(
+        key == "" or (isinstance(key, str) and KEY.fullmatch(key) is not None),
+        "indexnow_key",
+        "8 to 128 letters of ASCII, digits and hyphens, such as uuid.uuid4().hex gives",
+        key,
+    )
     for name in ("indexnow_endpoint", "google_endpoint"):
-        _check_endpoint(name, getattr(options, name))
-    if not isinstance(options.after_publishing, bool):
-        raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["after_publishing"] must be True or False; it is'
-            f" {options.after_publishing!r}."
-        )
+        address = getattr(options, name)
+        _require(_is_url(address), name, "a URL that begins with https://", address)
+    path: Any = options.google_credentials
+    _require(
+        isinstance(path, str) or hasattr(path, "__fspath__"),
+        "google_credentials",
+        "the path of the JSON file of a service account",
+        type(path),  # It may be what the file should contain: a private key.
+    )
+    properties: Any = options.google_properties
+    _require(
+        isinstance(properties, Mapping)
+        and all(isinstance(part, str) for pair in properties.items() for part in pair),
+        "google_properties",
+        'a dict such as {"default": "sc-domain:example.com"}',
+        properties,
+    )
+    after = options.after_publishing
+    _require(isinstance(after, bool), "after_publishing", "True or False", after)
     return options
 
 
-def _check_key(key: Any) -> None:
-    if key != "" and not (isinstance(key, str) and KEY.fullmatch(key)):
+def _require(is_right: bool, name: str, must_be: str, value: object) -> None:
+    """Raise ImproperlyConfigured for a wrong value of an option."""
+    if not is_right:
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["indexnow_key"] must be 8 to 128 letters of ASCII, digits and'
-            f" hyphens, such as uuid.uuid4().hex gives; it is {key!r}."
+            f'SITEMAPKIT_SUBMIT["{name}"] must be {must_be}; it is {value!r}.'
         )
 
 
-def _check_credentials(path: Any) -> None:
-    if not isinstance(path, str) and not hasattr(path, "__fspath__"):
-        raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["google_credentials"] must be the path of the JSON file of a service'
-            f" account; it is a {type(path).__name__}."
-        )
-
-
-def _check_properties(properties: Any) -> None:
-    if not isinstance(properties, Mapping) or not all(
-        isinstance(part, str) for pair in properties.items() for part in pair
-    ):
-        raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["google_properties"] must be a dict such as'
-            ' {"default": "sc-domain:example.com"}.'
-        )
-
-
-def _check_endpoint(name: str, value: Any) -> None:
+def _is_url(value: object) -> bool:
     parts = urlsplit(value) if isinstance(value, str) else None
-    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ImproperlyConfigured(
-            f'SITEMAPKIT_SUBMIT["{name}"] must be a URL that begins with https://; it is {value!r}.'
-        )
+    return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)

@@ -1,11 +1,13 @@
 """Whether robots.txt names the index of a site: the one way in that all crawlers know."""
 
-import urllib.request
+import re
 from http.client import HTTPException
 
 from django_sitemapkit.deadlines import Deadline, opened
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
+
+_SITEMAPS = re.compile(r"(?im)^[ \t]*sitemap[ \t]*:[ \t]*([^\s#]+://[^\s#]+)").findall
 
 ROBOTS_BYTES = 512_000
 """Crawlers read the first 500 KiB of robots.txt (RFC 9309, 2.5)."""
@@ -17,32 +19,20 @@ ROBOTS_SECONDS = 30
 def robots_problem(site: SitemapSite) -> str:
     """Return what is wrong with the site's robots.txt, or "" if it names the index."""
     address = f"{site.origin}/robots.txt"
+    deadline = Deadline(ROBOTS_SECONDS)
     try:
-        text = _read(address)
+        with opened(address, deadline, timeout=ROBOTS_SECONDS, follows_redirects=True) as response:
+            content = response.read(ROBOTS_BYTES)
+        if not deadline.left:
+            raise TimeoutError(str(deadline))
     except (OSError, HTTPException, ValueError) as error:
         return f"{address} cannot be read: {printable(error)}."
     index = site.address("index")
-    if index in named_sitemaps(text):
+    if index in named_sitemaps(content.decode("utf-8-sig", "replace")):
         return ""
     return f"{address} does not name {index}: add a line Sitemap: {index}"
 
 
-def _read(address: str) -> str:
-    """Return the first 500 KiB of a robots.txt."""
-    request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
-    deadline = Deadline(ROBOTS_SECONDS)
-    with opened(request, deadline, timeout=ROBOTS_SECONDS) as response:
-        text: bytes = response.read(ROBOTS_BYTES)
-    if not deadline.left:
-        raise TimeoutError(str(deadline))
-    return text.decode("utf-8-sig", "replace")
-
-
 def named_sitemaps(robots: str) -> set[str]:
     """Return the addresses that robots.txt names, which are absolute."""
-    named = set()
-    for line in robots.splitlines():
-        name, _, value = line.partition("#")[0].partition(":")
-        if name.strip().lower() == "sitemap" and "://" in value:
-            named.add(value.strip())
-    return named
+    return set(_SITEMAPS(robots))

@@ -1,6 +1,5 @@
 """Builds in memory, which leave nothing behind."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +9,7 @@ from django.db import router, transaction
 from django.test import override_settings
 
 from django_sitemapkit.builds import BuildResult, build
-from django_sitemapkit.builds.stored_files import (
-    location_and_values,
-    stored_entries_of,
-    unescaped,
-)
+from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
@@ -23,14 +18,6 @@ from django_sitemapkit.publishing.storage import ALIAS
 from django_sitemapkit.testing.sites import site_with_key
 
 IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
-
-_VALUES = re.compile(
-    r"(?:<lastmod>(?P<lastmod>[^<]*)</lastmod>)?"
-    r"(?:<changefreq>(?P<changefreq>[^<]*)</changefreq>)?"
-    r"(?:<priority>(?P<priority>[^<]*)</priority>)?"
-    r"(?P<extensions>.+)?</url>"
-)
-"""What follows the location of an entry, as the package writes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +70,8 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
         transaction.atomic(using=database),
     ):
         result = build(here)
-        yield BuiltSitemaps(result=result, entries=tuple(_entries(result)))
+        # Its storage was empty, so it has a file of its own for each page, and is not "unchanged".
+        pages = Place.objects.filter(build=result.build).pages()
+        entries = map(entry_of, stored_entries_of(pages, SitemapStorage()))
+        yield BuiltSitemaps(result=result, entries=tuple(entries))
         transaction.set_rollback(True, using=database)
-
-
-def _entries(result: BuildResult) -> Iterator[UrlEntry]:
-    # Its storage was empty, so it has a file of its own for each page, and is never "unchanged".
-    rows = Place.objects.filter(build=result.build).pages()
-    for line in stored_entries_of(rows, SitemapStorage()):
-        location, values = location_and_values(line)
-        (found,) = _VALUES.finditer(values.decode())
-        yield UrlEntry(location=unescaped(location), **found.groupdict())

@@ -532,7 +532,9 @@ def test_an_attribute_declares_no_namespace(name):
 def test_an_element_may_be_empty():
     """Empty text is text, and an empty attribute is one."""
     assert own(name="shop:a", text="", attributes={"b": ""}) == '<shop:a b=""/>'
-    assert refusal(own, name="shop:a", attributes={"b": None})[0] == "missing-xml-tag"
+    code, message = refusal(own, name="shop:a", attributes={"b": None})
+    assert code == "invalid-tag-value"
+    assert "b of shop:a: None is not a string" in message
     assert refusal(own, name="shop:a", text=1)[0] == "invalid-tag-value"
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.submission import robots
-from tests.builds import BASE, Products, fill, use_storage
+from tests.builds import Products, fill, use_storage
 from tests.submission.engines import IndexNow, serving
 
 KEY = "0f4c1a2be9d84f6c"
@@ -21,7 +20,7 @@ def site(settings, sections):
 def engine(settings, site, monkeypatch):
     """Give an engine of IndexNow, which the settings name; robots.txt is in order."""
     engine = IndexNow()
-    monkeypatch.setattr(robots, "_read", lambda address: f"Sitemap: {BASE}/sitemap.xml\n")
+    monkeypatch.setattr("django_sitemapkit.submission.submit.robots_problem", lambda site: "")
     with serving(engine.handler()) as address:
         settings.SITEMAPKIT_SUBMIT = {
             "indexnow_key": KEY,

@@ -18,8 +18,7 @@ from django_sitemapkit.submission.indexnow import batches_by_host
 from django_sitemapkit.submission.management.commands.submit_sitemaps import Command
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 from django_sitemapkit.submission.options import submit_options
-from django_sitemapkit.submission.results import SubmissionResult
-from django_sitemapkit.submission.submit import submit
+from django_sitemapkit.submission.submit import SubmissionResult, submit
 from tests.builds import BASE, SITE, age_lease, run
 from tests.builds.test_lease import wait_for_heartbeat
 from tests.submission.conftest import KEY

@@ -6,7 +6,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from django_sitemapkit.submission import robots
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
@@ -33,7 +32,7 @@ def private_key():
 def console(settings, site, monkeypatch, tmp_path, private_key):
     """Give Search Console, which the settings name; robots.txt is in order."""
     console = SearchConsole()
-    monkeypatch.setattr(robots, "_read", lambda address: f"Sitemap: {INDEX}\n")
+    monkeypatch.setattr("django_sitemapkit.submission.submit.robots_problem", lambda site: "")
     with serving(console.handler()) as address:
         credentials = tmp_path / "account.json"
         credentials.write_text(

@@ -1,7 +1,7 @@
 """Moving: another sitemap of a site, URL by URL against the one that its sections give now.
 
 ``SitemapComparison`` is what ``diff_sitemaps --against`` prints. ``reader`` reads what a document
-says of each URL, ``sources`` has where the other sitemap may be, and ``comparison`` finds and
+says of each URL, ``sources`` finds the documents of the other sitemap, and ``comparison`` finds and
 explains the differences.
 """
 

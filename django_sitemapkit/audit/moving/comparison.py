@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.moving.reader import TAGS, EntryReader, EntryValues
+from django_sitemapkit.audit.moving.reader import TAGS, EntryValues, read_entries
 from django_sitemapkit.audit.moving.sources import source_of
 from django_sitemapkit.audit.sorting import sorted_on_disk
 from django_sitemapkit.exceptions import InvalidValue
@@ -264,7 +264,7 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
             rendering = PageRendering(section, keys, scope)
             blocks = iter(rendering)
             if first := list(islice(blocks, 1)):
-                for url, values in EntryReader().read(chain(first, blocks)):
+                for url, values in read_entries(chain(first, blocks), []):
                     yield section.get_name(), url, values
             if rendering.overflow is not None and section.keyset is not None:
                 waiting.appendleft(KeyRange(rendering.overflow, keys.upper))

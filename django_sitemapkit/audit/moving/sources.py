@@ -4,9 +4,9 @@ An index is followed, and nothing is passed over in silence: what cannot be read
 comparison, because a sitemap that was read in part proves nothing.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,7 +15,11 @@ from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemapkit import views
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
-from django_sitemapkit.audit.moving.reader import MAX_DOCUMENT_BYTES, EntryReader, EntryValues
+from django_sitemapkit.audit.moving.reader import (
+    MAX_DOCUMENT_BYTES,
+    EntryValues,
+    read_entries,
+)
 from django_sitemapkit.audit.validation import file_blocks, sitemap_paths
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.deadlines import Deadline
@@ -24,9 +28,14 @@ from django_sitemapkit.protocol.locations import split_origin
 from django_sitemapkit.rendering import external_entries
 from django_sitemapkit.sites import SitemapSite
 
+Content = Callable[[str], AbstractContextManager[Iterator[bytes]]]
+"""Opens a document and gives its bytes, in blocks."""
 
-class SitemapSource(ABC):
+
+class SitemapSource:
     """Another sitemap: its documents, of which an index leads to the others.
+
+    ``starts`` are the documents to begin with, and ``content`` opens each.
 
     Example::
 
@@ -34,14 +43,10 @@ class SitemapSource(ABC):
             print(url, values)
     """
 
-    def __init__(self, site: SitemapSite, starts: Sequence[str]) -> None:
+    def __init__(self, site: SitemapSite, starts: Sequence[str], content: Content) -> None:
         self.site = site
         self.starts = starts
-        """The documents to begin with."""
-
-    @abstractmethod
-    def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
-        """Open a document and give its bytes, in blocks."""
+        self.content = content
 
     def listed(self, sitemap: str) -> str | None:
         """Return the document that an index lists; None for one that is read anyway.
@@ -63,25 +68,23 @@ class SitemapSource(ABC):
         """
         external = {entry.location for entry in external_entries(self.site)}
         for document in self.starts:
-            index = EntryReader()
-            yield from self._read(document, index)
-            sitemaps = (each for each in index.sitemaps if each not in external)
+            sitemaps: list[str] = []
+            yield from self._read(document, sitemaps)
             for sitemap in sitemaps:
-                if (listed := self.listed(sitemap)) is None:
+                if sitemap in external or (listed := self.listed(sitemap)) is None:
                     continue
-                nested = EntryReader()
                 try:
-                    yield from self._read(listed, nested)
+                    yield from self._read(listed, [], nested=True)
                 except InvalidSitemap as error:
                     named = "" if listed == sitemap else f" (The index names {sitemap}.)"
                     raise InvalidSitemap(error.code, f"{error}{named}") from error
-                if nested.sitemaps:
-                    raise InvalidSitemap("nested-index", f"{listed} is an index within an index.")
 
-    def _read(self, document: str, reader: EntryReader) -> Iterator[tuple[str, EntryValues]]:
+    def _read(
+        self, document: str, sitemaps: list[str], *, nested: bool = False
+    ) -> Iterator[tuple[str, EntryValues]]:
         try:
             with self.content(document) as blocks:
-                yield from reader.read(blocks)
+                yield from read_entries(blocks, sitemaps, nested=nested)
         except Redirected as redirect:
             message = f"{document} redirects to {redirect}: give that address."
             raise InvalidSitemap("redirect", message) from redirect
@@ -90,23 +93,6 @@ class SitemapSource(ABC):
         except (OSError, HTTPException, ValueError) as error:
             message = f"{document} cannot be read: {error}"
             raise InvalidSitemap("http-error", message) from error
-
-
-class WebSource(SitemapSource):
-    """A sitemap or index at a URL; what an index lists is fetched from the host of that URL.
-
-    Example::
-
-        WebSource(site, "https://www.example.com/sitemap.xml")
-    """
-
-    def __init__(self, site: SitemapSite, address: str) -> None:
-        super().__init__(site, [address])
-        self._deadline = Deadline(MAX_SECONDS)
-
-    def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
-        """Fetch a document; a redirect is an error."""
-        return fetched(document, self._deadline)
 
 
 class FileSource(SitemapSource):
@@ -118,13 +104,7 @@ class FileSource(SitemapSource):
     """
 
     def __init__(self, site: SitemapSite, path: Path) -> None:
-        super().__init__(site, [str(each) for each in sitemap_paths(path)])
-
-    @contextmanager
-    def content(self, document: str) -> Iterator[Iterator[bytes]]:
-        """Open a file."""
-        with Path(document).open("rb") as file:
-            yield file_blocks(file)
+        super().__init__(site, [str(each) for each in sitemap_paths(path)], _file_content)
 
     def listed(self, sitemap: str) -> str | None:
         """Return None: the file is read with the folder, where it has to be."""
@@ -145,11 +125,12 @@ class UrlNameSource(SitemapSource):
 
     def __init__(self, site: SitemapSite, name: str) -> None:
         with site.active():
-            super().__init__(site, [site.origin + reverse(name, site.urlconf)])
+            start = site.origin + reverse(name, site.urlconf)
+        super().__init__(site, [start], self._requested)
         self._fetcher = InProcessFetcher([site], max_bytes=MAX_DOCUMENT_BYTES)
 
     @contextmanager
-    def content(self, document: str) -> Iterator[Iterator[bytes]]:
+    def _requested(self, document: str) -> Iterator[Iterator[bytes]]:
         """Request a document; raises InvalidSitemap where the new sitemap answers for it."""
         self._refuse_new(document)
         answer = self._fetcher.fetch(document, follow_redirects=False)
@@ -175,13 +156,20 @@ class UrlNameSource(SitemapSource):
             )
 
 
+@contextmanager
+def _file_content(document: str) -> Iterator[Iterator[bytes]]:
+    with Path(document).open("rb") as file:
+        yield file_blocks(file)
+
+
 def source_of(source: str, site: SitemapSite) -> SitemapSource:
     """Return another sitemap of a site: at a URL, a URL name without arguments, or a path.
 
     Raises ValueError where it is none of these, or a folder without a sitemap.
     """
     if source.startswith(("http://", "https://")):
-        return WebSource(site, source)
+        # A redirect is an error.
+        return SitemapSource(site, [source], partial(fetched, deadline=Deadline(MAX_SECONDS)))
     # A name before a path: a folder "sitemaps" may hold the files of the new sitemap.
     with suppress(NoReverseMatch):
         return UrlNameSource(site, source)

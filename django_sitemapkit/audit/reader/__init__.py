@@ -14,7 +14,13 @@ from xml.parsers import expat
 
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
-from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, FindingLog, Issue
+from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
+from django_sitemapkit.audit.reader.findings import (
+    MAX_FINDINGS,
+    WARNING_KINDS,
+    Finding,
+    FindingLog,
+)
 from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
@@ -56,8 +62,10 @@ class SitemapReader:
     document, so that another index is an error. A lastmod after ``now`` (aware, default the
     present) is in the future. ``hosts`` are further origins, as ``https://cdn.example.com``, where
     an index may list sitemaps and a nested sitemap pages, because the one is submitted on behalf
-    of the other. ``earlier`` has the documents that list a URL already, by its digest. Raises
-    InvalidValue where ``address`` is not an absolute http or https URL. ::
+    of the other. ``earlier`` has the documents that list a URL already, by its digest. With
+    ``extensions_as_text`` the extensions are not checked, and each entry has a line for each of
+    them, the same for equal ones. Raises InvalidValue where ``address`` is not an absolute http or
+    https URL. ::
 
         reader = SitemapReader("https://www.example.com/sitemap.xml")
         with open("sitemap.xml", "rb") as file:
@@ -75,6 +83,7 @@ class SitemapReader:
         now: dt.datetime | None = None,
         hosts: Collection[str] = (),
         earlier: dict[int, str] | None = None,
+        extensions_as_text: bool = False,
     ) -> None:
         self._log = FindingLog()
         scope = of_sitemaps = None
@@ -85,7 +94,10 @@ class SitemapReader:
         self._checker = EntryChecker(self._log, now, max_urls, scope, of_sitemaps, earlier or {})
         self._opening = Opening(self._log)
         self._document: XmlDocument | TextDocument = XmlDocument(
-            self._log, self._checker, nested=nested
+            self._log,
+            self._checker,
+            ExtensionTexts() if extensions_as_text else ExtensionChecker(self._log),
+            nested=nested,
         )
         self._max_bytes = max_bytes
         self.bytes = 0
@@ -113,16 +125,6 @@ class SitemapReader:
         return list(self._log.examples)
 
     @property
-    def finding_count(self) -> int:
-        """The number of findings so far, kept or only counted."""
-        return sum(self._log.counts.values())
-
-    @property
-    def error_count(self) -> int:
-        """The number of errors so far; all other findings are warnings."""
-        return self._log.errors
-
-    @property
     def counts(self) -> Mapping[str, int]:
         """The number of findings so far by code."""
         return dict(self._log.counts)
@@ -130,7 +132,7 @@ class SitemapReader:
     @property
     def valid(self) -> bool:
         """Whether the document was read to its end without an error; warnings do not count."""
-        return self._ended and not self._log.errors
+        return self._ended and self._log.counts.keys() <= WARNING_KINDS
 
     def read(self, chunks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
         """Yield the entries of the document in ``chunks``, which may be cut anywhere.
@@ -153,21 +155,6 @@ class SitemapReader:
         self._checker.keeps_urls = False
         return (entry for entry in self.read(chunks) if isinstance(entry, IndexEntry))
 
-    def validate(self, chunks: Chunks) -> Report:
-        """Read the document in ``chunks`` to its end, and report; no content makes it raise."""
-        with suppress(InvalidSitemap):  # The error is among the findings.
-            for _ in self.sitemaps(chunks):
-                pass
-        return Report(
-            kind=self.kind,
-            urls=self.urls,
-            bytes=self.bytes,
-            valid=self.valid,
-            findings=tuple(self._log.examples),
-            finding_count=self.finding_count,
-            counts=self.counts,
-        )
-
     def _entries(self, blocks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
         entries = self._checker.entries
         try:
@@ -175,7 +162,7 @@ class SitemapReader:
                 self._take(block)
                 yield from entries
                 entries.clear()
-            self._finish()
+            self._document.finish()
         except (InvalidSitemap, expat.ExpatError) as error:
             yield from entries
             raise self._end_with(error) from error
@@ -186,27 +173,17 @@ class SitemapReader:
         room = self._max_bytes - self.bytes
         self.bytes += len(block)
         content = block[:room]
-        if not self._opening.over:
-            content = self._open(content)
+        if not self._opening.over:  # The document begins with the first tag, or line of a text.
+            content = self._opening.cut(content)
+            if self._opening.is_text:
+                self._document = TextDocument(self._log, self._checker)
+            self._document.before = self._opening.lines
         self._document.feed(content)
         if len(block) > room:
             raise InvalidSitemap(
                 "file-too-large",
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
-
-    def _open(self, block: bytes) -> bytes:
-        """Return the block from the first tag, or the first line of a text, on."""
-        content = self._opening.cut(block)
-        if self._opening.is_text:
-            self._document = TextDocument(self._log, self._checker)
-        self._document.before = self._opening.lines
-        return content
-
-    def _finish(self) -> None:
-        if not self._opening.over:
-            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
-        self._document.finish()
 
     def _end_with(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
         """Log the error that ends the reading, and return it."""
@@ -218,7 +195,7 @@ class SitemapReader:
                 f"Parsing error: {expat.ErrorString(error.code)}, line {line},"
                 f" column {error.offset + 1}.",
             )
-        self._log.add(Issue.of(error), line)
+        self._log.add(error, line)
         return error
 
 
@@ -240,4 +217,15 @@ def validate(
     reader = SitemapReader(
         address, max_urls=max_urls, max_bytes=max_bytes, nested=nested, now=now, hosts=hosts
     )
-    return reader.validate(chunks)
+    with suppress(InvalidSitemap):  # The error is among the findings.
+        for _ in reader.sitemaps(chunks):
+            pass
+    return Report(
+        kind=reader.kind,
+        urls=reader.urls,
+        bytes=reader.bytes,
+        valid=reader.valid,
+        findings=tuple(reader.findings),
+        finding_count=sum(reader.counts.values()),
+        counts=reader.counts,
+    )

@@ -9,11 +9,11 @@ from xml.parsers import expat
 
 from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
-from django_sitemapkit.audit.reader.extensions import ExtensionChecker
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
+from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
+from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.quick import END, PREFIXES, QuickEntries
 from django_sitemapkit.audit.reader.streams import served_html
-from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import NEWS
 from django_sitemapkit.protocol.limits import NAMESPACE
@@ -45,12 +45,19 @@ _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 class XmlDocument:
     """The handlers that expat calls for one document, and their state."""
 
-    def __init__(self, log: FindingLog, checker: EntryChecker, *, nested: bool) -> None:
+    def __init__(
+        self,
+        log: FindingLog,
+        checker: EntryChecker,
+        extensions: ExtensionChecker | ExtensionTexts,
+        *,
+        nested: bool,
+    ) -> None:
         self.kind: DocumentKind | None = None
         self.before = 0
         """Lines removed before the first block."""
         self._log, self._checker, self._nested = log, checker, nested
-        self._extensions = ExtensionChecker(log)
+        self._extensions = extensions
         self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
         self._namespace, self._entry_name = "", ""
@@ -143,8 +150,11 @@ class XmlDocument:
 
     def finish(self) -> None:
         """End the document. Raises InvalidSitemap or ExpatError where it is incomplete."""
+        if not self._fed:
+            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
         self._parser.Parse(b"", True)
         if not self._checker.urls:
+            # Google accepts a news sitemap without news; sitemap.xsd does not.
             may_be_empty = self.kind in feeds.ROOTS.values() or (
                 self._news and not self._others and self.kind == "urlset"
             )
@@ -152,8 +162,6 @@ class XmlDocument:
                 "no-entries" if may_be_empty else "empty-sitemap",
                 f"Empty sitemap: <{self.kind}> has no entries; return 404 for it and remove it from"
                 " the index.",
-                # Google accepts a news sitemap without news; sitemap.xsd does not.
-                level="warning" if may_be_empty else "error",
             )
 
     def line(self) -> int:
@@ -199,8 +207,7 @@ class XmlDocument:
                     "too-deep", f"Parsing error: elements are nested more than {MAX_DEPTH} deep."
                 )
             if self._captures:
-                del self._parts[self._mark :]
-                self._extensions.start_tag(depth - 4, name, attributes)
+                self._extensions.start_tag(depth - 4, name, attributes, self._cut_text())
             return
         if depth == 3:
             self._mark = len(self._parts)
@@ -243,12 +250,11 @@ class XmlDocument:
         return text
 
     def _end_skipped(self) -> None:
-        if self._skipped < 4:
-            del self._parts[self._mark :]
+        text = self._cut_text() if self._skipped < 4 else ""
         self._skipped = 0
         if self._captures:
             self._captures = False
-            self._extensions.end()
+            self._extensions.end(text)
 
     def _end_gaps(self, line: int) -> None:
         """End an entry, or the root; only white space is allowed between tags."""
@@ -256,7 +262,9 @@ class XmlDocument:
         self._parts.clear()
         if stray:
             self._log.add(
-                Issue("stray-text", f"Parsing error: there is text between tags: {quoted(stray)}."),
+                InvalidValue(
+                    "stray-text", f"Parsing error: there is text between tags: {quoted(stray)}."
+                ),
                 line,
             )
 
@@ -314,14 +322,13 @@ class XmlDocument:
         if self._parts:
             self._end_gaps(self._entry_line)
         if self.kind == "urlset":
+            extensions = self._extensions.end_url(self._location()) if self._extended else ""
+            self._extended = False
             self._checker.count(self.line)
-            self._checker.url(self._values, self._entry_line)
+            self._checker.url(self._values, self._entry_line, extensions)
         else:
             self._checker.count(self.line, "sitemaps")
             self._checker.sitemap(self._values, self._entry_line)
-        if self._extended:
-            self._extended = False
-            self._extensions.end_url(self._location())
 
     def _on_other(self, name: str) -> None:
         """Handle a tag that is neither an entry nor one of its values."""
@@ -400,8 +407,8 @@ class XmlDocument:
                     f"Invalid XML attribute: <{tag}> has no {quoted(attribute)}.",
                 )
 
-    def _note(self, code: str, message: str, level: Level = "error") -> None:
-        self._log.add(Issue(code, message, level), self.line())
+    def _note(self, code: str, message: str) -> None:
+        self._log.add(InvalidValue(code, message), self.line())
 
 
 def _unreadable(why: str) -> InvalidSitemap:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from string import hexdigits
 
-from django_sitemapkit.audit.reader.findings import Issue
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import MAX_URLS
@@ -83,7 +82,7 @@ class DuplicateFinder:
             return False
         return True
 
-    def issues(self, url: str, what: str) -> Iterator[Issue]:
+    def issues(self, url: str, what: str) -> Iterator[InvalidValue]:
         """Add a URL, and yield what is wrong with it; ``what`` is "URL" or "sitemap"."""
         try:
             digest = hash(normalise_written(url).encode())
@@ -91,14 +90,14 @@ class DuplicateFinder:
             return
         if digest in self._digests:
             message = f"Duplicate {what}: {quoted(url)} is in this file before; list it once."
-            yield Issue("duplicate-url", message, "warning")
+            yield InvalidValue("duplicate-url", message)
         elif digest in self._earlier:
             message = f"Duplicate {what}: {quoted(url)} is in {self._earlier[digest]}, too."
-            yield Issue("duplicate-across-files", message, "warning")
+            yield InvalidValue("duplicate-across-files", message)
         self._add([digest])
         if is_escaped_twice(url):
             message = f"Escaped twice: {quoted(url)} has an escape or entity that is escaped again."
-            yield Issue("escaped-twice", message, "warning")
+            yield InvalidValue("escaped-twice", message)
 
     def _add(self, digests: list[int]) -> None:
         if len(self._digests) < MAX_URLS:

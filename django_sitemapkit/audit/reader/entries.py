@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.duplicates import DuplicateFinder
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue
+from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import is_common, parse_w3c
@@ -27,7 +27,7 @@ MAX_TEXT = 8_192
 WHITE_SPACE = " \t\r\n"
 """XML's white space; ``str.strip()`` without it would also remove U+00A0 and others."""
 
-ValueRule = Callable[[str], Iterable[Issue] | None]
+ValueRule = Callable[[str], Iterable[InvalidValue] | None]
 """Raises InvalidValue for a text without white space around it, or returns what else is wrong."""
 
 QUICK_LASTMOD = re.compile(
@@ -96,27 +96,20 @@ class EntryChecker:
         self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
         self._now = now
         self._lastmod_rule = partial(_check_lastmod, now=now)
-        quick = scope.quick if scope else QUICK_URL
-        self._in_quick_form = quick.fullmatch
-        self._bytes_in_quick_form = re.compile(quick.pattern.encode()).fullmatch
+        self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
 
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
         if self.urls == self.max_urls:
             message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
-            self._log.add(Issue(f"too-many-{what.lower()}", message), line())
+            self._log.add(InvalidValue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
 
-    def take_quickly(self, locations: list[bytes]) -> bool:
-        """Count locations, if no entries are kept; return False, and count none, for any issue."""
-        room = self.max_urls - self.urls
-        if self.keeps_urls or len(locations) > room or not self._add_quickly(locations):
-            return False
-        self.urls += len(locations)
-        return True
+    def url(self, values: list[str | None], line: int, extensions: str = "") -> None:
+        """Check the four values of a ``<url>`` that begins in ``line``.
 
-    def url(self, values: list[str | None], line: int) -> None:
-        """Check the four values of a ``<url>`` that begins in ``line``."""
+        ``extensions`` is what a reader keeps of its extensions.
+        """
         location, lastmod, changefreq, priority = values
         location = self._location(location, line, self._page_rule, "URL")
         if lastmod is not None:
@@ -128,7 +121,11 @@ class EntryChecker:
         if location is not None and self.keeps_urls:
             self.entries.append(
                 UrlEntry(
-                    location=location, lastmod=lastmod, changefreq=changefreq, priority=priority
+                    location=location,
+                    lastmod=lastmod,
+                    changefreq=changefreq,
+                    priority=priority,
+                    extensions=extensions or None,
                 )
             )
 
@@ -148,20 +145,21 @@ class EntryChecker:
             moment = feeds.parse_date(tag, text)
         except ValueError:
             message = f"Invalid date: {tag} {quoted(text)}; write it as {feeds.DATES[tag]}."
-            self._log.add(Issue("invalid-feed-date", message, "warning"), line)
+            self._log.add(InvalidValue("invalid-feed-date", message), line)
             return
         if moment > self._now:
             message = f"Future date: {tag} {quoted(text)} is in the future."
-            self._log.add(Issue("future-date", message, "warning"), line)
+            self._log.add(InvalidValue("future-date", message), line)
 
     def _location(self, text: str | None, line: int, rule: ValueRule, what: str) -> str | None:
         if text is None:
             message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
-            self._log.add(Issue("missing-xml-tag", message), line)
+            self._log.add(InvalidValue("missing-xml-tag", message), line)
             return None
-        if (  # As ``_add_quickly`` does for many, in half the time for one.
+        if (
             self._in_quick_form(text)
             and MIN_LOCATION <= len(text) <= MAX_LOCATION
+            # A dot segment may follow; "%2" begins an encoded one.
             and "/." not in text
             and "/%2" not in text
             and self.duplicates.add_quickly([text.encode()])
@@ -172,19 +170,6 @@ class EntryChecker:
             self._log.add(issue, line, location)
         return location
 
-    def _add_quickly(self, locations: list[bytes]) -> bool:
-        """Add locations in the form of most; return False, and add none, if there is any issue."""
-        text = b"\n".join(locations)
-        return (
-            all(map(self._bytes_in_quick_form, locations))
-            and min(map(len, locations)) >= MIN_LOCATION
-            and max(map(len, locations)) <= MAX_LOCATION
-            # A dot segment may follow; "%2" begins an encoded one.
-            and b"/." not in text
-            and b"/%2" not in text
-            and self.duplicates.add_quickly(locations)
-        )
-
     def _lastmod(self, text: str, line: int, location: str | None) -> str:
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
@@ -193,7 +178,7 @@ class EntryChecker:
     def _check(self, tag: str, text: str, rule: ValueRule, line: int, location: str | None) -> str:
         """Log what ``rule`` finds in a value; return the value without white space around it."""
         value = text.lstrip(WHITE_SPACE)
-        issues: Iterable[Issue] | None
+        issues: Iterable[InvalidValue] | None
         if len(value) > MAX_TEXT:
             issues = [too_long(_CODES.get(tag, "invalid-tag-value"), tag)]
         else:
@@ -201,16 +186,16 @@ class EntryChecker:
             try:
                 issues = rule(value)
             except InvalidValue as error:
-                issues = [Issue.of(error)]
+                issues = [error]
         for issue in issues or ():
             self._log.add(issue, line, location)
         return value[:MAX_TEXT]
 
 
-def too_long(code: str, what: str) -> Issue:
+def too_long(code: str, what: str) -> InvalidValue:
     """Return the issue of a text that no reader would accept."""
     words = code.replace("-", " ").capitalize().replace("url", "URL")
-    return Issue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")
+    return InvalidValue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")
 
 
 def normal_location(location: str) -> str:
@@ -221,36 +206,36 @@ def normal_location(location: str) -> str:
         return location
 
 
-def _check_location(location: str, scope: ListingScope | None) -> list[Issue]:
+def _check_location(location: str, scope: ListingScope | None) -> list[InvalidValue]:
     normal = normalise_written(location)
     issues = []
     if scope is not None:
         try:
             scope.check(normal)
         except InvalidValue as error:
-            issues.append(Issue.of(error))
+            issues.append(error)
     if len(location) < MIN_LOCATION:
         message = (
             f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd requires"
             f" {MIN_LOCATION}, search engines do not."
         )
-        issues.append(Issue("short-url", message, "warning"))
+        issues.append(InvalidValue("short-url", message))
     return issues
 
 
-def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
+def _check_lastmod(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
     try:
         moment = parse_w3c(lastmod)
     except InvalidValue as error:
         message = f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
-        return [Issue(error.code, message)]
+        return [InvalidValue(error.code, message)]
     issues = []
     if not is_common(lastmod):
         message = (
             f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a time"
             " in whole seconds with its zone."
         )
-        issues.append(Issue("uncommon-date", message, "warning"))
+        issues.append(InvalidValue("uncommon-date", message))
     # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
     has_time = isinstance(moment, dt.datetime)
     if moment > (now if has_time else (now + dt.timedelta(hours=14)).date()):
@@ -258,11 +243,11 @@ def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
             f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
             " changed. Omit it if that is unknown."
         )
-        issues.append(Issue("future-date", message, "warning"))
+        issues.append(InvalidValue("future-date", message))
     return issues
 
 
-def _check_changefreq(changefreq: str) -> list[Issue]:
+def _check_changefreq(changefreq: str) -> list[InvalidValue]:
     """Raise InvalidValue for a wrong word; of a right one, report the white space around it.
 
     sitemap.xsd derives it from ``xsd:string``, which keeps white space; the other values are of
@@ -273,4 +258,4 @@ def _check_changefreq(changefreq: str) -> list[Issue]:
         f"Invalid tag value: remove the white space around changefreq {quoted(changefreq)}; it is"
         " part of the value."
     )
-    return [Issue("invalid-tag-value", message)]
+    return [InvalidValue("invalid-tag-value", message)]

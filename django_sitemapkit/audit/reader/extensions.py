@@ -1,13 +1,16 @@
 """Checks the extensions of each url: images, videos, news, links to other languages.
 
-Each tag is checked as it ends; no more of the url is held than that takes.
+Each tag is checked as it ends; no more of the url is held than that takes. Or the extensions are
+not checked, and kept as texts that can be compared.
 """
 
 import re
+from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 
 from django_sitemapkit.audit.reader.entries import WHITE_SPACE, normal_location
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
+from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import (
@@ -21,13 +24,20 @@ from django_sitemapkit.protocol.extensions import (
 )
 from django_sitemapkit.protocol.extensions.rules import RULES, Check, on_same_host
 from django_sitemapkit.protocol.limits import MAX_IMAGES, MAX_NEWS, MAX_TAGS, MAX_TITLE
-from django_sitemapkit.protocol.locations import check_url
+from django_sitemapkit.protocol.locations import check_url, normalise_url
 
 MAX_LINKS = 1_000
 """Links of one url that are compared with each other; there are fewer languages."""
 
+OPTIONS = {XHTML: "alternates", IMAGE: "images", VIDEO: "videos", NEWS: "news"}
+"""The option of a section that lists the extensions of each namespace."""
+
+OTHER_OPTION = "elements"
+"""The option for all other namespaces."""
+
 _LINK = f"{XHTML} link"
 _EXTENSION_TAGS = {f"{IMAGE} image": "image", f"{VIDEO} video": "video", f"{NEWS} news": "news"}
+_MOST_OF_URL = {"image": MAX_IMAGES, "news": 1}
 _PREFIXES = {namespace: prefix for prefix, namespace in NAMESPACES.items()}
 # Common mistakes: https for http, another version, the address of a schema.
 _ALIKE = re.compile(
@@ -43,10 +53,11 @@ class ExtensionChecker:
         self._log = log
         self._line = 0
         self._location: str | None = None
-        self._images = self._news = self._all_news = 0
+        self._of_url: Counter[str] = Counter()
+        self._news = 0
         self._links: dict[str, str] = {}
         self._kind = ""
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         # The open tags, by their depth within the extension, and their attributes.
         self._keys: list[str] = ["", ""]
         self._attributes: list[list[str]] = [[], []]
@@ -69,20 +80,17 @@ class ExtensionChecker:
         self._kind = kind
         self._counts.clear()
         self._sources.clear()
-        if kind == "image":
-            self._images += 1
-            if self._images == MAX_IMAGES + 1:
-                self._too_many(f"more than {MAX_IMAGES:,} <image:image> in one <url>")
-        elif kind == "news":
+        self._of_url[kind] += 1
+        if kind in _MOST_OF_URL and self._of_url[kind] == _MOST_OF_URL[kind] + 1:
+            most = "one" if kind == "news" else f"{_MOST_OF_URL[kind]:,}"
+            self._too_many(f"more than {most} <{kind}:{kind}> in one <url>")
+        if kind == "news":
             self._news += 1
-            self._all_news += 1
-            if self._news == 2:
-                self._too_many("more than one <news:news> in one <url>")
-            if self._all_news == MAX_NEWS + 1:
+            if self._news == MAX_NEWS + 1:
                 self._too_many(f"more than {MAX_NEWS:,} <news:news> in one file; write several")
         return True
 
-    def start_tag(self, level: int, name: str, attributes: list[str]) -> None:
+    def start_tag(self, level: int, name: str, attributes: list[str], _before: str) -> None:
         """Begin a tag within the extension; ``level`` is 0 for its children, 1 for theirs."""
         if level > 1:
             return
@@ -102,12 +110,11 @@ class ExtensionChecker:
         value = text.strip(WHITE_SPACE)
         if not value and rule.required:
             return  # It counts as missing.
-        count = self._counts[key] = self._counts.get(key, 0) + 1
-        if key != "tag" and count == 2:
-            self._too_many(
-                f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first one is used"
-            )
-        if key != "tag" and count > 1:
+        self._counts[key] += 1
+        if key != "tag" and self._counts[key] > 1:
+            if self._counts[key] == 2:
+                within = f"<{self._kind}:{self._kind}>"
+                self._too_many(f"a second <{rule.name}> in one {within}; the first one is used")
             return
         self._check(rule.name, rule.check, value)
         if self._kind == "video":
@@ -128,14 +135,14 @@ class ExtensionChecker:
             self._sources.append((tag, value))
         elif key == "title" and len(value) > MAX_TITLE:
             message = f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters."
-            self._add("long-title", message, "warning")
+            self._add("long-title", message)
 
     def _check_uploader(self, info: str) -> None:
         is_valid = self._check("info of <video:uploader>", check_url, info)
         if is_valid and self._location and not on_same_host(info, self._location):
             self._invalid_attribute("info", "video:uploader", info, "is not on the page's host")
 
-    def end(self) -> None:
+    def end(self, _text: str) -> None:
         """End the extension, which must have all required tags."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
@@ -149,10 +156,10 @@ class ExtensionChecker:
             if source == self._location:
                 message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
                 self._add("invalid-tag-value", message)
-        if counts.get("tag", 0) > MAX_TAGS:
+        if counts["tag"] > MAX_TAGS:
             self._too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
-    def end_url(self, location: str | None) -> None:
+    def end_url(self, location: str | None) -> str:
         """End the url, at ``location`` without white space around it."""
         links = self._links
         # Of more than a thousand, the missing one may be among those that are not held.
@@ -164,9 +171,10 @@ class ExtensionChecker:
                     f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
                     " every version lists all versions, itself included."
                 )
-                self._add("missing-self-link", message, "warning")
+                self._add("missing-self-link", message)
         links.clear()
-        self._images = self._news = 0
+        self._of_url.clear()
+        return ""
 
     def _link(self, attributes: dict[str, str]) -> None:
         rel, href = attributes.get("rel"), attributes.get("href")
@@ -190,7 +198,7 @@ class ExtensionChecker:
             self._add(error.code, str(error))
             return
         if doubt := _doubt_of(code):
-            self._add("doubtful-hreflang", f"Doubtful hreflang: {doubt}", "warning")
+            self._add("doubtful-hreflang", f"Doubtful hreflang: {doubt}")
         if code in self._links:
             message = f"Duplicate hreflang: {code} has two links; each language has one."
             self._add("duplicate-hreflang", message)
@@ -231,8 +239,72 @@ class ExtensionChecker:
         message = f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}."
         self._add("invalid-attribute-value", message)
 
-    def _add(self, code: str, message: str, level: Level = "error") -> None:
-        self._log.add(Issue(code, message, level), self._line, self._location)
+    def _add(self, code: str, message: str) -> None:
+        self._log.add(InvalidValue(code, message), self._line, self._location)
+
+
+class ExtensionTexts:
+    """Keeps what the extensions of each url say, and checks nothing.
+
+    Equal ones have equal texts: parts in any order, and URLs in any spelling. It has the methods of
+    ``ExtensionChecker``.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[list[str]] = []
+        """Of each open tag: its name, its text so far and its attributes."""
+        self._parts: list[str] = []
+        self._lines: list[str] = []
+
+    def start(self, name: str, attributes: list[str], _line: int, _location: str | None) -> bool:
+        """Begin an extension: all of its tags are read."""
+        self._open = [[name, "", *attributes]]
+        return True
+
+    def start_tag(self, _level: int, name: str, attributes: list[str], before: str) -> None:
+        """Begin a tag within the extension, with the text of the tag around it before."""
+        self._open[-1][1] += before
+        self._open.append([name, "", *attributes])
+
+    def end_tag(self, _level: int, text: str) -> None:
+        """End a tag, with the rest of its text."""
+        name, before, *attributes = self._open.pop()
+        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        text = f"{before}{text}".strip(WHITE_SPACE)
+        self._parts += _parts_of(name.rpartition(" ")[2], pairs, text)
+
+    def end(self, text: str) -> None:
+        """End the extension."""
+        namespace, _, tag = self._open[0][0].rpartition(" ")
+        self.end_tag(0, text)
+        says = ", ".join(sorted(self._parts)) or tag
+        self._lines.append(" ".join([OPTIONS.get(namespace, OTHER_OPTION), *says.split()]))
+        self._parts.clear()
+
+    def end_url(self, _location: str | None) -> str:
+        """Return a line for each extension of the url: its option in sections, and what it says."""
+        lines = sorted(self._lines)
+        self._lines.clear()
+        return "\n".join(lines)
+
+
+def _parts_of(tag: str, attributes: dict[str, str], text: str) -> list[str]:
+    """Return what an element of an extension says, as texts: a link, or its text and attributes."""
+    if "href" in attributes:
+        label = attributes.get("hreflang") or attributes.get("media", "")
+        return [f"{label.lower()} {_normal_url(attributes['href'])}".lstrip()]
+    parts = [f"{tag} {name}={value}" for name, value in attributes.items()]
+    if text:
+        parts.append(_normal_url(text) if tag == "loc" else f"{tag}={_normal_url(text)}")
+    return parts
+
+
+def _normal_url(text: str) -> str:
+    """Return a text in normal form where it is an absolute URL, else as it is."""
+    if text.startswith(("http://", "https://")):
+        with suppress(InvalidValue):
+            return normalise_url(text, "")
+    return text
 
 
 _doubt_of = lru_cache(maxsize=512)(hreflang_doubt)

@@ -1,7 +1,8 @@
 """What a reader finds wrong, kept in bounded memory."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 
@@ -53,45 +54,33 @@ class Finding:
         return f"line {self.line}: {self.message}" if self.line else self.message
 
 
-class Issue(NamedTuple):
-    """What a rule finds wrong, without the place."""
-
-    code: str
-    message: str
-    level: Level = "error"
-
-    @classmethod
-    def of(cls, error: InvalidValue | InvalidSitemap) -> "Issue":
-        """Return the issue that an error of the protocol describes."""
-        return cls(error.code, str(error))
-
-
 class FindingLog:
     """The findings of one document: the first thousand in full, and counts of all."""
 
     def __init__(self) -> None:
         self.examples: list[Finding] = []
-        self.counts: dict[str, int] = {}
-        self.errors = 0
+        self.counts: Counter[str] = Counter()
 
     def add_form(self, why: str, line: int | None = None) -> None:
         """Add the warning that a document has a form which some readers reject."""
         message = f"Uncommon form: {why}; some readers reject the file."
-        self.add(Issue("uncommon-form", message, "warning"), line)
+        self.add(InvalidValue("uncommon-form", message), line)
 
-    def add(self, issue: Issue, line: int | None = None, location: str | None = None) -> None:
+    def add(
+        self,
+        issue: InvalidValue | InvalidSitemap,
+        line: int | None = None,
+        location: str | None = None,
+    ) -> None:
         """Count an issue, and keep it while there is room, or as the first of its kind."""
-        seen = self.counts.get(issue.code, 0)
-        self.counts[issue.code] = seen + 1
-        self.errors += issue.level == "error"
-        if seen and len(self.examples) >= MAX_FINDINGS:
-            return
-        self.examples.append(
-            Finding(
-                code=issue.code,
-                message=issue.message,
-                line=line,
-                location=location and location[:2_048],
-                level=issue.level,
+        self.counts[issue.code] += 1
+        if self.counts[issue.code] == 1 or len(self.examples) < MAX_FINDINGS:
+            self.examples.append(
+                Finding(
+                    code=issue.code,
+                    message=str(issue),
+                    line=line,
+                    location=location and location[:2_048],
+                    level="warning" if issue.code in WARNING_KINDS else "error",
+                )
             )
-        )

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.audit.reader.findings import FindingLog
+from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.printable import quoted
 
 PARSED_BLOCK_BYTES = 65_536
@@ -77,16 +77,11 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
     held = bytearray()
     try:
         for chunk in chunks:
-            view = memoryview(chunk)
-            start = PARSED_BLOCK_BYTES - len(held)
-            held += view[:start]
-            if len(held) < PARSED_BLOCK_BYTES:
-                continue
-            yield bytes(held)
-            while len(view) - start >= PARSED_BLOCK_BYTES:
-                yield bytes(view[start : start + PARSED_BLOCK_BYTES])
-                start += PARSED_BLOCK_BYTES
-            held = bytearray(view[start:])
+            held += chunk
+            whole = len(held) - len(held) % PARSED_BLOCK_BYTES
+            for start in range(0, whole, PARSED_BLOCK_BYTES):
+                yield bytes(held[start : start + PARSED_BLOCK_BYTES])
+            del held[:whole]
     except InvalidSitemap:
         if held:
             yield bytes(held)
@@ -189,7 +184,7 @@ class Opening:
             "Leading white space: the file begins with white space; begin it with <?xml, or a text"
             " sitemap with a URL."
         )
-        self._log.add(Issue("leading-whitespace", message), 1)
+        self._log.add(InvalidValue("leading-whitespace", message), 1)
 
 
 def _refuse_other_bytes(data: bytes) -> None:

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.quick import MAX_BATCH
+from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 
 if TYPE_CHECKING:
@@ -27,11 +27,8 @@ class TextDocument:
             block = block.removeprefix(BYTE_ORDER_MARK)
         # Lines may end as they do on Windows.
         *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
-        for start in range(0, len(lines), MAX_BATCH):
-            batch = lines[start : start + MAX_BATCH]
-            if not self._checker.take_quickly(batch):
-                for line in batch:
-                    self._take(line)
+        for line in lines:
+            self._take(line)
         # The rest of a longer line is cut off: it is too long either way.
         self._rest = rest[: MAX_TEXT + 2]
 
@@ -55,12 +52,12 @@ class TextDocument:
         except UnicodeDecodeError:
             line = quoted(data.decode(errors="replace"))
             message = f"Wrong encoding: {line} is not UTF-8; sitemaps are UTF-8."
-            self._log.add(Issue("wrong-encoding", message), number)
+            self._log.add(InvalidValue("wrong-encoding", message), number)
             return
         bare = text.strip(WHITE_SPACE)
         if not bare or bare != text:
             why = "there is white space around it" if bare else "the line is empty"
             message = f"Invalid URL: {quoted(text)}: {why}; a text sitemap contains only URLs."
-            self._log.add(Issue("invalid-url", message), number)
+            self._log.add(InvalidValue("invalid-url", message), number)
         if bare:
             self._checker.url([bare, None, None, None], number)

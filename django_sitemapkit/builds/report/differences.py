@@ -21,11 +21,11 @@ from django_sitemapkit.builds.stored_files import (
     location_and_values,
     locations_of,
     stored_entries_of,
-    unescaped,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
+from django_sitemapkit.protocol.writers import unescaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -141,7 +141,7 @@ def _compare(old: Lines, new: Lines, duplicates: Duplicates | None) -> Iterator[
     right: dict[bytes, tuple[bytes, bytes]] = {}
     for location, entry in map(_parts_of, new):
         if location in right and duplicates is not None:
-            url = unescaped(location)
+            url = unescaped(location.decode())
             if url in duplicates or len(duplicates) < MAX_DUPLICATES:
                 pages = duplicates.setdefault(url, [_page_text(right[location])])
                 pages.extend([_page_text(entry)] * (len(pages) < MAX_DUPLICATES))
@@ -162,7 +162,7 @@ def _page_text(entry: tuple[bytes, bytes]) -> str:
 
 
 def _difference(kind: DifferenceKind, location: bytes, page: bytes) -> Difference:
-    return Difference(kind, unescaped(location), page.decode().partition(" ")[0])
+    return Difference(kind, unescaped(location.decode()), page.decode().partition(" ")[0])
 
 
 def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:

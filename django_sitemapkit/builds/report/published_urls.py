@@ -7,17 +7,11 @@ from time import monotonic
 from typing import Any
 
 from django_sitemapkit.builds.manifest import keys_of
-from django_sitemapkit.builds.stored_files import (
-    holds_location,
-    location_and_values,
-    stored_entries_of,
-    tags_of,
-)
+from django_sitemapkit.builds.stored_files import entry_of, holds_location, stored_entries_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import paging_key
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
@@ -128,12 +122,11 @@ def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place 
 def _published_url(
     site: SitemapSite, row: Place, location: str, storage: SitemapStorage
 ) -> PublishedUrl:
-    written = escaped([location])[0].encode()
-    entries = map(location_and_values, stored_entries_of([row], storage))
-    values = [values for location, values in entries if location == written]
+    entries = map(entry_of, stored_entries_of([row], storage))
+    found = [entry for entry in entries if entry.location == location]
     return PublishedUrl(
         address=page_address(site, row.section, row.number),
         changed_at=row.page.lastmod,
-        values=tags_of(values[0]),
-        times=len(values),
+        values=found[0].tags,
+        times=len(found),
     )

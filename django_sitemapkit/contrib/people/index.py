@@ -88,7 +88,8 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
             if len(parts) > 1:
                 links = _by_name(section, parts, next(planned))
             else:
-                links = _in_full(section, parts)
+                entries = [link for part in parts for link in entries_of(section, part.keys)]
+                links = links_of(section, entries=entries)
         if links.entries or links.pages:
             found.append(links)
     return found
@@ -97,11 +98,6 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
 def _all_parts(section: SectionReader) -> list[Part]:
     with naming(section):
         return parts_of(section, all_rows(section))
-
-
-def _in_full(section: SectionReader, parts: Sequence[Part]) -> SectionLinks:
-    entries = [link for part in parts for link in entries_of(section, part.keys)]
-    return links_of(section, entries=entries)
 
 
 def _by_name(

@@ -1,4 +1,7 @@
-"""The parts of a page: as many rows as are shown at a time, called by their first and last."""
+"""The parts of a page: as many rows as are shown at a time, called by their first and last.
+
+And what the links between pages need: the pages before and after one.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,15 +13,20 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 
 from django_sitemapkit.contrib.people.links import keyed_links
+from django_sitemapkit.models import Page
 from django_sitemapkit.planning import PlannedPage
+from django_sitemapkit.planning.pages import by_position, decoded
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
 
 MAX_ENTRIES = 250
 """Entries shown at a time: people and browsers do not read a page of 50,000."""
 
 MAX_PARTS = 20
 """Parts of a page that are named one by one; naming one takes reading the keys of its rows."""
+
+LOOKED_AT = 5
+"""Pages on each side of one that are looked at for any row, before its neighbour is given up."""
 
 NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
 """What text that is not a key raises, in Python or in the database."""
@@ -62,8 +70,7 @@ def parts_of(
     a key of the range.
     """
     count = rows * at_most
-    encode: Callable[[Any], str | None]
-    encode = str if section.keyset is None else section.keyset.encode
+    encode: Callable[[Any], str | None] = section.keyset.encode if section.keyset else str
     try:
         if section.keyset is None:
             found = _positions(section, keys, start, count + 1)
@@ -159,3 +166,51 @@ def _name(first: str | None, last: str | None) -> str:
     if first == last:
         return str(first)
     return f"{first or UNTITLED} \N{EN DASH} {last or UNTITLED}"
+
+
+def neighbours_of(
+    section: SectionReader, page: PlannedPage
+) -> tuple[PlannedPage | None, PlannedPage | None]:
+    """Return the pages before and after one, in the order of their keys; None where none is.
+
+    Pages without a row are skipped, at most a few; beyond them there is no neighbour. It takes two
+    queries for each page looked at.
+    """
+    keyset = section.keyset
+    if keyset is None:
+        pages = {found.number: found for found in by_position(section)}
+        return pages.get(page.number - 1), pages.get(page.number + 1)
+    before = _neighbour(section, keyset, page, after=False)
+    return before, _neighbour(section, keyset, page, after=True)
+
+
+def _neighbour(
+    section: SectionReader, keyset: Keyset, page: PlannedPage, *, after: bool
+) -> PlannedPage | None:
+    for _ in range(LOOKED_AT):
+        near = adjoining_page(section, keyset, page, after=after)
+        if near is None or filled([(keyset, near.keys)])[0]:
+            return near
+        page = near
+    return None
+
+
+def adjoining_page(
+    section: SectionReader, keyset: Keyset, page: PlannedPage, *, after: bool
+) -> PlannedPage | None:
+    """Return the page that begins where ``page`` ends, else the one that ends where it begins.
+
+    None at the end of the plan. Takes one query, however many pages there are.
+    """
+    side = "lower" if after else "upper"
+    bound = keyset.encode(page.keys.upper if after else page.keys.lower)
+    if bound is None:
+        return None
+    pages = Page.objects.filter(
+        plan__site=section.site.key,
+        plan__section=section.get_name(),
+        plan__key=keyset.identity,
+        **{side: bound},
+    )
+    # A collation may hold the texts of two keys to be the same.
+    return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.encoding import uri_to_iri
 
-from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import each
-from django_sitemapkit.reading.keysets import Keyset
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.rendering.entry_columns import EntryColumns
@@ -37,8 +35,8 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
     if section.options.title is None:
         return titles
     versions = entries.versions
-    languages: Sequence[str | None] = (versions.languages if versions else None) or []
-    languages = languages or [None] * len(titles)
+    known = versions.languages if versions else None
+    languages: Sequence[str | None] = known or [None] * len(titles)
     for language in dict.fromkeys(languages):
         rows = [row for row, code in enumerate(languages) if code == language]
         values = _values(section, [entries.keys[row] for row in rows], language)
@@ -49,22 +47,21 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
 
 def _values(section: SectionReader, keys: Sequence[Any], language: str | None) -> Sequence[Any]:
     """Return the titles of rows by their keys, in one language; None where there is none."""
-    keyset, title = section.keyset, section.options.title
-    if isinstance(title, Translated) and keyset is not None:
+    title, has_rows = section.options.title, section.keyset is not None
+    if isinstance(section, QuerySetReader) and has_rows and isinstance(title, Translated):
         code = language or default_language()
-        found = translation_column(title, keyset.queryset.model, code)
+        found = translation_column(title, section.rows.model, code)
         if isinstance(found, Related):
-            rows = keyset.related(list(dict.fromkeys(keys)), (found.language, found.value))
-            by_key = {key: value for key, spoken, value in rows if spoken == code}
+            read = section.related(list(dict.fromkeys(keys)), (found.language, found.value))
+            by_key = {key: value for key, spoken, value in read if spoken == code}
             return list(map(by_key.get, keys))
         title = found
     source = source_of(title, text_is_column=True)
     if isinstance(source, Method):
         return _method_titles(section, source, keys, language)
-    if isinstance(source, Column) and keyset is not None:
+    if isinstance(section, QuerySetReader) and has_rows and isinstance(source, Column):
         with _active(section, language):
-            named = _rows_with(keyset, keys).values_list(keyset.name, source.expression)
-            return list(map(dict(named).get, keys))
+            return section.column_of(source, keys)
     return [source.value if isinstance(source, Constant) else None] * len(keys)
 
 
@@ -72,13 +69,10 @@ def _method_titles(
     section: SectionReader, source: Method, keys: Sequence[Any], language: str | None
 ) -> list[Any]:
     """Return what a method says of the objects; what it raises is logged, once for all of them."""
-    keyset = section.keyset
     objects: Sequence[Any] = keys  # Without a keyset they are the items themselves.
-    if keyset is not None:
+    if isinstance(section, QuerySetReader) and section.keyset is not None:
         with _active(section, language):
-            name = "pk" if keyset.name == "pk" else keyset.field.attname
-            by_key = {getattr(obj, name): obj for obj in _rows_with(keyset, keys)}
-        objects = list(map(by_key.get, keys))
+            objects = list(map(section.objects(keys).get, keys))
     there = [obj for obj in objects if obj is not None]
     with _active(section, language, there):
         values, refusals = each(source.function, there, "title")
@@ -86,10 +80,6 @@ def _method_titles(
         logger.warning("%r: %s", section, next(iter(refusals.values())))
     found = iter(values)
     return [None if obj is None else next(found) for obj in objects]
-
-
-def _rows_with(keyset: Keyset, keys: Sequence[Any]) -> QuerySet[Any]:
-    return keyset.queryset.filter(**{f"{keyset.name}__in": list(dict.fromkeys(keys))})
 
 
 def _active(

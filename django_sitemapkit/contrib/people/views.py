@@ -12,8 +12,13 @@ from django.utils.translation import get_language_from_path
 
 from django_sitemapkit.contrib.people.index import links_of, section_links
 from django_sitemapkit.contrib.people.links import Link, entries_of, html_path, page_paths
-from django_sitemapkit.contrib.people.neighbours import neighbours_of
-from django_sitemapkit.contrib.people.parts import UNTITLED, names_of, parts_of, start_before
+from django_sitemapkit.contrib.people.parts import (
+    UNTITLED,
+    names_of,
+    neighbours_of,
+    parts_of,
+    start_before,
+)
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of
 from django_sitemapkit.reading import SectionReader
@@ -59,7 +64,7 @@ def _page_context(
     if not parts:
         return None
     path_of = page_paths(section)
-    before, behind = neighbours_of(section, page)
+    before, after = neighbours_of(section, page)
     name, *names = [each or UNTITLED for each in names_of(section, [part.ends for part in parts])]
     following = [
         Link(address=path_of(page.number, part.start), title=title)
@@ -70,7 +75,7 @@ def _page_context(
         previous = path_of(page.number, start_before(section, page.keys, start))
     elif before:
         previous = path_of(before.number, start_before(section, before.keys))
-    next_page = path_of(behind.number) if behind else ""
+    next_page = path_of(after.number) if after else ""
     is_all = not (previous or following or next_page)
     page_as = {"section": section.get_name(), "number": page.number}
     return {

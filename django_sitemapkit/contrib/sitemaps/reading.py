@@ -68,8 +68,8 @@ class NumberedReader(ContribReader):
         """The items of the last chunk."""
         self.lastmods: dict[tuple[int, str | None], Any] = {}
         """Their lastmods as the sitemap gives them, by place and language, unless all are equal."""
-        self._latest: dt.datetime | None = None
-        self._all_dated = True
+        self._moments: list[dt.datetime | None] = []
+        """The newest lastmod of each chunk or column that was read; None if an item has none."""
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
@@ -115,7 +115,7 @@ class NumberedReader(ContribReader):
     @property
     def latest_lastmod(self) -> dt.datetime | None:
         """The newest lastmod of what was read; None unless all items have one."""
-        return self._latest if self._all_dated else None
+        return newest_of(self._moments)
 
     def chunk(self, rows: Sequence[Any]) -> Chunk:
         """Return items by column, each with its place among them."""
@@ -132,10 +132,8 @@ class NumberedReader(ContribReader):
         return chunk
 
     def _note(self, lastmods: Iterable[Any]) -> None:
-        moments = [moment_of_lastmod(value) for value in lastmods]
-        known = [moment for moment in moments if moment is not None]
-        self._all_dated = self._all_dated and len(known) == len(moments)
-        self._latest = max([*known, *filter(None, [self._latest])], default=None)
+        if moments := [moment_of_lastmod(value) for value in lastmods]:
+            self._moments.append(newest_of(moments))
 
     def count_pages(self) -> int:
         """Return how many pages there are; one without items is the first one."""
@@ -168,6 +166,12 @@ def moment_of_lastmod(value: object) -> dt.datetime | None:
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time.min)
     return value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+
+
+def newest_of(moments: Sequence[dt.datetime | None]) -> dt.datetime | None:
+    """Return the newest of some moments; None if one is not known, or there is none."""
+    known = [moment for moment in moments if moment is not None]
+    return max(known) if known and len(known) == len(moments) else None
 
 
 def _page_number(number: object) -> int:

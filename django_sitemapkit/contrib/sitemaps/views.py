@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps.views import SitemapIndexItem, x_robots_tag
 from django.core.handlers.asgi import ASGIRequest
 from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -33,6 +34,7 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     at_host,
     is_read_by_key,
     moment_of_lastmod,
+    newest_of,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
@@ -61,18 +63,6 @@ DEFAULT_TEMPLATES = {
 
 MAX_WHOLE_BYTES = 1_048_576
 """Bytes of a document that is sent as a whole; a larger one is streamed unless it is compressed."""
-
-NO_ROBOTS = {"X-Robots-Tag": "noindex, noodp, noarchive"}
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedSitemap:
-    """One sitemap of an index, as its template gets it."""
-
-    location: str
-    """Its absolute URL."""
-    last_mod: Any
-    """What ``get_latest_lastmod()`` returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +124,7 @@ class _Place:
 
 
 @require_safe
+@x_robots_tag
 def index(
     request: HttpRequest,
     sitemaps: Sitemaps,
@@ -146,7 +137,7 @@ def index(
     The pattern named ``sitemap_url_name`` takes ``section``. Raises NoReverseMatch if none does.
     """
     place = _Place.of(request)
-    listed: list[IndexedSitemap] = []
+    listed: list[SitemapIndexItem] = []
     moments = []
     for name, sitemap in place.sections(sitemaps):
         with place.site.active():
@@ -155,7 +146,7 @@ def index(
         address = f"{sitemap.get_protocol(place.scheme)}://{place.host.domain}{path}"
         count = place.count_pages(name, sitemap)
         addresses = [address, *(f"{address}?p={number}" for number in range(2, count + 1))]
-        listed += [IndexedSitemap(location, lastmod) for location in addresses]
+        listed += [SitemapIndexItem(location, lastmod) for location in addresses]
         moments.append(moment_of_lastmod(lastmod))
     return TemplateResponse(
         request,
@@ -167,6 +158,7 @@ def index(
 
 
 @require_safe
+@x_robots_tag
 def sitemap(
     request: HttpRequest,
     sitemaps: Sitemaps,
@@ -301,7 +293,5 @@ def _is_default(template_name: object) -> bool:
 
 def _headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
     """Return the headers for documents with these newest lastmods; None where one is not known."""
-    known = [moment for moment in moments if moment is not None]
-    if not known or len(known) < len(moments):
-        return NO_ROBOTS
-    return NO_ROBOTS | {"Last-Modified": http_date(max(known).timestamp())}
+    newest = newest_of(moments)
+    return {} if newest is None else {"Last-Modified": http_date(newest.timestamp())}

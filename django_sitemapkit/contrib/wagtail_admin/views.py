@@ -1,12 +1,11 @@
 """The views of Wagtail's admin: what becomes of a page in the sitemap, and the report."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -17,24 +16,28 @@ from wagtail.admin.views.generic import WagtailAdminTemplateMixin
 from wagtail.log_actions import log
 from wagtail.models import Page
 
+from django_sitemapkit.admin.base import try_read
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.contrib.wagtail import sites_of_page
-from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import BuildRequest, UrlOverride
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 
-_Read = TypeVar("_Read")
-
 CHANGING = ("sitemapkit.add_urloverride", "sitemapkit.change_urloverride")
 """The permissions that changing a page's override takes."""
 
 LOGGED = "sitemapkit.change"
 """The action in Wagtail's log."""
+
+
+def may_see(user: Any, page: Page) -> bool:
+    """Return whether a user may edit a page, and view or change URL overrides."""
+    names = ("sitemapkit.view_urloverride", "sitemapkit.change_urloverride")
+    return bool(page.permissions_for_user(user).can_edit()) and any(map(user.has_perm, names))
 
 
 class PageOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -55,13 +58,11 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Find the page; for users who may edit it, and view or change URL overrides."""
         self.page = get_object_or_404(Page, pk=kwargs["pk"]).specific
-        names = ("sitemapkit.view_urloverride", "sitemapkit.change_urloverride")
-        may_view = any(request.user.has_perm(name) for name in names)
-        of_page = self.page.permissions_for_user(request.user)
-        if not (may_view and of_page.can_edit()):
+        if not may_see(request.user, self.page):
             raise PermissionDenied
-        self.may_change = not of_page.page_locked() and request.user.has_perms(CHANGING)
-        self.sites, self.failure = _try(lambda: sites_of_page(self.page))
+        is_locked = self.page.permissions_for_user(request.user).page_locked()
+        self.may_change = not is_locked and request.user.has_perms(CHANGING)
+        self.sites, self.failure = try_read(lambda: sites_of_page(self.page))
         return super().dispatch(request, *args, **kwargs)
 
     def get_page_subtitle(self) -> str:
@@ -73,7 +74,7 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
         invalid = kwargs.pop("invalid", {})
         entries = []
         for site in self.sites or ():
-            inspections, failure = _try(partial(inspect_object, site, self.page))
+            inspections, failure = try_read(partial(inspect_object, site, self.page))
             form = invalid.get(site.key) or self._form(site)
             entries.append(
                 {"site": site, "inspections": inspections, "failure": failure, "form": form}
@@ -136,7 +137,7 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Return the status of each site."""
-        sites, failure = _try(all_sites)
+        sites, failure = try_read(all_sites)
         context = {
             "reports": [_report_of(site) for site in sites or ()],
             "failure": failure,
@@ -149,7 +150,7 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
         if not request.user.has_perm("sitemapkit.run_build"):
             raise PermissionDenied
         key = request.POST.get("site", "")
-        site = site_by_key(_try(all_sites)[0] or (), key)
+        site = site_by_key(try_read(all_sites)[0] or (), key)
         if site is None:
             raise Http404(gettext("This site does not exist."))
         record_request(site, BuildRequest.Kind.BUILD, by=request.user.get_username())
@@ -160,17 +161,9 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
 
 def _report_of(site: SitemapSite) -> dict[str, Any]:
     """Return the status of a site, or what is wrong with it."""
-    status, failure = _try(lambda: status_of(site, rows=False, export=False))
-    index, no_index = _try(lambda: site.address("index"))
+    status, failure = try_read(lambda: status_of(site, rows=False, export=False))
+    index, no_index = try_read(lambda: site.address("index"))
     asked = BuildRequest.objects.filter(site=site.key).exclude(kind=BuildRequest.Kind.COMPARE)
     last = asked.order_by("-pk").first()
     failure = failure or no_index
     return {"site": site, "status": status, "index": index, "failure": failure, "last": last}
-
-
-def _try(read: Callable[[], _Read]) -> tuple[_Read | None, str]:
-    """Return what ``read`` returns, or why it cannot, as text."""
-    try:
-        return read(), ""
-    except (ImproperlyConfigured, SitemapKitError) as error:
-        return None, str(error)

@@ -17,6 +17,7 @@ from django_sitemapkit.contrib.wagtail_admin.views import (
     LOGGED,
     PageSitemapView,
     SitemapReportView,
+    may_see,
 )
 
 PERMISSIONS = (
@@ -54,9 +55,7 @@ def page_button(
     page: Page, user: Any, view_name: str, next_url: str | None = None
 ) -> Iterator[Any]:
     """Yield the button of a page's editor that leads to its state in the sitemap."""
-    names = ("sitemapkit.view_urloverride", "sitemapkit.change_urloverride")
-    may_edit = page.pk and page.permissions_for_user(user).can_edit()
-    if may_edit and any(user.has_perm(name) for name in names):
+    if page.pk and may_see(user, page):
         url = reverse("sitemapkit_page", args=[page.pk])
         yield Button(_("Sitemap"), url, icon_name="site", priority=70)
 

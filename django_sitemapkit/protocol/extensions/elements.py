@@ -21,6 +21,7 @@ from django_sitemapkit.protocol.extensions.rules import (
     TagRule,
     check_country,
     check_platform,
+    invalid_text,
     on_same_host,
 )
 from django_sitemapkit.protocol.extensions.values import (
@@ -38,6 +39,9 @@ from django_sitemapkit.protocol.writers import escaped
 
 Returned = TypeVar("Returned")
 
+TextOf = Callable[[Any], Any]
+"""Returns the text of a value. Raises InvalidValue, without a name, for a value that has none."""
+
 Report = Callable[[InvalidValue], object]
 """Takes what is wrong with a part that is left out; it may raise it."""
 
@@ -52,7 +56,8 @@ _IN_ATTRIBUTE = str.maketrans({"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
 
 def image_element(image: Image, scope: Scope) -> str:
     """Return an ``image:image``; a path in it is on the origin of ``scope``, the sitemap's."""
-    return f"<image:image>{_url_tag(_IMAGE['loc'], image.location, scope)}</image:image>"
+    url = partial(normalise_url, origin=scope.origin)
+    return f"<image:image>{_tag(_IMAGE['loc'], url, image.location or None)}</image:image>"
 
 
 def _raised(error: InvalidValue) -> None:
@@ -77,37 +82,42 @@ def video_element(
     title of more than 100 characters is written: the validator only warns of it. An optional part
     that is not valid is given to ``report``, and left out unless that raises.
     """
-    optional = partial(_optional, report)
+    url = partial(normalise_url, origin=scope.origin)
+    date = partial(format_lastmod, zone=zone)
     required = (
-        _url_tag(_VIDEO["thumbnail_loc"], video.thumbnail, scope)
-        + _text_tag(_VIDEO["title"], video.title)
-        + _text_tag(_VIDEO["description"], video.description)
+        _tag(_VIDEO["thumbnail_loc"], url, video.thumbnail or None)
+        + _tag(_VIDEO["title"], _xml_text, video.title)
+        + _tag(_VIDEO["description"], _xml_text, video.description)
     )
     refusals: list[InvalidValue] = []
     source = partial(_optional, refusals.append, _source_tag)
-    content = source(_VIDEO["content_loc"], video.content, scope, location)
-    player = source(_VIDEO["player_loc"], video.player, scope, location)
+    content = source(_VIDEO["content_loc"], video.content, url, location)
+    player = source(_VIDEO["player_loc"], video.player, url, location)
     if not content and not player:
         missing = "Missing XML tag: a video has neither content nor player; give one of them."
         raise next(iter(refusals), InvalidValue("missing-xml-tag", missing))
     for refusal in refusals:
         report(refusal)
+
+    def optional(tag: str, text_of: TextOf, value: object) -> str:
+        return "" if value is None else _optional(report, _tag, _VIDEO[tag], text_of, value)
+
     xml = (
         required
         + content
         + player
-        + optional(_duration, video.duration)
-        + optional(_date_tag, _VIDEO["expiration_date"], video.expires, zone)
-        + optional(_rating, video.rating)
-        + optional(_whole, _VIDEO["view_count"], video.views)
-        + optional(_date_tag, _VIDEO["publication_date"], video.published, zone)
-        + optional(_tags, video.tags, report)
-        + optional(_yes_or_no, _VIDEO["family_friendly"], video.family_friendly)
-        + optional(_restriction, _VIDEO["restriction"], video.restriction, report)
-        + optional(_yes_or_no, _VIDEO["requires_subscription"], video.requires_subscription)
-        + optional(_uploader, video, scope, location, report)
-        + optional(_restriction, _VIDEO["platform"], video.platform, report)
-        + optional(_yes_or_no, _VIDEO["live"], video.live)
+        + optional("duration", _seconds, video.duration)
+        + optional("expiration_date", date, video.expires)
+        + optional("rating", _rating, video.rating)
+        + optional("view_count", _whole_number, video.views)
+        + optional("publication_date", date, video.published)
+        + _optional(report, _tags, video.tags, report)
+        + optional("family_friendly", _yes_or_no, video.family_friendly)
+        + _optional(report, _restriction, _VIDEO["restriction"], video.restriction, report)
+        + optional("requires_subscription", _yes_or_no, video.requires_subscription)
+        + _optional(report, _uploader, video, url, location, report)
+        + _optional(report, _restriction, _VIDEO["platform"], video.platform, report)
+        + optional("live", _yes_or_no, video.live)
     )
     return f"<video:video>{xml}</video:video>"
 
@@ -118,13 +128,14 @@ def news_element(news: News, zone: dt.tzinfo) -> str:
     Its language may be a code as Django has it: ``en-us`` is written as ``en``. The age of the
     article is not checked here: an article that grows old stays valid.
     """
-    publication = _text_tag(_NEWS["publication/name"], news.publication) + _text_tag(
-        _NEWS["publication/language"], news_language(news.language)
-    )
+    date = partial(format_lastmod, zone=zone)
+    language = news_language(news.language)
     return (
-        f"<news:news><news:publication>{publication}</news:publication>"
-        f"{_date_tag(_NEWS['publication_date'], news.published, zone)}"
-        f"{_text_tag(_NEWS['title'], news.title)}</news:news>"
+        f"<news:news><news:publication>"
+        f"{_tag(_NEWS['publication/name'], _xml_text, news.publication)}"
+        f"{_tag(_NEWS['publication/language'], _xml_text, language)}</news:publication>"
+        f"{_tag(_NEWS['publication_date'], date, news.published)}"
+        f"{_tag(_NEWS['title'], _xml_text, news.title)}</news:news>"
     )
 
 
@@ -137,11 +148,11 @@ def own_element(element: Element, prefixes: Collection[str]) -> str:
     xml = f"<{name}"
     for key, value in element.attributes.items():
         attribute = _checked_name(f"attribute of {name}", key, {*prefixes, "xml", ""})
-        text = _checked_text(f"{attribute} of {name}", value, may_be_empty=True)
+        text = _named(f"{attribute} of {name}", _xml_text, value)
         xml += f' {attribute}="{_escaped(text, _IN_ATTRIBUTE)}"'
     inner = "".join(own_element(child, prefixes) for child in element.children)
     if element.text is not None:
-        inner = _escaped(_checked_text(f"text of {name}", element.text, may_be_empty=True)) + inner
+        inner = _escaped(_named(f"text of {name}", _xml_text, element.text)) + inner
     return f"{xml}>{inner}</{name}>" if inner else f"{xml}/>"
 
 
@@ -157,33 +168,29 @@ def alternate_elements(links: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _source_tag(rule: TagRule, url: str | None, scope: Scope, location: str) -> str:
-    if not url:
-        return ""
-    source = _normal_url(rule.field, url, scope)
-    if source == location:
-        raise _invalid_field(rule.field, url, "is the page's own URL")
-    return _element(rule, source)
+def _source_tag(rule: TagRule, source: str | None, url: TextOf, location: str) -> str:
+    xml = _tag(rule, url, source or None)
+    if xml and url(source) == location:
+        raise _invalid_field(rule.field, source, "is the page's own URL")
+    return xml
 
 
-def _uploader(video: Video, scope: Scope, location: str, report: Report) -> str:
+def _uploader(video: Video, url: TextOf, location: str, report: Report) -> str:
     rule = _VIDEO["uploader"]
-    if not video.uploader:
-        if video.uploader_info:
-            raise _missing_field(rule.field, "; uploader_info says more about one")
-        return ""
-    info = _optional(report, _uploader_info, video.uploader_info, scope, location)
-    return _text_tag(rule, video.uploader, info)
+    if video.uploader_info and not video.uploader:
+        raise _missing_field(rule.field, "; uploader_info says more about one")
+    info = _optional(report, _uploader_info, video.uploader_info or None, url, location)
+    return _tag(rule, _xml_text, video.uploader or None, info)
 
 
-def _uploader_info(info: str | None, scope: Scope, location: str) -> str:
-    if not info:
+def _uploader_info(info: str | None, url: TextOf, location: str) -> str:
+    if info is None:
         return ""
     what = "uploader_info of a video"
-    url = _normal_url(what, info, scope)
-    if not on_same_host(url, location):
-        raise _invalid_field(what, url, "is not on the host of the video's page")
-    return f' info="{_escaped(url)}"'
+    address = _named(what, url, info)
+    if not on_same_host(address, location):
+        raise _invalid_field(what, address, "is not on the host of the video's page")
+    return f' info="{_escaped(address)}"'
 
 
 def _tags(tags: Iterable[str] | None, report: Report) -> str:
@@ -197,7 +204,7 @@ def _tags(tags: Iterable[str] | None, report: Report) -> str:
             message = f"tags of a video: the limit is {MAX_TAGS}; the rest are skipped."
             report(InvalidValue("too-many-tags", f"Too many tags: {message}"))
             break
-        if text := _optional(report, _text_tag, _VIDEO["tag"], tag):
+        if text := _optional(report, _tag, _VIDEO["tag"], _xml_text, tag):
             written.append(text)
     return "".join(written)
 
@@ -210,9 +217,8 @@ def _restriction(rule: TagRule, restriction: Restriction | None, report: Report)
     if not restriction.values:
         raise _missing_field(rule.field, "; omit it, or name something to allow or deny")
     values = [_optional(report, _restricted, rule, value) for value in restriction.values]
-    text = " ".join(filter(None, values))
     relationship = f' relationship="{restriction.relationship}"'
-    return _element(rule, text, relationship) if text else ""
+    return _tag(rule, str, " ".join(filter(None, values)) or None, relationship)
 
 
 def _restricted(rule: TagRule, value: object) -> str:
@@ -222,69 +228,58 @@ def _restricted(rule: TagRule, value: object) -> str:
     return value
 
 
-def _duration(duration: object) -> str:
+def _seconds(duration: object) -> str:
     if isinstance(duration, dt.timedelta):
         duration //= dt.timedelta(seconds=1)
-    return _whole(_VIDEO["duration"], duration)
+    return _whole_number(duration)
 
 
-def _whole(rule: TagRule, value: object) -> str:
-    if value is None:
-        return ""
+def _whole_number(value: object) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _invalid_field(rule.field, value, "is not a whole number")
+        raise invalid_text(value, "is not a whole number")
     if abs(value) >= 10**18:  # Python refuses to write a number of thousands of digits.
-        raise InvalidValue(
-            "invalid-tag-value", f"Invalid tag value: {rule.field}: it has more than 18 digits."
-        )
-    text = str(int(value))
-    _named(rule.field, rule.check, text)
-    return f"<{rule.name}>{text}</{rule.name}>"
+        raise InvalidValue("invalid-tag-value", "it has more than 18 digits.", "Invalid tag value")
+    return str(int(value))
 
 
 def _rating(rating: object) -> str:
-    rule = _VIDEO["rating"]
-    if rating is None:
-        return ""
     if not isinstance(rating, (int, float, Decimal)) or isinstance(rating, bool):
-        raise _invalid_field(rule.field, rating, "is not a number")
+        raise invalid_text(rating, "is not a number")
     exact = Decimal(repr(float(rating)) if isinstance(rating, float) else rating)
     # A huge exponent would be written out.
-    text = f"{exact:f}" if exact.is_finite() and exact.adjusted() < 9 else str(exact)
-    _named(rule.field, rule.check, text)
-    return f"<{rule.name}>{abs(float(rating)):.1f}</{rule.name}>"
+    _VIDEO["rating"].check(
+        f"{exact:f}" if exact.is_finite() and exact.adjusted() < 9 else str(exact)
+    )
+    return f"{abs(float(rating)):.1f}"
 
 
-def _yes_or_no(rule: TagRule, value: object) -> str:
-    if value is None:
-        return ""
+def _yes_or_no(value: object) -> str:
     if not isinstance(value, bool):
-        raise _invalid_field(rule.field, value, "is neither True nor False")
-    return f"<{rule.name}>{'yes' if value else 'no'}</{rule.name}>"
+        raise invalid_text(value, "is neither True nor False")
+    return "yes" if value else "no"
 
 
-def _date_tag(rule: TagRule, value: object, zone: dt.tzinfo) -> str:
-    text = _named(rule.field, format_lastmod, value, zone)
-    if text is None and rule.required:
+def _xml_text(text: object) -> str:
+    if not isinstance(text, str):
+        raise invalid_text(text, "is not a string")
+    if illegal := ILLEGAL_XML.search(text):
+        raise invalid_text(text, f"contains U+{ord(illegal[0]):04X}, which XML forbids")
+    return text
+
+
+def _tag(rule: TagRule, text_of: TextOf, value: object, attributes: str = "") -> str:
+    """Return a tag with the text of a value; "" for None, unless the tag is required.
+
+    Raises InvalidValue, with the name of the field, for a value that has no text, and for a text
+    that is empty or not what the rule of the tag allows.
+    """
+    if value is None and not rule.required:
+        return ""
+    text = "" if value is None else _named(rule.field, text_of, value)
+    if not text.strip():
         raise _missing_field(rule.field)
-    return "" if text is None else f"<{rule.name}>{text}</{rule.name}>"
-
-
-def _url_tag(rule: TagRule, url: object, scope: Scope) -> str:
-    return _element(rule, _normal_url(rule.field, url, scope))
-
-
-def _normal_url(what: str, url: object, scope: Scope) -> str:
-    if url is None or url == "":
-        raise _missing_field(what)
-    return _named(what, normalise_url, url, scope.origin)
-
-
-def _text_tag(rule: TagRule, text: object, attributes: str = "") -> str:
-    """Return a tag with a text that the rule of the tag allows."""
-    content = _checked_text(rule.field, text)
-    _named(rule.field, rule.check, content)
-    return _element(rule, content, attributes)
+    _named(rule.field, rule.check, text)
+    return f"<{rule.name}{attributes}>{_escaped(text)}</{rule.name}>"
 
 
 def _named(what: str, function: Callable[..., Returned], *arguments: Any) -> Returned:
@@ -293,19 +288,6 @@ def _named(what: str, function: Callable[..., Returned], *arguments: Any) -> Ret
         return function(*arguments)
     except InvalidValue as error:
         raise error.named(what) from error
-
-
-def _checked_text(what: str, text: object, *, may_be_empty: bool = False) -> str:
-    """Return a text that XML can hold."""
-    if text is None:
-        raise _missing_field(what)
-    if not isinstance(text, str):
-        raise _invalid_field(what, text, "is not a string")
-    if not may_be_empty and not text.strip():
-        raise _missing_field(what)
-    if illegal := ILLEGAL_XML.search(text):
-        raise _invalid_field(what, text, f"contains U+{ord(illegal[0]):04X}, which XML forbids")
-    return text
 
 
 def _checked_name(what: str, name: object, prefixes: Collection[str]) -> str:
@@ -321,10 +303,6 @@ def _checked_name(what: str, name: object, prefixes: Collection[str]) -> str:
             " section's namespaces.",
         )
     return match[0]
-
-
-def _element(rule: TagRule, text: str, attributes: str = "") -> str:
-    return f"<{rule.name}{attributes}>{_escaped(text)}</{rule.name}>"
 
 
 def _escaped(text: str, more: dict[int, str] = _IN_TEXT) -> str:

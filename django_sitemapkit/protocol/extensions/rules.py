@@ -58,7 +58,7 @@ def _matching(pattern: str, why: str) -> Check:
 
     def check(text: str) -> None:
         if not fullmatch(text):
-            raise _invalid_text(text, why)
+            raise invalid_text(text, why)
 
     return check
 
@@ -66,7 +66,7 @@ def _matching(pattern: str, why: str) -> Check:
 def _at_most(most: int) -> Check:
     def check(text: str) -> None:
         if len(text) > most:
-            raise _invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
+            raise invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
 
     return check
 
@@ -75,7 +75,7 @@ def _each_word(check: Check) -> Check:
     def check_words(text: str) -> None:
         words = text.split()
         if not words:
-            raise _invalid_text(text, "is empty")
+            raise invalid_text(text, "is empty")
         for word in words:
             check(word)
 
@@ -84,15 +84,16 @@ def _each_word(check: Check) -> Check:
 
 def _check_duration(text: str) -> None:
     if not _SECONDS.fullmatch(text) or not 1 <= int(text) <= MAX_DURATION:
-        raise _invalid_text(text, f"is not from 1 to {MAX_DURATION:,} whole seconds")
+        raise invalid_text(text, f"is not from 1 to {MAX_DURATION:,} whole seconds")
 
 
 def _check_rating(text: str) -> None:
     if not is_decimal(text, MAX_RATING):
-        raise _invalid_text(text, f"is not a decimal number from 0.0 to {MAX_RATING}.0")
+        raise invalid_text(text, f"is not a decimal number from 0.0 to {MAX_RATING}.0")
 
 
-def _invalid_text(text: str, why: str) -> InvalidValue:
+def invalid_text(text: object, why: str) -> InvalidValue:
+    """Return the error of a value that is not what a tag may contain."""
     return InvalidValue("invalid-tag-value", f"{quoted(text)} {why}.", "Invalid tag value")
 
 

@@ -393,7 +393,7 @@ def test_every_kind_is_known():
         text = path.read_text()
         found |= set(
             re.findall(
-                r"(?:Issue|InvalidSitemap|InvalidValue|failed|_note|_add|Finding|invalid_url)"
+                r"(?:InvalidSitemap|InvalidValue|failed|_note|_add|Finding|invalid_url)"
                 r"\((?:[\w.]+, )?(?:code=)?\s*\"([a-z-]+)\"",
                 text,
             )

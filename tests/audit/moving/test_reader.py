@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from django_sitemapkit.audit.moving import reader as entry_reader
-from django_sitemapkit.audit.moving.reader import TAGS, EntryReader
+from django_sitemapkit.audit.moving.reader import TAGS, read_entries
 from django_sitemapkit.exceptions import InvalidSitemap
 from tests.audit.moving.documents import index, urlset
 
@@ -15,9 +15,8 @@ LOC = f"<loc>{URL}</loc>"
 
 def read(document):
     """Return the entries of a document."""
-    return list(
-        EntryReader().read([document if isinstance(document, bytes) else document.encode()])
-    )
+    data = document if isinstance(document, bytes) else document.encode()
+    return list(read_entries([data], []))
 
 
 def values(inner):
@@ -87,20 +86,20 @@ def test_extensions():
         '<video:video><video:restriction relationship="allow">IE</video:restriction></video:video>'
         "<news:news><news:publication><news:name>Times</news:name></news:publication></news:news>"
         '<mobile:mobile xmlns:mobile="https://x.example/mobile"/>'
-        '<x:rank xmlns:x="https://x.example/x">7</x:rank>'
+        '<x:rank xmlns:x="https://x.example/x" unit="&#10;%">7<x:of/> of \n<x:of>9</x:of>9</x:rank>'
     )
     assert found == {
         "alternates": ["en https://x.example/", "only screen https://m.example/"],
         "images": ["caption=A & B, https://x.example/a.jpg"],
         "videos": ["restriction relationship=allow, restriction=IE"],
         "news": ["name=Times"],
-        "elements": ["mobile", "rank=7"],
+        "elements": ["mobile", "of=9, rank unit= %, rank=7 of 9"],
     }
 
 
 def test_what_is_not_of_an_entry_is_not_read():
-    """Neither a tag of another name, nor what is inside of a value."""
-    document = urlset(f"<priority>0.1<b>0.2</b></priority>{LOC}").replace(
+    """A tag of another name."""
+    document = urlset(f"<priority>0.1</priority>{LOC}").replace(
         "<url>", "<other><loc>/x/</loc><priority>1</priority></other><url>"
     )
     assert read(document) == [(URL, {"priority": "0.1"})]
@@ -115,9 +114,17 @@ def test_any_namespace_is_read(namespace):
 
 def test_an_index_has_sitemaps():
     """And no URLs."""
-    reader = EntryReader()
-    assert list(reader.read([index("/a.xml", "/b.xml").encode()])) == []
-    assert reader.sitemaps == ["/a.xml", "/b.xml"]
+    sitemaps = []
+    assert list(read_entries([index("/a.xml", "/b.xml").encode()], sitemaps)) == []
+    assert sitemaps == ["/a.xml", "/b.xml"]
+    with pytest.raises(InvalidSitemap, match="Nested index"):
+        list(read_entries([index("/a.xml").encode()], [], nested=True))
+
+
+def test_a_text_sitemap_and_a_feed():
+    """Their URLs have no values."""
+    assert read(f"{URL}\n{URL}?a=1\n") == [(URL, {}), (f"{URL}?a=1", {})]
+    assert read(f"<rss><channel><item><link>{URL}</link></item></channel></rss>") == [(URL, {})]
 
 
 @pytest.mark.slow
@@ -127,7 +134,7 @@ def test_the_bytes_may_come_in_any_way():
     whole = read(document)
     assert len(whole) == 5_000
     pieces = [document[start : start + 999] for start in range(0, len(document), 999)]
-    assert list(EntryReader().read(pieces)) == whole
+    assert list(read_entries(pieces, [])) == whole
     for other in (gzip.compress(document), b"\xef\xbb\xbf" + document, b"\n \n" + document):
         assert read(other) == whole
 
@@ -135,7 +142,7 @@ def test_the_bytes_may_come_in_any_way():
 def test_entries_come_before_the_end():
     """A document is not held as a whole."""
     document = urlset(*(f"https://www.example.com/{number}/" for number in range(5_000))).encode()
-    entries = EntryReader().read([document[: -len("</urlset>")]])
+    entries = read_entries([document[: -len("</urlset>")]], [])
     assert next(entries) == ("https://www.example.com/0/", {})
     with pytest.raises(InvalidSitemap, match="no element found"):
         list(entries)
@@ -144,10 +151,10 @@ def test_entries_come_before_the_end():
 @pytest.mark.parametrize(
     ("document", "code", "message"),
     [
-        ("", "parsing-error", "no element found, line 1"),
-        ("https://www.example.com/\n", "parsing-error", r"\(invalid token\), line 1"),
+        ("", "empty-sitemap", "the file has no content"),
+        ("{}", "parsing-error", "the file is JSON"),
         ("\n\n<urlset>\n<url></urlset>", "parsing-error", "mismatched tag, line 4"),
-        ("<rss></rss>", "unknown-root", "<rss> is neither <urlset> nor <sitemapindex>"),
+        ("<map></map>", "unknown-root", "<map> is neither <urlset> nor <sitemapindex>"),
         ("<!DOCTYPE x><urlset/>", "doctype", "DOCTYPE not allowed"),
         ("<!doctype html><html></html>", "html", "Sitemap is HTML"),
         (b"\x1f\x8bnothing", "compression-error", "gzip data is damaged"),

@@ -170,7 +170,8 @@ def parsed(document, options):
 def validated(document, options):
     """Return what a reader says that has only to report."""
     reader = SitemapReader(now=NOW, **options)
-    reader.validate([document])
+    with suppress(InvalidSitemap):
+        list(reader.sitemaps([document]))
     return summary(reader)
 
 

@@ -15,7 +15,7 @@ from django.urls import include, path
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.contrib.people.neighbours import LOOKED_AT, adjoining_page
+from django_sitemapkit.contrib.people.parts import LOOKED_AT, adjoining_page
 from django_sitemapkit.models import ExclusionRule, Page, UrlOverride
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import reader_of
@@ -364,8 +364,8 @@ def test_bounds_are_told_apart_to_the_letter(sections):
     plan(section, ["A", "a"], [1, 2, 3])
     first, second, third = all_pages(reader_of(section(SITE)))
     find = partial(adjoining_page, reader_of(section(SITE)), reader_of(section(SITE)).keyset)
-    assert [find(page, behind=True) for page in (first, second, third)] == [second, third, None]
-    assert [find(page, behind=False) for page in (first, second, third)] == [None, first, second]
+    assert [find(page, after=True) for page in (first, second, third)] == [second, third, None]
+    assert [find(page, after=False) for page in (first, second, third)] == [None, first, second]
 
 
 # Both kinds of pages

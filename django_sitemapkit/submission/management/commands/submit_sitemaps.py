@@ -16,8 +16,7 @@ from django_sitemapkit.management.base import (
 )
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.submission.options import submit_options
-from django_sitemapkit.submission.results import SubmissionResult
-from django_sitemapkit.submission.submit import submit
+from django_sitemapkit.submission.submit import SubmissionResult, submit
 
 
 class Command(PublishedCommand):
