@@ -88,13 +88,13 @@ def rendered(
     If not, it stands in for a file that other servers may have, and has no ETag but the file's.
     """
     if difference := section.method_difference(page.keys, once=True):
-        digest = section.methods_digest
+        called = section.methods_digest
         try:
             call_methods(section, difference)
         except DatabaseError:  # It may be read-only; each request then finds the difference.
             logger.exception("%r: that its methods are called could not be stored.", section)
         section = section_of(section.site, section.get_name()) or section
-        section.called_methods = digest
+        section.called_methods = called
     scope = section.site.scope()
     validators = validators_of(section, page, scope) if planned else None
     if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):
