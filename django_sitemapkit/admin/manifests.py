@@ -19,7 +19,7 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.admin.url_counts import UrlChange, is_whole, url_counts
-from django_sitemapkit.builds.stored_files import (
+from django_sitemapkit.builds.manifest import (
     location_and_values,
     stored_entries_of,
     tags_of,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django_sitemapkit.builds.stored_files import (
+from django_sitemapkit.builds.manifest import (
     location_and_values,
     stored_entries_of,
     unescaped,

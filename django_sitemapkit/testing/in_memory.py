@@ -10,7 +10,7 @@ from django.db import router, transaction
 from django.test import override_settings
 
 from django_sitemapkit.builds import BuildResult, build
-from django_sitemapkit.builds.stored_files import (
+from django_sitemapkit.builds.manifest import (
     location_and_values,
     stored_entries_of,
     unescaped,
