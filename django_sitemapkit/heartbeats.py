@@ -1,19 +1,10 @@
 """Heartbeats: work that takes long calls ``heartbeat()`` between two steps."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
 
-
-class Heard(Protocol):
-    """What has to hear that work goes on, such as a lease."""
-
-    def heartbeat(self) -> None:
-        """Hear it. Raises an error to end the work."""
-
-
-_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
+_heard: ContextVar[Callable[[], None] | None] = ContextVar("heard", default=None)
 
 
 def heartbeat() -> None:
@@ -22,12 +13,15 @@ def heartbeat() -> None:
     Raises what ends the work, such as LeaseLost.
     """
     if (heard := _heard.get()) is not None:
-        heard.heartbeat()
+        heard()
 
 
 @contextmanager
-def heard_by(heard: Heard) -> Iterator[None]:
-    """Let heartbeats in this block be heard by a lease, or by what renews one."""
+def heard_by(heard: Callable[[], None]) -> Iterator[None]:
+    """Have each heartbeat in this block call ``heard``, such as that of a lease.
+
+    What it raises ends the work.
+    """
     before = _heard.get()
     _heard.set(heard)
     try:

@@ -32,7 +32,7 @@ OBJECTS = (
     "django_sitemapkit.builds.publication.export.ExportStatus",
     "django_sitemapkit.builds.report.differences.DifferenceKind",
     "django_sitemapkit.builds.report.due.SectionDue",
-    "django_sitemapkit.builds.report.running.BuildProgress",
+    "django_sitemapkit.builds.report.status.BuildProgress",
     "django_sitemapkit.builds.report.status.SectionStatus",
     "django_sitemapkit.contrib.s3",
     "django_sitemapkit.contrib.sitemaps",

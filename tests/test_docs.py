@@ -52,7 +52,7 @@ from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
-from django_sitemapkit.builds.publication import gates, pruning
+from django_sitemapkit.builds.publication import delivery, gates
 from django_sitemapkit.builds.report import status
 from django_sitemapkit.contrib.people import index, parts
 from django_sitemapkit.exceptions import InvalidSitemap
@@ -776,7 +776,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     )
     assert url_counts.LOSS == 0.05
     assert (differences.MAX_COMPARED_AT_ONCE, differences.MAX_KEPT) == (20_000, 50_000)
-    assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
+    assert (delivery.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.LOOKED_AT
     assert of_people == (250, 20, 100, 5)
 

@@ -19,7 +19,7 @@ from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.rebuild import ChangedModels, model_changed, request_builds
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.queues import QueueRunner
-from django_sitemapkit.runners.worker import process_requests as process_of_worker
+from django_sitemapkit.runners.queues import process_requests as process_of_worker
 from tests.builds import SITE, Products, Readings, edit_product, fill, run, use_storage
 from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Shop
 

@@ -32,8 +32,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds import Pause
-from django_sitemapkit.builds.report.running import BuildProgress
-from django_sitemapkit.builds.report.state import SiteState
+from django_sitemapkit.builds.report.status import BuildProgress, SiteState
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key

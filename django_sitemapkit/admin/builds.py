@@ -50,8 +50,8 @@ from django_sitemapkit.admin.url_counts import (
 )
 from django_sitemapkit.admin.url_inspection import InspectionAdmin
 from django_sitemapkit.builds import Pause, publish
-from django_sitemapkit.builds.publication.pausing import pause_at
-from django_sitemapkit.builds.report.running import STATES, states_of
+from django_sitemapkit.builds.publication.gates import pause_at
+from django_sitemapkit.builds.report.status import STATES, states_of
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, Place, Publication, StoredNow
 from django_sitemapkit.words import words_of

@@ -8,9 +8,8 @@ from django_sitemapkit.admin.base import progress_text, screen, site_or_404
 from django_sitemapkit.admin.log_messages import CANCELLED
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import cancel_build
-from django_sitemapkit.builds.cancellation import cancellable_lease
-from django_sitemapkit.builds.report.running import build_progress
-from django_sitemapkit.builds.report.state import states_of_sites
+from django_sitemapkit.builds.lease import cancellable_lease
+from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of

@@ -12,10 +12,11 @@ from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import csv_response, known_site, number, number_or_blank
 from django_sitemapkit.builds.manifest import stored_build
-from django_sitemapkit.builds.report.differences import Difference, DifferenceKind
-from django_sitemapkit.builds.report.stored_differences import (
+from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
     OTHER_FOLDERS,
+    Difference,
+    DifferenceKind,
     folder_of,
     kept_differences,
     store_differences,

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import known_sites
-from django_sitemapkit.builds.publication.pausing import pause_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.models import Publication
 from django_sitemapkit.sites import SitemapSite
 

@@ -19,7 +19,7 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.admin.url_counts import UrlChange, is_whole, url_counts
-from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
+from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet

@@ -40,7 +40,7 @@ from django_sitemapkit.admin.log_messages import EXCLUDED, INCLUDED, exclusion_m
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.admin.url_counts import LOSS, url_counts
 from django_sitemapkit.builds import exclude_now
-from django_sitemapkit.builds.publication.pausing import pause_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_model, identity_of, model_name
 from django_sitemapkit.inspection import inspect_object, inspect_path

@@ -45,15 +45,14 @@ from django_sitemapkit.admin.url_counts import (
     section_changes,
 )
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.builds.cancellation import cancellable_lease
+from django_sitemapkit.builds.lease import cancellable_lease, living_leases
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.running import (
+from django_sitemapkit.builds.report.status import (
     STATES,
     build_progress,
-    living_leases,
     states_of,
+    states_of_sites,
 )
-from django_sitemapkit.builds.report.state import states_of_sites
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest, Place

@@ -14,7 +14,7 @@ from django_sitemapkit.admin.base import pause_text, screen, site_or_404
 from django_sitemapkit.admin.log_messages import PAUSED, RESUMED
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import Pause, pause_publishing, resume_publishing
-from django_sitemapkit.builds.publication.pausing import is_possible_end
+from django_sitemapkit.builds.publication.gates import is_possible_end
 from django_sitemapkit.models import Build
 
 MAX_REASON = 500

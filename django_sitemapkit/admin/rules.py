@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django_sitemapkit.admin.base import SiteFilter, number, try_read
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
 from django_sitemapkit.admin.url_counts import LOSS, url_counts
-from django_sitemapkit.builds.stored_files import locations_of
+from django_sitemapkit.builds.manifest import locations_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, ExclusionRule, Place, hash_of
 from django_sitemapkit.overrides import sections_of

@@ -17,7 +17,7 @@ from django_sitemapkit.admin.base import known_sites, link_to, may_view, screen,
 from django_sitemapkit.admin.overrides import EXCLUDING
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.admin.url_state import SECONDS, state_of
-from django_sitemapkit.builds.publication.pausing import pause_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of

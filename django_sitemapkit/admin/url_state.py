@@ -8,7 +8,7 @@ from typing import Any
 
 from django_sitemapkit.admin.base import number
 from django_sitemapkit.builds import PublishedSearch, search_published
-from django_sitemapkit.builds.report.published_urls import PublishedUrl
+from django_sitemapkit.builds.report.published import PublishedUrl
 from django_sitemapkit.inspection import UrlInspection
 from django_sitemapkit.models import Build
 from django_sitemapkit.reading.sources import TAGS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
+from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages

@@ -1,34 +1,33 @@
 """Builds: files made by the same rendering as live pages, published all at once or not at all.
 
-``run`` goes through the steps of a build, under the ``lease`` of the site. ``make`` has the files
-of pages, ``manifest`` the rows that say what a build consists of, ``publication`` what follows once
-no page is missing, and ``report`` only reads.
+``run`` has what is called, and ``steps`` what it goes through, under the ``lease`` of the site.
+``make`` has the files of pages, ``manifest`` the rows that say what a build consists of,
+``publication`` what follows once no page is missing, and ``report`` only reads.
 """
 
-from django_sitemapkit.builds.cancellation import cancel_build
-from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.make.page_builder import PageBuilder
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.preview import preview
-from django_sitemapkit.builds.publication.gates import FinishedBuild, register_gate
-from django_sitemapkit.builds.publication.pausing import (
+from django_sitemapkit.builds.lease import cancel_build
+from django_sitemapkit.builds.make.page_builder import InlineRunner, PageBuilder, Runner
+from django_sitemapkit.builds.publication.delivery import Pruned, prune
+from django_sitemapkit.builds.publication.gates import (
+    FinishedBuild,
     Pause,
     pause_publishing,
+    register_gate,
     resume_publishing,
 )
-from django_sitemapkit.builds.publication.pruning import Pruned, prune
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import Difference, differences_of
-from django_sitemapkit.builds.report.published_urls import (
+from django_sitemapkit.builds.report.published import (
     PublishedSearch,
     PublishedUrl,
+    VerifiedFile,
     find_url,
     search_published,
+    verify_published,
 )
 from django_sitemapkit.builds.report.status import SiteStatus, status_of
-from django_sitemapkit.builds.report.verification import VerifiedFile, verify_published
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.builds.run import build
+from django_sitemapkit.builds.run import build, exclude_now, preview
 
 __all__ = [
     "BuildResult",

@@ -1,28 +1,40 @@
-"""The manifest of a build: a row for each of its files, frozen from the plan."""
+"""The manifest of a build: a row for each of its files, frozen from the plan; what they hold."""
 
+import hashlib
+import re
+import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
+from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
 from django.utils import timezone
 
-from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
-from django_sitemapkit.planning import StoredSize
+from django_sitemapkit.planning import PlannedPage
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.dates import format_lastmod
-from django_sitemapkit.protocol.entries import IndexEntry
+from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
+from django_sitemapkit.protocol.writers import escaped, unescaped
+from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.rendering import gzip_decompressor, page_addresses
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of
 
 PageName = tuple[str, int]
 """A page by its section's name and its number; an index by its number, and no name."""
+
+PLACE = ("section", "number", "position", "lower", "upper")
+"""Where a page is in a build, and its key range."""
 
 DECIDED = ("prefix_digest", "urls_digest", "duplicate_hashes")
 """What a comparison of the URLs of pages says in a row."""
@@ -48,6 +60,22 @@ SPACING = 1000
 
 index_order = attrgetter(*INDEX_ORDER)
 """Sorts rows as the index orders its pages."""
+
+
+LOCATIONS_PER_READ = 2_000
+"""URLs handed on at a time."""
+
+_BEGIN = b"<url><loc>"
+
+_END = b"</loc>"
+
+_END_OF_ENTRY = b"</url>"
+
+_ENTRY = re.compile(
+    "<url><loc>(?P<location>[^<]*)</loc>"
+    + "".join(f"(?:<{tag}>(?P<{tag}>[^<]*)</{tag}>)?" for tag in TAGS)
+    + "(?P<extensions>.+)?</url>"
+)
 
 
 def page_name_of(row: Place) -> PageName:
@@ -81,15 +109,31 @@ def keys_of(row: Place, section: SectionReader) -> KeyRange:
     return KeyRange(section.keyset.decode(row.lower), section.keyset.decode(row.upper))
 
 
+def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Place]:
+    """Return the rows of a section's planned pages; an empty one if it has none."""
+    name = section.get_name()
+    if not pages:
+        # A section without a row would count as never built, and be served live.
+        return [Place(section=name, number=1, status=Place.Status.EMPTY)]
+    encode = section.keyset.encode if section.keyset else str
+    return [
+        Place(
+            section=name,
+            number=page.number,
+            lower=encode(page.keys.lower),
+            upper=encode(page.keys.upper),
+        )
+        for page in pages
+    ]
+
+
 def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
     """Yield what the index says of pages: the address, and when that file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
-    addresses: dict[str, Callable[[int], str]] = {}
+    addresses_of = cache(partial(page_addresses, site))
     for row in pages:
-        if row.section not in addresses:
-            addresses[row.section] = page_addresses(site, row.section)
         yield IndexEntry(
-            location=addresses[row.section](row.number),
+            location=addresses_of(row.section)(row.number),
             lastmod=format_lastmod(row.page.lastmod.replace(microsecond=0), zone),
         )
 
@@ -100,15 +144,9 @@ def take_over(row: Place, stored: Place) -> None:
         setattr(row, field, getattr(stored, field))
 
 
-def pending_copy_of(stored: Place) -> Place:
-    """Return a row for another build, with the same place and key range."""
-    return Place(
-        section=stored.section,
-        number=stored.number,
-        position=stored.position,
-        lower=stored.lower,
-        upper=stored.upper,
-    )
+def copy_of(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -> Place:
+    """Return a row for another build, with the same place and key range, and with more fields."""
+    return Place(**{name: getattr(stored, name) for name in (*PLACE, *fields)})
 
 
 def decided_of(row: Place) -> dict[str, Any]:
@@ -128,25 +166,6 @@ def in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
             some, size = [], 0
     if some:
         yield some
-
-
-def make_again(lease: BuildLease, rows: Sequence[Place]) -> None:
-    """Record that pages of a build are pending once more, and what each has to leave out."""
-    for row in rows:
-        row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
-        row.url_hashes = None
-    changed = ("status", "page", "fingerprint", "skipped", "url_hashes", *DECIDED)
-    for some in in_batches(rows):
-        with lease.fenced_transaction():
-            Place.objects.bulk_update(some, changed)
-
-
-def copy_of(stored: Place) -> Place:
-    """Return a row for another build that says what a stored one says."""
-    row = pending_copy_of(stored)
-    take_over(row, stored)
-    row.revision = stored.revision
-    return row
 
 
 def stored_build(site: SitemapSite, build: int) -> Build:
@@ -192,11 +211,6 @@ class SiteBuilds:
         return list(Build.objects.filter(site=self.site.key, status__in=states).order_by("pk"))
 
     @property
-    def running(self) -> list[Build]:
-        """The builds that a killed process has left."""
-        return [build for build in self.unpublished if build.status == Build.Status.RUNNING]
-
-    @property
     def held(self) -> Build | None:
         """The last build that is held for review and may still be published."""
         held = [b for b in self.unpublished if b.status == Build.Status.HELD and not b.pruned_at]
@@ -230,7 +244,152 @@ class SiteBuilds:
                 pages[page_name_of(row)].append(row)
         return pages
 
-    def sizes_of(self, section: str) -> dict[int, StoredSize]:
-        """Return what a section's published pages hold, by number."""
+    def sizes_of(self, section: str) -> dict[int, tuple[int, int]]:
+        """Return how many bytes and URLs a section's published pages have, by number."""
         rows = [row for row in self.rows_of(self.published) if row.section == section]
-        return {row.number: StoredSize(row.xml_bytes, row.urls) for row in rows}
+        return {row.number: (row.xml_bytes, row.urls) for row in rows}
+
+
+class StoredFiles:
+    """Which files of a site the storage has: by one listing, where it can list them.
+
+    Otherwise each file is asked for. Without ``ask`` a storage elsewhere than on the local disk is
+    asked for nothing, and all count as stored.
+    """
+
+    def __init__(self, site: SitemapSite, storage: SitemapStorage, *, ask: bool = True) -> None:
+        self._site = site
+        self._storage = storage
+        self._ask = ask
+
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        folder = folder_of(self._site)
+        if not self._ask and self._storage.local_path(folder) is None:
+            return None
+        names = self._storage.names(folder)
+        return None if names is None else frozenset(names)
+
+    def has(self, name: str) -> bool:
+        """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
+        if self._names is not None:
+            return name in self._names
+        return not self._ask or self._storage.has(name)
+
+    def lost(self, rows: Iterable[Place]) -> list[Place]:
+        """Return the rows whose files are not stored, with a heartbeat for each.
+
+        Each that a listing lacks is asked for by itself: it may lag behind what was stored.
+        """
+        lost = []
+        for row in rows:
+            heartbeat()
+            if not (self.has(row.page.name) or self._storage.has(row.page.name)):
+                lost.append(row)
+        return lost
+
+
+def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True) -> str:
+    """Return how an open gzip file of a page differs from what it should hold, or "".
+
+    Without ``parse``, its XML is known to be well-formed if it has that SHA-256.
+    """
+    digest, parser = hashlib.sha256(), expat.ParserCreate()
+    found, rest = 0, b""
+    try:
+        for block in decompressed(file):
+            digest.update(block)
+            if parse:
+                parser.Parse(block)
+            rest += block
+            found += rest.count(_END_OF_ENTRY)
+            rest = rest[1 - len(_END_OF_ENTRY) :]
+        if parse:
+            parser.Parse(b"", True)
+    except (zlib.error, EOFError) as error:
+        return f"its gzip data is damaged: {error}"
+    except expat.ExpatError as error:
+        return f"its XML is not well-formed: {error}"
+    if found != urls:
+        return f"it has {found:,} entries, not {urls:,}"
+    return "" if digest.hexdigest() == sha256 else "its SHA-256 differs"
+
+
+def damage_of(row: Place, file: IO[bytes]) -> str:
+    """Return how an open stored file differs from what its row says, or ""."""
+    if row.section:
+        return what_differs(file, row.page.sha256, row.page.urls)
+    same = hashlib.sha256(file.read()).hexdigest() == row.page.sha256
+    return "" if same else "its SHA-256 differs"
+
+
+def decompressed(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of an open gzip file of one member, in blocks.
+
+    Raises zlib.error or EOFError where it is damaged or cut short.
+    """
+    decompressor, failure = gzip_decompressor()
+    try:
+        while block := file.read(65_536):
+            data = decompressor.decompress(block, 262_144)
+            while data:
+                yield data
+                data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
+            if decompressor.unused_data:
+                raise zlib.error("there is data after the end of the gzip stream")
+        if data := decompressor.flush():
+            yield data
+    except failure as error:
+        raise zlib.error(str(error)) from error
+    if not decompressor.eof:
+        raise EOFError("the gzip stream is truncated")
+
+
+def stored_entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[bytes]:
+    """Yield the entries of some stored pages, each of which is a line of its file."""
+    for row in rows:
+        try:
+            with storage.open(row.page.name) as file:
+                rest = b""
+                for block in decompressed(file):
+                    *lines, rest = (rest + block).split(b"\n")
+                    yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
+        except Exception as error:
+            raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
+
+
+def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEntry]:
+    """Return the entries of a stored page that have a location."""
+    start = _BEGIN + escaped([location])[0].encode() + _END
+    entries = stored_entries_of([row], storage)
+    return [entry_of(entry) for entry in entries if entry.startswith(start)]
+
+
+def locations_of(row: Place, storage: SitemapStorage) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time, with a heartbeat for each some.
+
+    Raises StorageFailure where its file is lost or damaged.
+    """
+    entries = stored_entries_of([row], storage)
+    missing = row.page.urls
+    while some := list(islice(entries, LOCATIONS_PER_READ)):
+        heartbeat()
+        missing -= len(some)
+        yield [unescaped(location_and_values(entry)[0].decode()) for entry in some]
+    if missing:
+        raise StorageFailure(
+            f"{row.page.name} is damaged: it does not contain {count_of(row.page.urls, 'URL')}"
+        )
+
+
+def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
+    """Return the location of an entry, and all that follows it."""
+    location, _, values = entry[len(_BEGIN) :].partition(_END)
+    return location, values
+
+
+def entry_of(line: bytes) -> UrlEntry:
+    """Return an entry of a stored page as a value."""
+    (found,) = _ENTRY.finditer(line.decode())
+    texts = found.groupdict()
+    return UrlEntry(**texts | {"location": unescaped(texts["location"])})

@@ -13,10 +13,10 @@ from typing import Any
 
 from django.db import IntegrityError, connections, router, transaction
 
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.publication.pruning import prune
-from django_sitemapkit.builds.report.stored_differences import store_differences
-from django_sitemapkit.builds.report.verification import verify_published
+from django_sitemapkit.builds.make.page_builder import InlineRunner, Runner
+from django_sitemapkit.builds.publication.delivery import prune
+from django_sitemapkit.builds.report.differences import store_differences
+from django_sitemapkit.builds.report.published import verify_published
 from django_sitemapkit.builds.results import close_requests, outcome_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import (

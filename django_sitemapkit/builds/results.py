@@ -1,15 +1,26 @@
 """What a build reports: to commands and callers, to the log, and to those who requested it."""
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from django.dispatch import Signal
 from django.utils import timezone
 
-from django_sitemapkit.models import BuildRequest, Place
-from django_sitemapkit.printable import printable_lines
+from django_sitemapkit.builds.lease import CANCELLED
+from django_sitemapkit.exceptions import BuildCancelled, SitemapKitError
+from django_sitemapkit.models import Build, BuildRequest, Place
+from django_sitemapkit.printable import count_of, printable, printable_lines
+from django_sitemapkit.signals import build_ended, build_started, page_built
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
+
+logger = logging.getLogger("django_sitemapkit")
+
+LEVELS = {"held": logging.WARNING, "abandoned": logging.WARNING, "failed": logging.ERROR}
+"""The levels of builds that ended, by status; of others it is INFO."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +30,7 @@ class FileResult:
     section: str
     """The section's name; "" for an index."""
     number: int
-    """The page's number; 0 for the first index, and 2, 3 and so on for further ones."""
+    """The page's number; 0 for the index."""
     state: str
     """"stored", "same" where the stored file holds it already, or "empty"."""
     urls: int = 0
@@ -211,3 +222,115 @@ def close_requests(requests: Sequence[int], outcome: State) -> None:
         outcome=state.get("text", state),
         **({"build": state["build"]} if "build" in state else {}),
     )
+
+
+def send(name: str, signal: Signal, sender: type, *, site: str, **values: Any) -> None:
+    """Send a signal about a site; what a receiver raises is logged with the signal's ``name``."""
+    for receiver, error in signal.send_robust(sender, site=site, **values):
+        if isinstance(error, Exception):
+            logger.error(
+                "The receiver %r of %s failed for site %r.",
+                *(receiver, name, site),
+                exc_info=error,
+            )
+
+
+def announce_started(build: Build, *, pages: int, adopted: int) -> None:
+    """Announce that a build begins to make ``pages`` pages, and how many it has adopted."""
+    send(
+        *("build_started", build_started, Build),
+        site=build.site,
+        build=build.pk,
+        pages=pages,
+        adopted=adopted,
+    )
+    log_event(
+        *(logging.INFO, "build_started", build.site, build.pk),
+        f"Build {build.pk} started: {count_of(pages, 'page')}.",
+        pages=pages,
+        adopted=adopted,
+        started_by=printable(build.started_by),
+    )
+
+
+def announce_page(site: str, build: int, file: FileResult) -> None:
+    """Announce that a page was rendered, and stored or found to be the same."""
+    if page_built.has_listeners(Build):
+        send("page_built", page_built, Build, site=site, build=build, file=file)
+    if logger.isEnabledFor(logging.INFO):
+        log_event(
+            *(logging.INFO, "page_built", site, build),
+            f"{file.section} {file.number}: {file.state}, {count_of(file.urls, 'URL')},"
+            f" {file.seconds:.2f} s.",
+            section=file.section,
+            page=file.number,
+            state=file.state,
+            urls=file.urls,
+            skipped=file.skipped,
+            xml_bytes=file.xml_bytes,
+            stored_bytes=file.stored_bytes,
+            seconds=round(file.seconds, 3),
+        )
+
+
+def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool = False) -> None:
+    """Announce how a build ended; ``result`` names another one if it equals one that is held.
+
+    Its problems are logged, unless it ``is_followed`` at once by a build that has them too.
+    """
+    send(
+        *("build_ended", build_ended, Build),
+        site=result.site,
+        build=build,
+        result=result,
+    )
+    if not logger.hasHandlers():  # Then nobody reads the words.
+        return
+    if not is_followed:
+        _log_problems(build, result)
+    log_event(
+        LEVELS.get(result.status, logging.INFO),
+        *("build_ended", result.site, build),
+        english_of(outcome_of(result)),
+        status=result.status,
+        reason=printable(result.reason),
+        code=result.code,
+        urls=result.urls,
+        files=len(result.files),
+        stored=result.stored,
+        skipped=result.skipped,
+        seconds=round(result.seconds, 3),
+    )
+
+
+def reason_of(error: BaseException, site: str) -> State:
+    """Return why a build of a site failed."""
+    if isinstance(error, BuildCancelled):
+        return {"code": CANCELLED, "by": error.by}
+    if isinstance(error, SitemapKitError):
+        return str(error).removeprefix(f"Site {site!r}: ")
+    if not isinstance(error, Exception):  # Such as Ctrl-C, or SIGTERM in a command.
+        return {"code": "interrupted"}
+    return f"{type(error).__name__}: {printable(error)}"
+
+
+def _log_problems(build: int | None, result: BuildResult) -> None:
+    """Log what was skipped: once for each kind in each section."""
+    for kind in problem_kinds(result.files):
+        log_event(
+            *(logging.WARNING, "problem", result.site, build),
+            str(kind),
+            section=kind.section,
+            problem=kind.code,
+            count=kind.count,
+            reason=printable(kind.example),
+        )
+
+
+def log_event(
+    level: int, event: str, site: str, build: int | None, text: str, **values: Any
+) -> None:
+    """Log an event of a build, with its values as attributes of the record."""
+    if logger.isEnabledFor(level) and logger.hasHandlers():
+        extra = {"event": event, "site": site, "build": build, **values}
+        logger.log(level, "Site %r: %s", site, text, extra=extra)

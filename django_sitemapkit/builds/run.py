@@ -1,23 +1,63 @@
-"""Building a site: ``build()`` makes its files and publishes them."""
+"""Building a site, taking a URL out of its files at once, and previewing what a build would do."""
 
-from collections.abc import Collection
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
 
-from django_sitemapkit.builds.events import announce_ended
+from django.core.exceptions import ValidationError
+
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.make.page_builder import PagesMoved
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner
+from django_sitemapkit.builds.make.comparison import PageComparison, PageRuns
+from django_sitemapkit.builds.make.page_builder import InlineRunner, PagesMoved, Runner, describe
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
+from django_sitemapkit.builds.make.reuse import packed
+from django_sitemapkit.builds.make.url_hashes import (
+    ComparedPage,
+    hashed_sections,
+    hashes_of_rows,
+)
+from django_sitemapkit.builds.manifest import (
+    PageName,
+    SiteBuilds,
+    copy_of,
+    entries_at,
+    keys_of,
+    page_name_of,
+    page_rows_of,
+    planned_rows_of,
+)
+from django_sitemapkit.builds.publication.delivery import notify
+from django_sitemapkit.builds.report.published import earlier_pages
 from django_sitemapkit.builds.results import (
     BuildResult,
+    FileResult,
+    announce_ended,
     answered_by_build,
     close_requests,
     outcome_of,
+    result_of_row,
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
 from django_sitemapkit.builds.steps import export_what_is_left, plan, run
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
-from django_sitemapkit.overrides import require_sections
+from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
+from django_sitemapkit.inspection import label_or_none, paging_key
+from django_sitemapkit.models import Build, Place, UrlOverride
+from django_sitemapkit.overrides import require_sections, sections_of
+from django_sitemapkit.planning import all_pages
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
+
+LEFT_OUT = ("urls_digest", "duplicate_hashes")
+"""What makes a page leave out the duplicates that it left out before."""
 
 MAX_MOVES = 4
 """How often a view may split a page of a build, so that it begins again, until the call fails."""
@@ -101,3 +141,220 @@ def _build(state: BuildState) -> BuildResult:
     failed = BuildResult(site=key, build=None, status="failed", cause={"code": "pages-moved"})
     announce_ended(None, failed)
     raise BuildFailed(f"Site {key!r}: {failed.reason}.")
+
+
+def exclude_now(
+    site: SitemapSite, override: UrlOverride, *, started_by: str = ""
+) -> BuildResult | None:
+    """Take a URL out of the published files at once: render and publish the pages that list it.
+
+    The override is saved already, and excludes its URL::
+
+        from django_sitemapkit.builds import exclude_now
+        from django_sitemapkit.models import UrlOverride
+        from django_sitemapkit.sites import all_sites
+
+        site = next(iter(all_sites()))
+        override = UrlOverride(site=site.key, path="/leaked/", include=False)
+        override.save()
+        exclude_now(site, override)
+
+    Returns None if no page lists it, neither the published ones nor those of earlier builds: then
+    there is nothing to do. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
+    published although publishing is paused. The pages are rendered from the rows as they are now,
+    so their other URLs follow, too; all other pages stay as they are published. With
+    SITEMAPKIT_DEDUPLICATE the pages leave out what they left out before; the next build compares
+    them with the others.
+
+    Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
+    and what else ``build`` raises; the next build takes the override into account in any case,
+    and is held while publishing is paused.
+    """
+    with acquire(site) as lease:
+        state = BuildState(site=site, lease=lease, by_editor=True, started_by=started_by)
+        published = state.builds.published
+        if published is None:
+            return None
+        served = page_rows_of(state.builds.rows_of(published))
+        listing = dict(_pages_with(site, served, override))
+        earlier = list(earlier_pages(site, published))
+        withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
+        if not listing and not withdrawn:
+            return None
+        state.chosen = {section for section, _number in listing}
+        state.leaving = Counter[str]()
+        for (section, _number), urls in listing.items():
+            state.leaving[section] += urls
+        reason = packed([override.hash])
+        try:
+            result = run(state, partial(_draft, published, listing, withdrawn, reason))
+        except PagesMoved as error:
+            lease.abandon(state.build, str(error))
+            raise BuildFailed(
+                f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
+            ) from error
+        if result.status == "unchanged":  # Else the addresses are announced with what is published.
+            notify(site, published.pk, withdrawn)
+        return result
+
+
+def _draft(
+    published: Build,
+    listing: Collection[PageName],
+    withdrawn: Collection[PageName],
+    reason: bytes,
+    state: BuildState,
+) -> None:
+    """Draft a build with the rows of the published one, of which the pages ``listing`` are made.
+
+    Addresses that are ``withdrawn`` answer no more, and their rows have the hash of the override as
+    the ``reason``. The plans stay, and no page is compared with others, which would read them all.
+    """
+    state.sections = sections_of(state.site)
+    known: dict[PageName, Place] = {}
+    for row in state.builds.rows_of(published):
+        if row.section:
+            name = page_name_of(row)
+            known[name] = copy_of(row, LEFT_OUT) if name in listing else copy_of(row)
+    for section, number in withdrawn:
+        emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
+        known.setdefault((section, number), emptied).override_hashes = reason
+    state.rows = list(known.values())
+    state.record = state.new_build(published.options.get("declaration", ""))
+    state.record.checked_by = published.checkers_of({section for section, _number in known})
+
+
+def _pages_with(
+    site: SitemapSite, rows: Sequence[Place], override: UrlOverride, *, unreadable: bool = False
+) -> Iterator[tuple[PageName, int]]:
+    """Yield the pages that may list what an override is about, and how often each may.
+
+    One that cannot be read raises StorageFailure; with ``unreadable`` it counts as one of them.
+    """
+    if override.path:
+        location, storage = site.origin + override.path, SitemapStorage()
+        for row in rows:
+            try:
+                is_listed = bool(entries_at(row, location, storage))
+            except StorageFailure:
+                if not unreadable:
+                    raise
+                is_listed = True
+            if is_listed:
+                yield page_name_of(row), 1
+        return
+    for section in sections_of(site):
+        if label_or_none(section) != override.model:
+            continue
+        key = paging_key(section, override.object_id)
+        name = section.get_name()
+        for row in rows if key is not None else ():
+            if row.section == name and _covers(section, row, key):
+                urls = row.page.urls if section.has_entries else section.urls_per_row
+                yield page_name_of(row), urls
+
+
+def _covers(section: SectionReader, row: Place, key: Any) -> bool:
+    """Return whether a page's range has a key; of a page by another key, that is not known."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    try:
+        return section.keyset.covers(keys_of(row, section), key)
+    except (ValueError, ValidationError):
+        return True
+
+
+def preview(
+    site: SitemapSite, *, sections: Collection[str] = (), on_file: OnFile | None = None
+) -> BuildResult:
+    """Render the files of a site and compare them with what is published; write nothing.
+
+    Raises ValueError for a section the site does not have.
+    """
+    require_sections(site, sections)
+    started = time.perf_counter()
+    with _Preview(site, sections) as preview:
+        for place, file in enumerate(preview.make(), 1):
+            if on_file is not None:
+                on_file(file, place, max(place, len(preview.rows)))
+    return BuildResult(
+        site=site.key,
+        build=None,
+        status="dry-run",
+        files=tuple(preview.files[row.pk] for row in preview.rows if row.pk in preview.files),
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _Preview(ExitStack):
+    """Renders all pages of some sections of a site into one local file, one after the other."""
+
+    def __init__(self, site: SitemapSite, chosen: Collection[str]) -> None:
+        super().__init__()
+        folder = Path(self.enter_context(tempfile.TemporaryDirectory()))
+        builds = SiteBuilds(site)
+        published = page_rows_of(builds.rows_of(builds.published))
+        self._sections = {section.get_name(): section for section in sections_of(site)}
+        self._scope = site.scope()
+        self._path = folder / "page.xml.gz"
+        self._previous = builds.finished_pages()
+        self._stored = {page_name_of(row): row.page.sha256 for row in published}
+        self._ids = count(-1, -1)  # Those of published rows are above 0.
+        self._hashed = hashed_sections(self._sections.values(), chosen)
+        self._runs = self.enter_context(PageRuns(folder / "hashes"))
+        self._compression = self.enter_context(compression_thread())
+        kept = self._hashed.difference(chosen) if chosen else ()
+        self._comparison = PageComparison(self._runs, self._hashed, kept)
+        self.rows: list[Place] = []
+        """What a manifest would say, in the order of the index; those that stay are published."""
+        self.files: dict[int, FileResult] = {}
+        """What became of the pages that are rendered, by the ids of their rows."""
+        for name, section in self._sections.items():
+            if not chosen or name in chosen:
+                self.rows += map(self._numbered, planned_rows_of(section, all_pages(section)))
+            elif name in self._hashed:
+                self.rows += (row for row in published if row.section == name)
+
+    def _numbered(self, row: Place) -> Place:
+        row.pk = next(self._ids)
+        return row
+
+    def make(self) -> Iterator[FileResult]:
+        """Render the pages, and yield each; once more if its URLs are found on other pages."""
+        while pending := [row for row in self.rows if row.status == Place.Status.PENDING]:
+            for row in pending:
+                self._render(row)
+                if row.status != Place.Status.PENDING:
+                    yield self.files[row.pk]
+            if all(row.pk in self._runs for row in self.rows if row.status == Place.Status.PENDING):
+                self._comparison.compare(self.rows)
+
+    def _render(self, row: Place) -> None:
+        """Render a page, or split it: then both halves are pending.
+
+        One that exceeds its limit stays pending until its duplicates are known.
+        """
+        section = self._sections[row.section]
+        keys = keys_of(row, section)
+        is_compared = row.section in self._hashed
+        compared = ComparedPage(row, self._previous.get(page_name_of(row), ()))
+        rendering = rendering_of(section, keys, self._scope, compared if is_compared else None)
+        file = make_page(rendering, self._path, self._compression)
+        file.finish()
+        if rendering.overflow is not None and is_compared and not row.prefix_digest:
+            self._runs[row.pk] = hashes_of_rows(section, keys)
+            return
+        if rendering.overflow is not None and section.keyset is not None:
+            upper, row.upper = row.upper, section.keyset.encode(rendering.split_at)
+            number = 1 + max(one.number for one in self.rows if one.section == row.section)
+            half = Place(section=row.section, number=number, lower=row.upper, upper=upper)
+            self.rows.insert(self.rows.index(row) + 1, self._numbered(half))
+            return
+        if is_compared:
+            self._runs[row.pk] = compared.describe(row)
+        row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
+        row.page = file.stored_page()
+        describe(row, rendering)
+        is_same = self._stored.get(page_name_of(row)) == file.sha256
+        state = "same" if is_same else "stored"
+        state = state if rendering.urls else "empty"
+        self.files[row.pk] = replace(result_of_row(row), state=state, seconds=file.seconds)

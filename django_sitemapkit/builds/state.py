@@ -3,23 +3,19 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make.page_builder import InlineRunner, Runner
 from django_sitemapkit.builds.make.reuse import Reuse
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.manifest import SiteBuilds, index_order, page_rows_of
+from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles, index_order, page_rows_of
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
-
-if TYPE_CHECKING:
-    from django_sitemapkit.reading import SectionReader
 
 MAX_STARTED_BY = 200
 """Maximum length of ``started_by``, in characters."""
@@ -48,6 +44,7 @@ class BuildState:
     """Whether it publishes just what an editor wants, although publishing is paused."""
     reuse: Reuse = field(init=False)
     """Tells which pages keep their stored files."""
+    sections: Sequence[SectionReader] = field(init=False)
 
     def __post_init__(self) -> None:
         self.storage = SitemapStorage()
@@ -58,7 +55,8 @@ class BuildState:
         """The ids of the builds that were begun under this lease."""
         self.has_unseen = False
         """Whether pages were adopted that only rendering can judge."""
-        self.adopted = self.exported = 0
+        self.adopted = 0
+        self.exported = None if self.export is None else 0
         self.begin()
         known = filter(None, (self.builds.published, self.builds.held))
         self.known_warnings = [warning for build in known for warning in build.warnings]
@@ -71,7 +69,7 @@ class BuildState:
         self.record: Build | None = None
         self.rows: list[Place] = []
         self.files: list[FileResult] = []
-        self.sections: Sequence[SectionReader] = ()
+        self.sections = ()
         self.unfinished: Sequence[Build] = ()
         """The builds that ended early, whose pages may be adopted."""
         self.hashed: Collection[str] = ()
@@ -137,7 +135,7 @@ class BuildState:
             cause=cause,
             warnings=tuple(map(english_of, warnings)),
             new_warnings=tuple(map(english_of, new)),
-            exported=None if self.export is None else self.exported,
+            exported=self.exported,
         )
 
     def new_build(self, declaration: str) -> Build:

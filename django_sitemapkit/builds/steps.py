@@ -5,43 +5,48 @@ what is published stays complete; docs/guarantees.md says what is left behind.
 """
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from django_sitemapkit.builds.events import announce_ended, announce_started, reason_of
-from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.make.comparison import PageComparison, settle
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import (
+    DECIDED,
     SPACING,
     PageName,
+    StoredFiles,
     copy_of,
     covers,
     in_batches,
-    index_order,
     keys_of,
-    make_again,
     page_name_of,
     page_rows_of,
+    planned_rows_of,
     take_over,
 )
-from django_sitemapkit.builds.publication.delivery import deliver
-from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.publication.delivery import deliver, prune
 from django_sitemapkit.builds.publication.publishing import (
-    Outcome,
     end_if_unchanged,
     publish_finished,
 )
-from django_sitemapkit.builds.results import BuildResult, result_of_row
+from django_sitemapkit.builds.results import (
+    BuildResult,
+    announce_ended,
+    announce_started,
+    reason_of,
+    result_of_row,
+)
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, refresh, renumber
+from django_sitemapkit.planning import refresh, renumber
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.words import State
@@ -60,19 +65,19 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
     """
     try:
         draft(state)
-        outcome = _end_unchanged(state)
-        if outcome is None:
+        result = _end_unchanged(state)
+        if result is None:
             freeze(state)
             make(state)
             verify(state)
-            outcome = publish_finished(state)
-        everything = state.full and not state.has_unseen
-        state.exported += deliver(state.builds, state.lease, state.export, everything=everything)
+            result = publish_finished(state)
+        deliver(state, everything=state.full and not state.has_unseen)
         _prune(state)
     except BaseException as error:
         _fail(state, error)
         raise
-    result = state.result(outcome.status, outcome.reason, outcome.build)
+    seconds = time.perf_counter() - state.started
+    result = replace(result, exported=state.exported, seconds=seconds)
     announce_ended(state.build.pk, result, is_followed=state.has_unseen)
     return result
 
@@ -83,7 +88,7 @@ def export_what_is_left(state: BuildState) -> None:
     A failure is only logged: it is reported again at the end, if it is still there.
     """
     try:
-        state.exported += deliver(state.builds, state.lease, state.export)
+        deliver(state)
     except StorageFailure as error:
         logger.warning("Site %r: %s", state.site.key, error)
 
@@ -115,7 +120,7 @@ def plan(state: BuildState) -> None:
                 counts=fingerprints.prefetch if published and not state.full else None,
                 sizes=builds.sizes_of(name),
             ).planned
-        rows = _planned_rows(section, pages)
+        rows = planned_rows_of(section, pages)
         if lost := _numbers_that_lost_rows(section, rows, stored):
             with state.lease.fenced_transaction():
                 numbers = renumber(section, lost)
@@ -126,12 +131,14 @@ def plan(state: BuildState) -> None:
         row.position = place * SPACING
     declaration = fingerprints.declaration_of(state.sections, state.chosen)
     # What a build of other sections has stored waits for a build of all.
-    left = state.builds.running
     state.unfinished = [
-        b for b in left if state.is_whole or b.options.get("declaration") == declaration
+        left
+        for left in state.builds.unpublished
+        if left.status == Build.Status.RUNNING
+        and (state.is_whole or left.options.get("declaration") == declaration)
     ]
-    distrusted = (name for left in state.unfinished for name in left.options.get("distrusted", ()))
-    state.distrusted = {*state.distrusted, *distrusted}
+    for left in state.unfinished:
+        state.distrusted = {*state.distrusted, *left.options.get("distrusted", ())}
     state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
     adopt_and_reuse(state)
@@ -174,8 +181,7 @@ def freeze(state: BuildState) -> None:
             row.build = record
         for some in in_batches(state.rows):
             Place.objects.bulk_create(some)
-        _give_up_unfinished(state)
-    _announce_given_up(state)
+    _give_up_unfinished(state)
     state.begun.add(record.pk)
     state.reload()
     announce_started(record, pages=len(state.pending), adopted=state.adopted)
@@ -184,10 +190,16 @@ def freeze(state: BuildState) -> None:
 def make(state: BuildState) -> None:
     """Have the pending pages made, and all compared, until each URL is listed once."""
     builder = PageBuilder(
-        *(state.builds, state.build, state.lease), sections=state.sections, hashed=state.hashed
+        *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
     )
     with builder:
-        comparison = _comparison(state, builder)
+        comparison = None
+        if state.hashed:
+            sections, kept = set(state.hashed), set[str]()
+            if state.chosen:  # The published files may be of sections that are gone.
+                sections |= {row.section for row in state.rows if row.section}
+                kept = sections - set(state.chosen)
+            comparison = PageComparison(builder.keep_hashes(), sections, kept)
         while True:
             if comparison is not None and comparison.is_due(state.rows):
                 compare(state, comparison)
@@ -195,11 +207,8 @@ def make(state: BuildState) -> None:
                 return
             total = len(state.files) + len(pending) + 1
             for result in state.runner.run(builder, pending):
-                state.report(result, total + len(builder.halves))
-            halves, builder.halves = builder.halves, []
-            if state.runner.is_inline:
-                state.rows = sorted([*state.rows, *halves], key=index_order)
-            else:  # Other processes have recorded their pages themselves.
+                state.report(result, total)
+            if state.pending:  # They were split, or other processes have recorded them.
                 state.reload()
 
 
@@ -234,23 +243,6 @@ def verify(state: BuildState) -> None:
             raise BuildFailed(f"{lost[0].page.name} was stored, but is missing from the storage.")
 
 
-def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Place]:
-    name = section.get_name()
-    if not pages:
-        # A section without a row would count as never built, and be served live.
-        return [Place(section=name, number=1, status=Place.Status.EMPTY)]
-    encode = section.keyset.encode if section.keyset else str
-    return [
-        Place(
-            section=name,
-            number=page.number,
-            lower=encode(page.keys.lower),
-            upper=encode(page.keys.upper),
-        )
-        for page in pages
-    ]
-
-
 def _numbers_that_lost_rows(
     section: SectionReader,
     rows: Sequence[Place],
@@ -262,9 +254,9 @@ def _numbers_that_lost_rows(
     if keyset is None:
         return []
     lost: list[int] = []
-    for row in (row for row in rows if row.number in published):
+    for row in rows:
         heartbeat()
-        if not covers(row, published[row.number], keyset):
+        if row.number in published and not covers(row, published[row.number], keyset):
             lost.append(row.number)
     return lost
 
@@ -280,7 +272,7 @@ def _adoptable_pages(state: BuildState) -> dict[PageName, list[Place]]:
     return pages
 
 
-def _end_unchanged(state: BuildState) -> Outcome | None:
+def _end_unchanged(state: BuildState) -> BuildResult | None:
     """End a build that changes nothing, as most do; None if there is something to do.
 
     Its rows are not recorded: that saves a third of the queries, which is most of what a small site
@@ -290,27 +282,24 @@ def _end_unchanged(state: BuildState) -> Outcome | None:
         return None
     if not settle([row for row in state.rows if row.section in state.hashed]):
         return None
-    outcome = end_if_unchanged(state)
-    if outcome is not None:
+    result = end_if_unchanged(state)
+    if result is not None:
         _give_up_unfinished(state)
-        _announce_given_up(state)
-    return outcome
-
-
-def _comparison(state: BuildState, builder: PageBuilder) -> PageComparison | None:
-    """Return what compares the URLs of pages; None if none have to be compared."""
-    if not state.hashed:
-        return None
-    sections, kept = set(state.hashed), set[str]()
-    if state.chosen:  # The published files may be of sections that are gone.
-        sections |= {row.section for row in state.rows if row.section}
-        kept = sections - set(state.chosen)
-    return PageComparison(builder.keep_hashes(), sections, kept)
+    return result
 
 
 def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
-    """Have pages made once more; what became of them is not in the result."""
-    make_again(state.lease, rows)
+    """Have pages made once more, without what they have to leave out.
+
+    What became of them before is not in the result.
+    """
+    for row in rows:
+        row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
+        row.url_hashes = None
+    changed = ("status", "page", "fingerprint", "skipped", "url_hashes", *DECIDED)
+    for some in in_batches(rows):
+        with state.lease.fenced_transaction():
+            Place.objects.bulk_update(some, changed)
     again = set(map(page_name_of, rows))
     state.files = [file for file in state.files if (file.section, file.number) not in again]
     state.reload()
@@ -343,20 +332,14 @@ def _is_adoptable(state: BuildState, left: Build) -> bool:
 
 def _is_of_same(state: BuildState, left: Build) -> bool:
     """Return whether a build was of the same declaration."""
-    is_same: bool = left.options.get("declaration") == state.build.options["declaration"]
-    return is_same
+    return bool(left.options.get("declaration") == state.build.options["declaration"])
 
 
 def _give_up_unfinished(state: BuildState) -> None:
     """Give up the builds that ended early: what could be used of them is in another one."""
     for left in state.unfinished:
-        state.lease.abandon(left, _reason_to_give_up(state, left))
-
-
-def _announce_given_up(state: BuildState) -> None:
-    """Announce the end of builds, once it is recorded: a receiver could undo a transaction."""
-    for left in state.unfinished:
-        reason = _reason_to_give_up(state, left)
+        reason = left.reason or _reason_to_give_up(state, left)
+        state.lease.abandon(left, reason)
         if not _is_of_same(state, left):
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
@@ -367,9 +350,6 @@ def _announce_given_up(state: BuildState) -> None:
 
 
 def _reason_to_give_up(state: BuildState, left: Build) -> State:
-    known: State = left.reason
-    if known:
-        return known
     if not _is_of_same(state, left):
         return {"code": "changed"}
     return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}

@@ -18,6 +18,10 @@ class IntegerSet:
         """Store integers of 64 bits, which come some at a time and in any order."""
         self._integers = array("q", merge(*(array("q", sorted(batch)) for batch in batches)))
 
+    def __contains__(self, value: int) -> bool:
+        place = bisect_left(self._integers, value)
+        return place < len(self._integers) and self._integers[place] == value
+
     def find(self, values: Sequence[Any]) -> list[int]:
         """Return the indexes of the values that are integers in the set."""
         integers = {value for value in values if type(value) is int}

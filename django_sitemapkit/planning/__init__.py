@@ -20,13 +20,12 @@ from django_sitemapkit.planning.pages import (
     stored_page,
     stored_plans,
 )
-from django_sitemapkit.planning.refresh import PlanChange, StoredSize, refresh
+from django_sitemapkit.planning.refresh import PlanChange, refresh
 
 __all__ = [
     "FILL",
     "PlanChange",
     "PlannedPage",
-    "StoredSize",
     "all_pages",
     "edits_of",
     "page_of",

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.heartbeats import heartbeat
@@ -68,40 +67,29 @@ class PlanChange:
         )
 
 
-class StoredSize(NamedTuple):
-    """What the stored file of a page holds."""
-
-    bytes: int
-    """Bytes, uncompressed."""
-    urls: int
-    """URLs."""
-
-
-UNKNOWN_SIZE = StoredSize(bytes=0, urls=0)
-"""Of a page that has no stored file, or another one: it never keeps pages from merging."""
-
-
 @dataclass(slots=True)
 class _Draft:
     """A page while the plan is being changed."""
 
     page: PlannedPage
     rows: int
-    size: StoredSize = UNKNOWN_SIZE
-    """What its stored file holds."""
+    bytes: int = 0
+    """Bytes of its stored file, uncompressed; 0 if it has none, so that it may merge."""
+    urls: int = 0
+    """URLs in that file."""
 
 
 def refresh(
     section: SectionReader,
     *,
     counts: Counts | None = None,
-    sizes: Mapping[int, StoredSize] = MappingProxyType({}),
+    sizes: Mapping[int, tuple[int, int]] = MappingProxyType({}),
 ) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
     Counts every page of the section, so it belongs in a build, not in a request. ``counts`` is
-    asked first how many rows the pages have. ``sizes`` has what the stored pages hold, by number:
-    pages do not merge that a file is too small for.
+    asked first how many rows the pages have. ``sizes`` has the bytes and URLs of the stored pages,
+    by number: pages do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -120,7 +108,7 @@ def refresh(
             _Draft(
                 page,
                 _rows(page.keys, section, keyset, known.get(page.keys)),
-                sizes.get(page.number, UNKNOWN_SIZE),
+                *sizes.get(page.number, (0, 0)),
             )
             for page in pages
         ]
@@ -218,7 +206,8 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
         result[-1] = _Draft(
             PlannedPage(number, keys),
             before.rows + draft.rows,
-            StoredSize(*map(sum, zip(before.size, draft.size, strict=True))),
+            before.bytes + draft.bytes,
+            before.urls + draft.urls,
         )
     return result
 
@@ -229,9 +218,9 @@ def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
     What was cut by URLs or bytes would be cut again by each build. URLs count where a row may have
     any number of them.
     """
-    urls = one.size.urls + other.size.urls if section.has_entries else 0
+    urls = one.urls + other.urls if section.has_entries else 0
     return (
-        one.size.bytes + other.size.bytes <= settings.MAX_BYTES * MERGED_FILL
+        one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
         and urls <= section.max_urls * MERGED_FILL
         and one.rows + other.rows <= int(section.rows_per_page * MERGED_FILL)
     )

@@ -10,7 +10,7 @@ from typing import Any
 from celery import current_app, shared_task
 from django.core.checks import CheckMessage, Warning  # noqa: A004  Django's name
 
-from django_sitemapkit.runners import helper, worker
+from django_sitemapkit.runners import helper, queues
 from django_sitemapkit.runners.queues import QueueRunner, request_arguments
 from django_sitemapkit.sites import SitemapSite
 
@@ -26,13 +26,13 @@ def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
     """Do what the admin has requested of a site."""
-    worker.process_requests(site, kinds, schemas)
+    queues.process_requests(site, kinds, schemas)
 
 
 @shared_task(name="django_sitemapkit.build_sitemaps", ignore_result=True)
 def build_sitemaps() -> None:
     """Build all sites, and adopt what a killed process left; for Celery beat."""
-    worker.build_sitemaps()
+    queues.build_sitemaps()
 
 
 class CeleryRunner(QueueRunner):

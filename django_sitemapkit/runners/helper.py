@@ -1,12 +1,14 @@
-"""What a helper of a build does, whatever has started it: it claims pages and makes them.
+"""Helpers of a build: what each does, and what the process that builds does meanwhile.
 
-The message that starts one may be lost, or delivered twice, late or out of order: that costs a
-helper, never a page. See docs/queues.md.
+A helper claims pages and makes them, whatever has started it. The message that starts one may be
+lost, or delivered twice, late or out of order: that costs a helper, never a page. The process that
+builds keeps enough helpers at work, and looks at the database, where they record what they have
+made. See docs/queues.md.
 """
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,15 +16,28 @@ from django.conf import settings
 from django.db import DatabaseError, connections
 from django.db.models import F
 
-from django_sitemapkit.builds import PageBuilder
-from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, ClaimState, PageChanged
-from django_sitemapkit.builds.lease import build_lease, close_if_unusable
+from django_sitemapkit.builds import FileResult, PageBuilder
+from django_sitemapkit.builds.lease import (
+    ClaimLease,
+    ClaimLimits,
+    ClaimState,
+    PageChanged,
+    build_lease,
+    close_if_unusable,
+    open_pages,
+)
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost
-from django_sitemapkit.models import Build
+from django_sitemapkit.exceptions import (
+    BuildFailed,
+    LeaseLost,
+    QueueDown,
+    RepeatedRow,
+    StorageFailure,
+)
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import all_sites, site_by_key
 from django_sitemapkit.tenants import current_schemas, switched_to_schemas
@@ -34,6 +49,28 @@ HELP_SECONDS = 60.0
 
 The process that builds replaces it.
 """
+
+
+LOOK_SECONDS = (0.02, 1.0)
+"""Seconds between two looks at the database: a tenth of what the build has taken, within these."""
+
+START_SECONDS = 3.0
+"""Seconds until helpers are started again, at least."""
+
+LOST_SECONDS = (10.0, 600.0)
+"""Seconds until helpers that have not begun count as lost: at first, and at most.
+
+It is twice as long each time: where a queue is busy they may only be late.
+"""
+
+JOIN_SECONDS = 5.0
+"""Seconds without a claim after which the process that builds makes pages itself."""
+
+MAX_ATTEMPTS = 3
+"""How often a page may fail of what may pass, such as a database that went away."""
+
+FINAL = {kind.__name__: kind for kind in (BuildFailed, PagesMoved, RepeatedRow, StorageFailure)}
+"""Errors of a page that end the build at once, as they do in one process."""
 
 
 def help_build(
@@ -153,8 +190,146 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
         )
         return False
     lease = ClaimLease(held, record, limits)
-    builder = PageBuilder(SiteBuilds(site), record, lease, sections=sections)
+    builder = PageBuilder(SiteBuilds(site), record, lease, sections)
     with builder:
         while make_page(builder, lease) and time.monotonic() < until:
-            builder.halves.clear()
+            pass
     return True
+
+
+class Coordinator:
+    """Has the pages of one build made, by helpers and by this process."""
+
+    def __init__(
+        self,
+        builder: PageBuilder,
+        rows: Sequence[Place],
+        limits: ClaimLimits,
+        *,
+        start: Callable[[], None] | None = None,
+        stalled_seconds: float = float("inf"),
+    ) -> None:
+        """Make all ready for helpers.
+
+        ``start`` starts one; without it, this process makes pages from the beginning.
+        """
+        self._lease = ClaimLease(builder.lease.row, builder.record_of_build, limits)
+        self._builder = builder
+        self._record = builder.record_of_build
+        self._limits = limits
+        self._start = start
+        self._stalled_seconds = stalled_seconds
+        self._began = self._progress = self._claimed = time.monotonic()
+        self._next_start, self._patience = 0.0, LOST_SECONDS[0]
+        self._lost = self._began + self._patience
+        self._is_queue_up, self._note = False, ""
+        pages = Place.objects.in_build(self._record)
+        self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
+        self._made = pages.exclude(status=Place.Status.PENDING)
+        pages.filter(status=Place.Status.PENDING).update(claimed_until=None, failure={})
+        self._started = ClaimState.of(self._record).helpers
+
+    def run(self) -> Iterator[FileResult]:
+        """Yield what became of each page, until only those are left that have to be compared."""
+        left = -1
+        while True:
+            self._builder.lease.heartbeat()
+            state = ClaimState.of(self._record)
+            if state.open != left:
+                left, self._progress = state.open, time.monotonic()
+                yield from self._new_results()
+            if not left:
+                return
+            if state.failed:
+                self._raise_error()
+            self._top_up(state)
+            self._work_or_wait(state)
+
+    def _new_results(self) -> Iterator[FileResult]:
+        new = set(self._made.values_list("pk", flat=True)) - self._known
+        made = Place.objects.in_build(self._record)
+        for row in sorted(made.in_bulk(new).values(), key=index_order):
+            yield self._builder.result_of(row)
+        self._known |= new
+
+    def _raise_error(self) -> None:
+        """Raise what a page has failed of, if another attempt would not help."""
+        for row in open_pages(self._record).exclude(failure={}):
+            error, text = row.failure["error"], row.failure["text"]
+            self._note = f"{row} was not built: {text}"
+            if error in FINAL:
+                raise FINAL[error](text)
+            if (attempts := row.failure["attempts"]) >= MAX_ATTEMPTS:
+                raise BuildFailed(f"{row} failed {attempts} times: {error}: {text}")
+
+    def _top_up(self, state: ClaimState) -> None:
+        """Start the helpers that are missing: those that are about to begin are not."""
+        now = time.monotonic()
+        if self._start is None or now < self._next_start:
+            return
+        if now >= self._lost:
+            self._patience = min(self._patience * 2, LOST_SECONDS[1])
+            self._started, self._lost = state.helpers, now + self._patience
+        self._started = max(self._started, state.helpers)
+        missing = state.room(self._limits) - (self._started - state.helpers)
+        if self._limits.pages_per_minute is None and missing > 0:
+            self._next_start = now + START_SECONDS
+        for _ in range(missing):
+            if not self._start_helper(self._start) or time.monotonic() - now > START_SECONDS:
+                return  # The queue is down, or runs each helper at once.
+
+    def _start_helper(self, start: Callable[[], None]) -> bool:
+        """Start a helper; return False if the queue did not take the message.
+
+        Raises QueueDown if it has taken none of this build.
+        """
+        try:
+            start()
+        except Exception as error:
+            self._note = f"No helper could be enqueued: {type(error).__name__}: {error}"
+            if not self._is_queue_up:
+                raise QueueDown(self._note) from error
+            logger.warning("Site %r: %s.", self._record.site, self._note)
+            return False
+        self._is_queue_up = True
+        self._started += 1
+        return True
+
+    def _work_or_wait(self, state: ClaimState) -> None:
+        """Make pages, if that is for this process to do, or wait, until the next look is due."""
+        now = time.monotonic()
+        shortest, longest = LOOK_SECONDS
+        until = now + min(max((now - self._began) / 10, shortest), longest)
+        if state.claimed or state.is_paused:
+            self._claimed = now
+        if state.is_paused:
+            self._progress = now
+        is_alone = now - self._claimed >= JOIN_SECONDS
+        if self._start is not None:
+            self._require_progress(state)
+            if is_alone:
+                self._require_same_declaration()
+        while (self._start is None or is_alone) and make_page(self._builder, self._lease):
+            if time.monotonic() >= until:
+                return
+        time.sleep(max(until - time.monotonic(), 0))
+
+    def _require_progress(self, state: ClaimState) -> None:
+        """Raise BuildFailed if nobody has made a page for long."""
+        seconds = time.monotonic() - self._progress
+        if seconds < self._stalled_seconds:
+            return
+        note = f" The last error: {self._note}." if self._note else ""
+        raise BuildFailed(
+            f"No page was recorded for {seconds:,.0f} seconds, with {state.open:,} left. Are"
+            " workers running, do they read this queue, and have they the same code and settings?"
+            f"{note} The next build adopts the pages of this one, with any runner."
+        )
+
+    def _require_same_declaration(self) -> None:
+        """Raise PagesMoved if editors have changed what is built, so that each helper refuses."""
+        site = self._builder.site
+        options = self._record.options
+        now = Fingerprints(site).declaration_of(sections_of(site), options["sections"])
+        if now != options["declaration"]:
+            raise PagesMoved("the settings of sections were changed during the build")

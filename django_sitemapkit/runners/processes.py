@@ -16,13 +16,12 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
 
 from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runner
-from django_sitemapkit.builds.claims import ClaimLimits
+from django_sitemapkit.builds.lease import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Place
-from django_sitemapkit.runners.coordinator import Coordinator
 from django_sitemapkit.runners.entrance import enter
-from django_sitemapkit.runners.helper import help_arguments, require_shared_databases
+from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess

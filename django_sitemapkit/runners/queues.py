@@ -4,22 +4,30 @@ The process that builds holds the lease, enqueues helpers, and looks at the data
 record the pages that they have made. No result comes back by the queue.
 """
 
+import logging
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.db import router, transaction
 
-from django_sitemapkit.builds import FileResult, PageBuilder, Runner
-from django_sitemapkit.builds.claims import ClaimLimits
+from django_sitemapkit.builds import FileResult, PageBuilder, Runner, requests
+from django_sitemapkit.builds.lease import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, Place
-from django_sitemapkit.runners.coordinator import Coordinator
-from django_sitemapkit.runners.helper import help_arguments, require_shared_databases
-from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.tenants import current_schemas
+from django_sitemapkit.models import Build, BuildRequest, Place
+from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
+from django_sitemapkit.tenants import current_schemas, switched_to_schemas
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+REQUEST_DELAY_SECONDS = 60
+"""Seconds until a worker looks again at a request that waits for another build."""
 
 
 class QueueRunner(Runner):
@@ -89,6 +97,31 @@ def _positive(name: str, value: Any) -> Any:
 
 
 def request_arguments(site: SitemapSite, kinds: Collection[str]) -> list[Any]:
-    """Return the arguments of ``runners.worker.process_requests`` for a site."""
+    """Return the arguments of ``runners.queues.process_requests`` for a site."""
     schemas = current_schemas()
     return [site.key, sorted(kinds), *([schemas] if schemas else [])]
+
+
+def process_requests(
+    key: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
+) -> None:
+    """Do what the admin has requested of a site, by its key.
+
+    What waits for another build is enqueued once more, so that no worker waits.
+    """
+    with switched_to_schemas(schemas or {}):
+        site = site_by_key(all_sites(), key)
+        if site is None:
+            logger.error("Requests for site %r: this worker's settings have no such site.", key)
+            return
+        requests.process_requests(site, get_runner, kinds=kinds, wait_seconds=0)
+        if BuildRequest.objects.open(site).filter(kind__in=kinds).exists():
+            requests.enqueue(site, get_runner(), kinds, delay=REQUEST_DELAY_SECONDS)
+
+
+def build_sitemaps() -> None:
+    """Build all sites, and adopt what a killed process left; for a schedule.
+
+    Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
+    """
+    call_command("build_sitemaps", skip_if_running=True, verbosity=0)

@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from django_sitemapkit.runners import helper, worker
+from django_sitemapkit.runners import helper, queues
 from django_sitemapkit.runners.queues import QueueRunner, request_arguments
 from django_sitemapkit.sites import SitemapSite
 
@@ -53,7 +53,7 @@ def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
     """Do what the admin has requested of a site."""
-    worker.process_requests(site, kinds, schemas)
+    queues.process_requests(site, kinds, schemas)
 
 
 class TasksRunner(QueueRunner):

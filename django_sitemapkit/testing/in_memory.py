@@ -9,7 +9,7 @@ from django.db import router, transaction
 from django.test import override_settings
 
 from django_sitemapkit.builds import BuildResult, build
-from django_sitemapkit.builds.stored_files import entry_of, stored_entries_of
+from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry

@@ -13,9 +13,8 @@ from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
-from django_sitemapkit.builds.manifest import keys_of, page_entries_of
-from django_sitemapkit.builds.report.lookup import published_with, unbuilt
-from django_sitemapkit.builds.stored_files import decompressed
+from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
+from django_sitemapkit.builds.report.published import published_with, unbuilt
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models import Build, Place

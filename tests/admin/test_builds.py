@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_sitemapkit.admin import base, builds, differences, manifests
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.report import stored_differences
+from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import (
     Build,

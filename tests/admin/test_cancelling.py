@@ -3,8 +3,7 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from django_sitemapkit.builds.cancellation import cancellable_lease
-from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.lease import acquire, cancellable_lease
 from django_sitemapkit.exceptions import BuildCancelled
 from django_sitemapkit.models import Build
 from tests.admin.operating import OVERVIEW, PEOPLE, person, text_of

@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from django_sitemapkit.builds import Pause, pause_publishing, publish
-from django_sitemapkit.builds.publication.pausing import pause_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.testing.factories import BuildFactory, PublicationFactory

@@ -279,7 +279,7 @@ def inspect():
 
 def compare():
     """Compare a build with the one before it, as the page of its changes has it done."""
-    from django_sitemapkit.builds.report.stored_differences import (
+    from django_sitemapkit.builds.report.differences import (
         kept_differences,
         store_differences,
     )

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import InlineRunner, cancel_build, exclude_now, status_of, steps
+from django_sitemapkit.builds import InlineRunner, cancel_build, exclude_now, status_of
+from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from django_sitemapkit.signals import build_ended
@@ -289,16 +290,15 @@ def test_an_end_that_is_not_recorded_is_not_announced(storage, monkeypatch):
     """The build is still there for the next one."""
     left = killed_after(2)
     Build.objects.update(reason="")  # As after SIGKILL.
-    give_up, ended = steps._give_up_unfinished, []
+    ended = []
 
-    def fails(state):
-        give_up(state)
+    def fails(*arguments):
         raise RuntimeError("gone")
 
     def listener(build, **values):
         ended.append(build)
 
-    monkeypatch.setattr(steps, "_give_up_unfinished", fails)
+    monkeypatch.setattr(BuildLease, "abandon", fails)
     build_ended.connect(listener)
     with pytest.raises(RuntimeError, match="gone"):
         run()

@@ -4,8 +4,7 @@ import pytest
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import InlineRunner, cancel_build, prune, status_of
-from django_sitemapkit.builds.cancellation import cancellable_lease
-from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.lease import BuildLease, acquire, cancellable_lease
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.exceptions import BuildCancelled, LeaseLost
 from django_sitemapkit.models import Build, BuildRequest, Lease, Place, Publication
@@ -254,7 +253,7 @@ def test_a_build_that_is_published_is_exported_to_the_end(storage, monkeypatch):
 
 def test_a_build_that_is_published_in_this_moment_keeps_its_lease(storage, monkeypatch):
     """Between the look and the lock."""
-    from django_sitemapkit.builds import cancellation
+    from django_sitemapkit.builds import lease as cancellation
 
     with acquire(SITE, makes_build=True) as lease:
         found = Lease.objects.get(pk=lease.row.pk)
@@ -279,7 +278,7 @@ def test_only_the_build_that_was_meant_is_cancelled(storage):
 
 def test_a_lease_that_goes_to_another_meanwhile_is_not_revoked(storage, monkeypatch):
     """Between the look and the lock."""
-    from django_sitemapkit.builds import cancellation
+    from django_sitemapkit.builds import lease as cancellation
 
     with acquire(SITE, makes_build=True) as lease:
         found = Lease.objects.get(pk=lease.row.pk)

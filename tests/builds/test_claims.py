@@ -4,8 +4,7 @@ import datetime as dt
 
 import pytest
 
-from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits
-from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.lease import ClaimLease, ClaimLimits, acquire
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.models.leases import DatabaseNow
 from tests.builds import SITE

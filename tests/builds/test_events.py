@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemapkit.builds import events, exclude_now, publish
+from django_sitemapkit.builds import exclude_now, publish, results
 from django_sitemapkit.exceptions import LeaseLost, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, UrlOverride
 from django_sitemapkit.planning import all_pages, split
@@ -360,8 +360,12 @@ def test_receivers_that_raise_stop_nothing(storage, caplog):
 
 def test_where_nobody_listens_a_page_costs_no_record(storage, monkeypatch):
     """Neither a signal nor a record is made."""
-    monkeypatch.setattr(events, "send", lambda name, *args, **values: names.append(name))
-    monkeypatch.setattr(events, "_log", lambda level, event, *args, **values: names.append(event))
+    monkeypatch.setattr(results, "send", lambda name, *args, **values: names.append(name))
+
+    def log_event(level, event, *args, **values):
+        names.append(event)
+
+    monkeypatch.setattr(results, "log_event", log_event)
     names = []
     run()
     assert "page_built" not in names

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from django_sitemapkit.builds import steps
-from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import SITE, Articles, Products, edit_product, fill, run

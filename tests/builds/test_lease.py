@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
@@ -131,8 +131,7 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
             log.append("read")
         return execute(sql, params, many, context)
 
-    heard = SimpleNamespace(heartbeat=lambda: log.append("heartbeat"))
-    with connection.execute_wrapper(watch), heard_by(heard):
+    with connection.execute_wrapper(watch), heard_by(partial(log.append, "heartbeat")):
         refresh(section)
     reads = "".join("r" if item == "read" else "b" for item in log)
     assert reads.count("r") >= 3
@@ -155,7 +154,7 @@ def test_a_beat_that_raises_ends_a_refresh(storage):
     def lost():
         raise LeaseLost("gone")
 
-    with pytest.raises(LeaseLost), heard_by(SimpleNamespace(heartbeat=lost)):
+    with pytest.raises(LeaseLost), heard_by(lost):
         refresh(section)
     assert refresh(section).replanned == "it was never planned"
 
@@ -184,8 +183,7 @@ def test_planning_gives_a_sign_for_each_section_and_page(storage):
     run()
     pages = len(manifest()) - 1
     given = []
-    with acquire(SITE) as lease:
-        lease.heartbeat = lambda: given.append(1)
+    with acquire(SITE) as lease, heard_by(partial(given.append, 1)):
         plan(BuildState(site=SITE, lease=lease))
     assert len(given) >= pages + len(ALL)
 

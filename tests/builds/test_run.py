@@ -7,6 +7,7 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Lease, Page, Place, Publication, StoredPage
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh, split
 from django_sitemapkit.words import english_of
 from tests.builds import (
@@ -459,7 +460,10 @@ def test_a_page_that_is_made_twice_has_two_names(storage):
     interrupted(1)
     record = Build.objects.get()
     line = Place.objects.filter(build=record, status="done").first()
-    with acquire(SITE) as lease, PageBuilder(SiteBuilds(SITE), record, lease) as builder:
+    with (
+        acquire(SITE) as lease,
+        PageBuilder(SiteBuilds(SITE), record, lease, sections_of(SITE)) as builder,
+    ):
         names = set()
         for _ in range(3):
             line.status = "pending"  # As it was to the others when they began.

@@ -9,7 +9,7 @@ from django.utils.functional import lazystr
 
 from django_sitemapkit import Entry, ItemSection, StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of

@@ -36,7 +36,7 @@ def steer(model):
 
 def wait_for_helpers(count):
     """Wait until so many helpers have begun, and one of them makes a page."""
-    from django_sitemapkit.builds.claims import ClaimState
+    from django_sitemapkit.builds.lease import ClaimState
     from django_sitemapkit.models import Build
 
     while True:

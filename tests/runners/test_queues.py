@@ -10,15 +10,14 @@ import pytest
 from django.db import DatabaseError, OperationalError
 
 from django_sitemapkit.builds import InlineRunner, PageBuilder, build, cancel_build, requests
-from django_sitemapkit.builds.claims import ClaimLease, ClaimState
-from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.lease import BuildLease, ClaimLease, ClaimState
 from django_sitemapkit.builds.make import page_builder
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.requests import request
 from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication, SectionSettings
 from django_sitemapkit.models.leases import DatabaseNow
-from django_sitemapkit.runners import coordinator, helper, queues, worker
+from django_sitemapkit.runners import helper, queues
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.helper import help_build
 from tests.builds import (
@@ -66,10 +65,10 @@ class LocalQueue(DummyRunner):
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Let no test wait for long, and leave nothing to the next one."""
-    monkeypatch.setattr(coordinator, "LOOK_SECONDS", (0.001, 0.01))
-    monkeypatch.setattr(coordinator, "START_SECONDS", 0.01)
-    monkeypatch.setattr(coordinator, "LOST_SECONDS", (0.02, 0.1))
-    monkeypatch.setattr(coordinator, "JOIN_SECONDS", 1_000)
+    monkeypatch.setattr(helper, "LOOK_SECONDS", (0.001, 0.01))
+    monkeypatch.setattr(helper, "START_SECONDS", 0.01)
+    monkeypatch.setattr(helper, "LOST_SECONDS", (0.02, 0.1))
+    monkeypatch.setattr(helper, "JOIN_SECONDS", 1_000)
     monkeypatch.setattr(helper, "HELP_SECONDS", 0)
     DummyRunner.enqueued.clear()
 
@@ -132,7 +131,7 @@ def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settin
     """By a thread or a worker: by the process that does the request."""
     settings.SITEMAPKIT_RUNNER = f"{__name__}.{queue.__name__}"
     asked = request(SITE, "build", by="ann")
-    worker.process_requests(SITE.key, ["build"])
+    queues.process_requests(SITE.key, ["build"])
     asked.refresh_from_db()
     assert asked.ended_at
     assert not asked.failed
@@ -233,13 +232,13 @@ def test_helpers_never_multiply(storage, monkeypatch):
 
 def test_a_busy_queue_is_not_filled(storage, monkeypatch):
     """Where helpers wait for workers, no others are enqueued for them, but for what may be lost."""
-    monkeypatch.setattr(coordinator, "LOST_SECONDS", (1_000, 1_000))
+    monkeypatch.setattr(helper, "LOST_SECONDS", (1_000, 1_000))
     waiting = []
     runner = LocalQueue(*[waiting.append] * 999, in_flight=4, stalled_seconds=0.5)
     with pytest.raises(BuildFailed):
         run(runner=runner)
     assert len(waiting) == 4
-    monkeypatch.setattr(coordinator, "LOST_SECONDS", (0.05, 1_000))
+    monkeypatch.setattr(helper, "LOST_SECONDS", (0.05, 1_000))
     with pytest.raises(BuildFailed):
         run(runner=runner)
     assert 4 + 8 <= len(waiting) <= 4 + 16  # After 0.05, 0.15 and 0.35 seconds.
@@ -398,7 +397,7 @@ def test_what_an_editor_changes_during_a_build_begins_another_one(storage, monke
         SectionSettings.objects.create(site=SITE.key, section="products", priority="0.9")
         help_build(*arguments)
 
-    monkeypatch.setattr(coordinator, "JOIN_SECONDS", 0.05)
+    monkeypatch.setattr(helper, "JOIN_SECONDS", 0.05)
     result = run(runner=LocalQueue(edited))
     assert result.status == "published"
     assert "settings of sections were changed" in result.abandoned
@@ -411,7 +410,7 @@ def test_a_single_worker_that_refuses_its_own_pages_begins_another_build(storage
     def edited(arguments):
         SectionSettings.objects.create(site=SITE.key, section="products", priority="0.9")
 
-    monkeypatch.setattr(coordinator, "JOIN_SECONDS", 0.05)
+    monkeypatch.setattr(helper, "JOIN_SECONDS", 0.05)
     result = run(runner=LocalQueue(edited, *[lost] * 99))
     assert result.status == "published"
     assert "settings of sections were changed" in result.abandoned
@@ -695,14 +694,20 @@ def test_the_process_that_builds_makes_pages_where_nobody_else_does(
     storage, records, monkeypatch, fate
 ):
     """Else a build that is a task of a single worker would wait for its own end."""
-    monkeypatch.setattr(coordinator, "JOIN_SECONDS", 0.05)
+    monkeypatch.setattr(helper, "JOIN_SECONDS", 0.05)
     assert run(runner=LocalQueue(*[fate] * 99, in_flight=2)).status == "published"
     assert len(records) == len(set(records)) == 7
 
 
 def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypatch):
     """So that it needs no memory and no processor of its own."""
-    monkeypatch.setattr(coordinator, "make_page", None)
+    make_page = helper.make_page
+
+    def by_helper(builder, lease):
+        assert builder.lease is lease, "the process that builds makes a page"
+        return make_page(builder, lease)
+
+    monkeypatch.setattr(helper, "make_page", by_helper)
     assert run(runner=LocalQueue(in_flight=2)).status == "published"
 
 
@@ -715,12 +720,12 @@ def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_comm
     asked = request(SITE, BuildRequest.Kind.BUILD)
     threads = threading.active_count()
     with django_capture_on_commit_callbacks(execute=True):
-        requests.begin(SITE, partial(worker.get_runner))
+        requests.begin(SITE, partial(queues.get_runner))
     assert threading.active_count() == threads
     kinds = ["build", "check", "prune"]
     assert DummyRunner.enqueued == [("requests", "default", kinds)]
     settings.SITEMAPKIT_RUNNER = "inline"
-    worker.process_requests("default", kinds)
+    queues.process_requests("default", kinds)
     asked.refresh_from_db()
     assert asked.build.status == "published"
 
@@ -730,10 +735,10 @@ def test_a_request_that_has_to_wait_is_enqueued_again(storage, settings):
     settings.SITEMAPKIT_RUNNER = "dummy"
     request(SITE, BuildRequest.Kind.PRUNE)
     held = take_lease_of_new()
-    worker.process_requests("default", ["prune"])
+    queues.process_requests("default", ["prune"])
     assert DummyRunner.enqueued == [("requests", "default", ["prune"])]
     held.release()
-    worker.process_requests("default", ["prune"])
+    queues.process_requests("default", ["prune"])
     assert len(DummyRunner.enqueued) == 1
     assert not BuildRequest.objects.filter(ended_at=None).exists()
 
@@ -747,7 +752,7 @@ def take_lease_of_new():
 
 def test_requests_for_a_site_of_another_release_are_logged(storage, caplog):
     """They stay open."""
-    worker.process_requests("gone", ["build"])
+    queues.process_requests("gone", ["build"])
     assert "no such site" in caplog.text
 
 
@@ -766,10 +771,10 @@ def test_a_queue_that_is_down_fails_no_click(monkeypatch, django_capture_on_comm
 
 def test_a_schedule_builds_all_sites(storage):
     """As the command does, and a build that runs already is no error."""
-    worker.build_sitemaps()
+    queues.build_sitemaps()
     assert Build.objects.get().status == "published"
     held = take_lease_of_new()
-    worker.build_sitemaps()
+    queues.build_sitemaps()
     held.release()
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.builds import build, publish
-from django_sitemapkit.builds.report.lookup import unbuilt
+from django_sitemapkit.builds.report.published import unbuilt
 from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.publishing import SitemapStorage
@@ -937,7 +937,7 @@ def test_index_and_unknown_page_do_not_read_the_whole_manifest(client, sections,
 def test_many_sections_are_looked_for_some_at_a_time(published, monkeypatch):
     """However many there are."""
     record = Build.objects.get()
-    monkeypatch.setattr("django_sitemapkit.builds.report.lookup.SECTIONS_PER_QUERY", 2)
+    monkeypatch.setattr("django_sitemapkit.builds.report.published.SECTIONS_PER_QUERY", 2)
     names = ["a", "products", "b", "c", "d"]
     assert unbuilt(record, names) == {"a", "b", "c", "d"}
     assert unbuilt(record, []) == set()

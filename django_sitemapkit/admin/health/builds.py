@@ -12,8 +12,12 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
-from django_sitemapkit.builds.report.running import INTERRUPTED, states_of
-from django_sitemapkit.builds.report.state import SiteState, states_of_sites
+from django_sitemapkit.builds.report.status import (
+    INTERRUPTED,
+    SiteState,
+    states_of,
+    states_of_sites,
+)
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of

@@ -1,55 +1,55 @@
 """Making the pages of a build: each row of the manifest rendered, compared, stored, recorded."""
 
 import secrets
-from collections.abc import Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import Any, ClassVar
 
 from django.conf import settings
+from django.core.checks import CheckMessage
 from django.utils import timezone
 
-from django_sitemapkit.builds.events import announce_page
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.compared_page import (
-    ComparedPage,
-    hashed_sections,
-    hashes_of_rows,
-)
-from django_sitemapkit.builds.make.override_changes import packed
+from django_sitemapkit.builds.make.comparison import PageRuns
 from django_sitemapkit.builds.make.page_file import (
     PageFile,
     compression_thread,
     make_page,
+    prefetched,
     rendering_of,
 )
-from django_sitemapkit.builds.make.page_runs import PageRuns
-from django_sitemapkit.builds.make.prefetch import Prefetcher
-from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.make.reuse import Fingerprints, packed
+from django_sitemapkit.builds.make.url_hashes import (
+    ComparedPage,
+    hashed_sections,
+    hashes_of_rows,
+)
 from django_sitemapkit.builds.manifest import (
     SiteBuilds,
+    StoredFiles,
     covers,
     decided_of,
     keys_of,
     page_name_of,
     take_over,
 )
-from django_sitemapkit.builds.results import FileResult, result_of_row
-from django_sitemapkit.builds.stored_files import StoredFiles
+from django_sitemapkit.builds.results import FileResult, announce_page, result_of_row
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.overrides import call_methods, sections_of
+from django_sitemapkit.overrides import call_methods
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, Keyset
 from django_sitemapkit.rendering import PageRendering
-
-if TYPE_CHECKING:
-    from array import array
+from django_sitemapkit.sites import SitemapSite
 
 
 class PagesMoved(Exception):
@@ -91,16 +91,13 @@ class PageBuilder:
         builds: SiteBuilds,
         record: Build,
         lease: BuildLease,
+        sections: Collection[SectionReader],
         *,
-        sections: Sequence[SectionReader] | None = None,
         hashed: Collection[str] | None = None,
     ) -> None:
         self.site = site = builds.site
         self.record_of_build = record
         self.lease = lease
-        self.halves: list[Place] = []
-        """The rows that came of the pages which were split."""
-        sections = sections_of(site) if sections is None else sections
         self._sections = {section.get_name(): section for section in sections}
         if hashed is None:
             hashed = hashed_sections(sections, record.options.get("sections", ()))
@@ -114,7 +111,7 @@ class PageBuilder:
         self._published = builds.published.pk if builds.published else None
         self._previous = builds.finished_pages()
         self._open = ExitStack()
-        self._prefetcher = Prefetcher()
+        self._connection_lock = RLock()
 
     def __enter__(self) -> "PageBuilder":
         workshop = self._storage.workshop(folder_of(self.site))
@@ -164,7 +161,9 @@ class PageBuilder:
                     call_methods(other, found)
             raise PagesMoved(f"section {row.section!r}: {difference}; its methods are called")
         rendering = rendering_of(
-            section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
+            section.with_prefetch(
+                partial(prefetched, self._connection_lock), self._connection_lock
+            ),
             keys,
             self._scope,
             compared,
@@ -173,11 +172,11 @@ class PageBuilder:
         # Before the rows are read: then one that changes meanwhile is another one the next time.
         is_digested = rendering.add_digest()
         rows, row.fingerprint = (
-            (0, "") if is_digested else self._fingerprints.compute(section, keys)
+            (0, "") if is_digested else self._fingerprints.compute(section, [keys])[0]
         )
         try:
             path = self.folder / f"page-{row.pk}.xml.gz"
-            with heard_by(self):
+            with heard_by(self.heartbeat):
                 file = make_page(rendering, path, self._compression)
                 if self._is_made_again(row, section, file):
                     return None
@@ -209,9 +208,7 @@ class PageBuilder:
                 row.page.save()
             row.save()
             if hashes is not None and self._runs is None:
-                _leave_hashes(row, hashes)
-        if state == "stored":
-            del row.override_hashes  # The rows of a build stay in memory until its end.
+                _leave_hashes(row, hashes.tobytes())
         if hashes is not None and self._runs is not None:
             self._runs[row.pk] = hashes
         result = replace(result_of_row(row), state=state, seconds=page.seconds)
@@ -245,15 +242,15 @@ class PageBuilder:
         if not is_decided:
             hashes = hashes_of_rows(section, rendering.keys)
             with self.lease.fenced_transaction():
-                _leave_hashes(row, hashes)
+                _leave_hashes(row, hashes.tobytes())
         elif keyset is not None:
-            self.halves.append(self._split(row, section, keyset, rendering.split_at))
+            self._split(row, section, keyset, rendering.split_at)
         return True
 
     def heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
         if self.lease.due:
-            with self._prefetcher.connection_lock:
+            with self._connection_lock:
                 self.lease.heartbeat()
 
     def previous_of(self, row: Place) -> Sequence[Place]:
@@ -290,11 +287,8 @@ class PageBuilder:
         row.status = Place.Status.DONE
         return "stored"
 
-    def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> Place:
-        """Cut a page that has grown too large since it was planned; both halves are made next.
-
-        Returns the row of the second one.
-        """
+    def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> None:
+        """Cut a page that has grown too large since it was planned; both halves are pending."""
         new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
         if new is None:
             raise PagesMoved(
@@ -313,7 +307,7 @@ class PageBuilder:
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
-            return Place.objects.create(
+            Place.objects.create(
                 build=self.record_of_build,
                 section=row.section,
                 number=new,
@@ -324,9 +318,9 @@ class PageBuilder:
             )
 
 
-def _leave_hashes(row: Place, hashes: "array[int]") -> None:
+def _leave_hashes(row: Place, hashes: bytes) -> None:
     """Let the process that compares pages know what this one lists."""
-    Place.objects.filter(pk=row.pk).update(url_hashes=hashes.tobytes())
+    Place.objects.filter(pk=row.pk).update(url_hashes=hashes)
 
 
 def _lastmods_of(page: PageRendering) -> dict[str, Any]:
@@ -351,3 +345,66 @@ def describe(row: Place, page: PageRendering) -> None:
     if row.changes_at is not None and not settings.USE_TZ:
         zone = timezone.get_default_timezone()
         row.changes_at = timezone.make_naive(row.changes_at, zone)
+
+
+class Runner(ABC):
+    """Has the pages of a build made; subclass it to have them made elsewhere.
+
+    ::
+
+        class Backwards(Runner):
+            def run(self, builder, rows):
+                for row in reversed(rows):
+                    result = builder.build(row)
+                    if result is not None:  # else the page was split, and comes again
+                        yield result
+
+    The ``OPTIONS`` of SITEMAPKIT_RUNNER are keyword arguments of ``__init__``.
+    """
+
+    supports_workers: ClassVar[bool] = False
+    """Whether it has the option ``workers``, which the command sets by ``--workers``."""
+
+    @property
+    def supports_requests(self) -> bool:
+        """Whether a worker does what is requested, and looks again later at what has to wait."""
+        return False
+
+    @abstractmethod
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
+        """Make the pages of all rows, in any order, and yield what became of each.
+
+        A row may be made more than once. Raises what the making of a page raises.
+        """
+
+    def validate(self) -> None:  # noqa: B027  most have nothing to say
+        """Raise BuildFailed if it cannot work in this process; called before each build."""
+
+    def check(self) -> Iterable[CheckMessage]:
+        """Return messages for the system checks of Django; none by default."""
+        return ()
+
+    def enqueue_requests(
+        self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
+    ) -> bool:
+        """Have another process do what the admin has requested of a site, in ``delay`` seconds.
+
+        Return whether it will; else a thread of this process does it.
+        """
+        return False
+
+
+class InlineRunner(Runner):
+    """Makes all pages in this process, one after the other.
+
+    While the compression thread is busy with a page, the rows of the next one are read.
+    """
+
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
+        """Make the pages of all rows; both halves of a split page are rows of the next round."""
+        before: RenderedPage | None = None
+        for row in (*rows, None):
+            rendered = None if row is None else builder.render(row)
+            if before is not None:
+                yield builder.record(before)
+            before = rendered

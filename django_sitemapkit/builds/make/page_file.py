@@ -1,16 +1,23 @@
-"""One file on local disk: rendered, compressed, and read back before anyone may have it."""
+"""One file on local disk: rendered, compressed, and read back before anyone may have it.
+
+Two threads work beside the one that renders: one reads the next rows, one compresses.
+"""
 
 import hashlib
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from contextvars import copy_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.parsers import expat
 
-from django_sitemapkit.builds.make.compared_page import ComparedPage
-from django_sitemapkit.builds.stored_files import what_differs
+from django.db import connections
+
+from django_sitemapkit.builds.make.url_hashes import ComparedPage
+from django_sitemapkit.builds.manifest import what_differs
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import StoredPage
@@ -20,6 +27,8 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import PageRendering, compressor
 
+Rows = TypeVar("Rows")
+
 BATCH = 3 << 17
 """Bytes handed to the compression thread at a time.
 
@@ -28,6 +37,44 @@ Smaller batches would wait for the interpreter's lock too often.
 
 MAX_QUEUED_BATCHES = 2
 """Batches that may wait for the compression thread; then the rendering waits for it."""
+
+
+def prefetched(
+    connection_lock: AbstractContextManager[Any], reads: Iterator[Rows]
+) -> Iterator[Rows]:
+    """Yield what ``reads`` yields: a thread reads the next rows while some are rendered.
+
+    It reads by the connections of the thread that renders, which holds ``connection_lock`` during
+    each query of its own. A read begins only when the one before it is taken, so such a query waits
+    for one read at most. Raises what reading raises. Closed early, it waits for the read that is
+    under way.
+    """
+
+    def read() -> Rows | None:
+        with connection_lock:
+            return next(reads, None)
+
+    shared = {alias: connections[alias] for alias in connections}
+    for connection in shared.values():
+        connection.inc_thread_sharing()
+    thread = ThreadPoolExecutor(1, "sitemapkit-reader", _use_connections, (shared,))
+    context = copy_context()
+    try:
+        rows = thread.submit(context.run, read).result()
+        while rows is not None:
+            ahead = thread.submit(context.run, read)
+            yield rows
+            rows = ahead.result()
+    finally:
+        thread.shutdown()
+        for connection in shared.values():
+            connection.dec_thread_sharing()
+
+
+def _use_connections(shared: Mapping[str, Any]) -> None:
+    """Let this thread use the connections of another one."""
+    for alias, connection in shared.items():
+        connections[alias] = connection
 
 
 def compression_thread() -> ThreadPoolExecutor:

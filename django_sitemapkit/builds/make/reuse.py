@@ -1,30 +1,157 @@
 """Whether a page keeps the file that is stored, or why not: asked by builds and by the status."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import chain
+from typing import Any
 
 from django.conf import settings as django_settings
-from django.db.models import TextChoices
+from django.core.exceptions import ValidationError
+from django.db import router
+from django.db.models import QuerySet, TextChoices
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
-from django_sitemapkit.builds.make.override_changes import OverrideChanges
-from django_sitemapkit.builds.make.url_hashes import hashes_of
-from django_sitemapkit.builds.manifest import keys_of
+from django_sitemapkit.builds.make.url_hashes import DIGEST_DIGITS, hashes_of
+from django_sitemapkit.builds.manifest import keys_of, locations_of
 from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.models import Place
+from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
+from django_sitemapkit.overrides.integers import IntegerSet
+from django_sitemapkit.overrides.patterns import Pattern, first_matches
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import QuerySetReader, SectionReader
-from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.keysets import MAX_PARAMETERS, KeyRange
 from django_sitemapkit.rendering import LinkFingerprints
 from django_sitemapkit.sites import SitemapSite
+
+MAX_CHANGES = 10_000
+"""Changes beyond which all pages are rendered again, instead of finding where each one matters."""
+
 
 PAGES_PER_QUERY = 10
 """Pages whose fingerprints are computed at a time: between two, the lease may be renewed."""
 
-FINGERPRINT_DIGITS = 16
-"""Hexadecimal digits that stand for code and settings, and for the rows of a page."""
+
+class OverrideChanges:
+    """What editors of a site have changed since a revision, and which stored pages it concerns."""
+
+    def __init__(self, site: SitemapSite, revision: int) -> None:
+        self._site = site
+        self._revision = revision
+        new = self._rows(UrlOverride).filter(revision__gt=revision)
+        fields = ("hash", "path", "model", "object_id", "include")
+        self._changed = list(new.values_list(*fields, named=True)[: MAX_CHANGES + 1])
+        rules = self._rows(ExclusionRule).filter(revision__gt=revision)
+        self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
+
+    def affects(self, section: SectionReader, row: Place, *, look: bool) -> bool:
+        """Return whether a stored page has to be rendered again because of an override or a rule.
+
+        Without ``look`` neither a file nor a row is looked at, and any change concerns it.
+        """
+        if len(self._changed) > MAX_CHANGES:
+            return True
+        met = array("q", bytes(row.override_hashes))
+        if not all(one in self._unchanged and one not in self._hiding for one in met):
+            return True
+        if not look:
+            return bool(self._changed) or bool(self._rules)
+        return self._has_row(section, row) or self._lists(row)
+
+    def _has_row(self, section: SectionReader, row: Place) -> bool:
+        """Return whether the page's key range has an object of a changed override."""
+        keyset, label = section.keyset, section.label
+        if keyset is None or not label:
+            return False
+        keys: list[Any] = []
+        for change in self._changed:
+            if change.model == label:
+                with suppress(ValidationError, ValueError):  # What cannot be a key names no row.
+                    keys.append(keyset.queryset.model._meta.pk.to_python(change.object_id))
+        if not keys:
+            return False
+        rows = keyset.within(keys_of(row, section))
+        with section.site.active(), suppress(OverflowError):  # A key that no row can have.
+            return any(
+                rows.filter(pk__in=keys[start : start + MAX_PARAMETERS]).exists()
+                for start in range(0, len(keys), MAX_PARAMETERS)
+            )
+        return True
+
+    def _lists(self, row: Place) -> bool:
+        """Return whether the page's file lists a URL that a change is about."""
+        if not (self._paths or self._rules) or row.status != Place.Status.DONE:
+            return False
+        origin = self._site.origin
+        wanted = {origin + path for path in self._paths}
+        try:
+            for some in locations_of(row, SitemapStorage()):
+                if not wanted.isdisjoint(some):
+                    return True
+                if self._rules and any(first_matches(self._rules, origin, some)):
+                    return True
+        except StorageFailure:
+            return True
+        return False
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        """The changed paths that a page may list without its manifest's row saying so.
+
+        What met any page of this very revision was there when the others were made.
+        """
+        changed = {change.hash: change.path for change in self._changed if change.path}
+        build = Build.objects.published(self._site) if changed else None
+        known = Place.objects.in_build(build) if build else Place.objects.none()
+        known = known.filter(revision=self._revision).exclude(override_hashes=b"")
+        for met in known.values_list("override_hashes", flat=True):
+            for one in array("q", bytes(met)):
+                changed.pop(one, None)
+        return list(changed.values())
+
+    @cached_property
+    def _unchanged(self) -> IntegerSet:
+        """The hashes of all that is as it was."""
+        return IntegerSet(
+            batch
+            for model in (UrlOverride, ExclusionRule)
+            for batch in _batches(self._rows(model).filter(revision__lte=self._revision))
+        )
+
+    @cached_property
+    def _hiding(self) -> IntegerSet:
+        """What may have left out a URL, so that no file tells of it, that is to be listed again."""
+        again = [change.path for change in self._changed if change.include and change.path]
+        if not again:
+            return IntegerSet(())
+        rules = self._rows(ExclusionRule).values_list("pattern", "hash")
+        matching = [one for text, one in rules if any(map(Pattern(text).matches, again))]
+        objects = self._rows(UrlOverride).filter(include=False).exclude(model="")
+        return IntegerSet(chain([matching], _batches(objects)))
+
+    def _rows(self, model: Any) -> QuerySet[Any]:
+        rows: QuerySet[Any] = model._default_manager.using(router.db_for_write(model))
+        return rows.filter(site=self._site.key)
+
+
+def _batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
+    """Yield the hashes of rows, some thousands a query."""
+    rows = rows.order_by("hash").values_list("hash", flat=True)
+    batch = list(rows[:MAX_CHANGES])
+    while batch:
+        yield batch
+        batch = list(rows.filter(hash__gt=batch[-1])[:MAX_CHANGES])
+
+
+def packed(hashes: Collection[int]) -> bytes:
+    """Return hashes as a row of a manifest keeps them."""
+    return array("q", sorted(hashes)).tobytes()
 
 
 class Reason(TextChoices):
@@ -58,14 +185,6 @@ class Fingerprints:
         self._cached: dict[tuple[str, KeyRange], str] = {}
         self._links: dict[str, LinkFingerprints] = {}
 
-    def compute(self, section: SectionReader, keys: KeyRange) -> tuple[int, str]:
-        """Return how many rows a page has, and its fingerprint.
-
-        The latter is "" where only its rendering tells what it is. It has to be computed before the
-        rows are read: then a row that changes meanwhile gives another one the next time.
-        """
-        return self._compute_all(section, [keys])[0]
-
     def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
         """Return how many rows some pages have, and cache the fingerprints computed with them.
 
@@ -77,15 +196,20 @@ class Fingerprints:
         for start in range(0, len(closed), PAGES_PER_QUERY):
             some = closed[start : start + PAGES_PER_QUERY]
             heartbeat()
-            for keys, (rows, text) in zip(some, self._compute_all(section, some), strict=True):
+            for keys, (rows, text) in zip(some, self.compute(section, some), strict=True):
                 if text:
                     self._cached[section.get_name(), keys] = text
                     counts[keys] = rows
         return counts
 
-    def _compute_all(
+    def compute(
         self, section: SectionReader, ranges: Sequence[KeyRange]
     ) -> Sequence[tuple[int, str]]:
+        """Return how many rows each of some pages has, and its fingerprint.
+
+        The latter is "" where only its rendering tells what it is. It has to be computed before the
+        rows are read: then a row that changes meanwhile gives another one the next time.
+        """
         found = section.fingerprints(ranges)
         if section.links_rows:
             found = [
@@ -111,7 +235,7 @@ class Fingerprints:
         """Return the fingerprint of a page as it was when it was asked for first, or prefetched."""
         page = section.get_name(), keys
         if page not in self._cached:
-            self._cached[page] = self.compute(section, keys)[1]
+            self._cached[page] = self.compute(section, [keys])[0][1]
         return self._cached[page]
 
     def code_of(self, section: SectionReader) -> str:
@@ -224,4 +348,4 @@ class Reuse:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_DIGITS]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_DIGITS]

@@ -29,8 +29,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import PageName, page_name_of
-from django_sitemapkit.builds.stored_files import damage_of, decompressed
+from django_sitemapkit.builds.manifest import PageName, damage_of, decompressed, page_name_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication
@@ -66,18 +65,6 @@ class ExportManifest:
     completed: float = 0
     """When all files were there, as a timestamp."""
 
-    @classmethod
-    def parse(cls, data: bytes) -> "ExportManifest":
-        """Return the manifest in a file; an empty one if the file is damaged."""
-        try:
-            return cls(**json.loads(gzip.decompress(data)))
-        except (EOFError, OSError, TypeError, ValueError, zlib.error):
-            return cls()
-
-    def encode(self) -> bytes:
-        """Return the content of its file."""
-        return gzip.compress(json.dumps(asdict(self), sort_keys=True).encode(), mtime=0)
-
     def retire(self, wanted: Iterable[str], moment: float) -> None:
         """Note since when files are gone from the index: those not wanted, from now on at least."""
         gone = self.files.keys() - set(wanted)
@@ -110,8 +97,15 @@ class Export:
 
     @cached_property
     def manifest(self) -> ExportManifest:
-        """What it consists of, as far as it is known. Raises StorageFailure if it is unreadable."""
-        return ExportManifest.parse(self._read(self._beside_index(MANIFEST)) or b"")
+        """What it consists of; empty if there is no such file, or it is damaged.
+
+        Raises StorageFailure if it is unreadable.
+        """
+        data = self._read(self._beside_index(MANIFEST)) or b""
+        try:
+            return ExportManifest(**json.loads(gzip.decompress(data)))
+        except (EOFError, OSError, TypeError, ValueError, zlib.error):
+            return ExportManifest()
 
     @cached_property
     def _host(self) -> str:
@@ -270,7 +264,8 @@ class Export:
         now = lease.now().timestamp()
         manifest.retire(files, now)
         grace = now - settings.KEEP_REPLACED_SECONDS
-        at_once = self._emptied() if manifest.gone else set()
+        emptied = emptied_pages(self.site) if manifest.gone else ()
+        at_once = {self._name(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
         for name, since in sorted(manifest.gone.items()):
             is_unwanted = name.endswith(TEXT_FORM) and not settings.EXPORT_TEXT
             if not (since <= grace or name in at_once or is_unwanted):
@@ -282,20 +277,12 @@ class Export:
             self._record(lease)
         self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
 
-    def _emptied(self) -> set[str]:
-        """Return the names of the pages at whose addresses editors want nothing answered."""
-        answers: dict[PageName, str] = {}
-        rows = Place.objects.answering(self.site)
-        for section, number, status in rows.values_list("section", "number", "status"):
-            answers.setdefault((section, number), status)
-        emptied = (page for page in answers if answers[page] == Place.Status.EMPTY)
-        return {self._name(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
-
     def _record(self, lease: BuildLease) -> None:
         with self.target.workshop(self._folder) as folder:
             path = folder / "manifest"
+            text = json.dumps(asdict(self.manifest), sort_keys=True)
             with path.open("wb") as file:
-                file.write(self.manifest.encode())
+                file.write(gzip.compress(text.encode(), mtime=0))
                 sync(file)
             lease.prove()
             self.target.replace(self._beside_index(MANIFEST), path, GZIP)
@@ -323,6 +310,15 @@ class Export:
             raise
         except Exception as error:
             raise StorageFailure(f"{row.page.name} could not be exported: {error}") from error
+
+
+def emptied_pages(site: SitemapSite) -> list[PageName]:
+    """Return the pages at whose addresses editors want nothing answered."""
+    answers: dict[PageName, str] = {}
+    rows = Place.objects.answering(site)
+    for section, number, status in rows.values_list("section", "number", "status"):
+        answers.setdefault((section, number), status)
+    return [page for page, status in answers.items() if status == Place.Status.EMPTY]
 
 
 def _require_intact(row: Place, path: Path) -> None:

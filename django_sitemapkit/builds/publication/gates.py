@@ -1,18 +1,126 @@
-"""Publish gates: what holds a build for review, because someone should look at it first."""
+"""What is judged before a build is published: a pause or a gate holds it, lastmods only warn."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from django_sitemapkit.builds.manifest import page_rows_of
+from django.conf import settings as django_settings
+from django.utils import timezone
+
+from django_sitemapkit.builds.manifest import page_name_of, page_rows_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, compare
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.models import Build, Place, Publication, StoredNow
+from django_sitemapkit.protocol.dates import moment_of
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import State
+from django_sitemapkit.words import State, english_of
+
+MAX_PAUSED_BY = 200
+"""Maximum length of ``Pause.by`` as it is stored, in characters."""
+
+MAX_PAUSE = dt.timedelta(days=366)
+"""How far away the end of a pause may be; a longer one lasts until someone resumes publishing."""
+
+
+LEAST_ALIKE = 10
+"""URLs of a section from which on one lastmod is doubted: fewer may have been made together."""
+
+LEAST_OF_NOW = 2
+"""URLs of a page from which on they can hardly all have changed while it was made."""
+
+DAY = len("YYYY-MM-DD")
+"""Characters of a lastmod that is a date, and those of a moment that say its date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Who paused publishing, why, and until when."""
+
+    by: str
+    """Who paused it."""
+    reason: str
+    """Why, in a few words."""
+    until: dt.datetime | None = None
+    """When it ends; None if it lasts until someone resumes publishing."""
+    since: dt.datetime = field(default_factory=timezone.now)
+    """When it began."""
+
+    @property
+    def text(self) -> str:
+        """The pause as part of a sentence, in English: "paused by ann: wrong prices"."""
+        return english_of(self.state)
+
+    @property
+    def state(self) -> State:
+        """The pause as a code and its values."""
+        values = {"by": self.by, "why": self.reason.rstrip(".")}
+        if self.until is None:
+            return {"code": "pause", **values}
+        return {"code": "pause-until", "until": _in_project_zone(self.until), **values}
+
+
+def is_possible_end(moment: dt.datetime) -> bool:
+    """Return whether a pause may end at a moment: later than now, and by a year at most."""
+    now = timezone.now()
+    return timezone.is_aware(moment) == timezone.is_aware(now) and now < moment <= now + MAX_PAUSE
+
+
+def pause_publishing(site: SitemapSite, pause: Pause) -> None:
+    """Hold the next builds of a site for review, whatever they list; nothing published changes.
+
+    A pause that is in force is replaced. Publishing by hand and *Exclude now* go on working.
+
+    Raises BuildFailed if nothing is published: there is nothing to keep.
+    """
+    paused = Publication.objects.filter(site=site.key).update(
+        pause={
+            "by": str(pause.by)[:MAX_PAUSED_BY],
+            "reason": pause.reason,
+            "since": pause.since.timestamp(),
+            "until": pause.until and pause.until.timestamp(),
+        }
+    )
+    if not paused:
+        raise BuildFailed(
+            f"Site {site.key!r}: nothing is published, so publishing cannot be paused."
+        )
+
+
+def resume_publishing(site: SitemapSite) -> bool:
+    """Let the next build be published again; return whether publishing was paused."""
+    was_paused = pause_of(site) is not None
+    Publication.objects.filter(site=site.key).update(pause={})
+    return was_paused
+
+
+def pause_of(site: SitemapSite) -> Pause | None:
+    """Return the pause that is in force at a site now, or None."""
+    publication = Publication.objects.filter(site=site.key).annotate(now=StoredNow()).first()
+    return pause_at(publication, publication.now) if publication else None
+
+
+def pause_at(publication: Publication, now: dt.datetime) -> Pause | None:
+    """Return the pause that is in force at a moment; None if there is none, or it has ended."""
+    if not (values := publication.pause):
+        return None
+    zone = dt.UTC if django_settings.USE_TZ else None
+    since, until = (
+        values[name] and dt.datetime.fromtimestamp(values[name], zone)
+        for name in ("since", "until")
+    )
+    is_over = until is not None and until <= now
+    return None if is_over else Pause(**{**values, "since": since, "until": until})
+
+
+def _in_project_zone(moment: dt.datetime) -> str:
+    """Return a moment to the minute, with its offset if it is aware."""
+    if timezone.is_aware(moment):
+        moment = timezone.localtime(moment, timezone.get_default_timezone())
+    return moment.isoformat(sep=" ", timespec="minutes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,3 +241,88 @@ def _urls(pages: Iterable[Place]) -> Counter[str]:
     for row in pages:
         counts[row.section] += row.page.urls
     return counts
+
+
+def doubts(
+    pages: Iterable[Place], published: Iterable[Place], started_at: dt.datetime
+) -> Iterator[State]:
+    """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
+
+    ``pages`` are those of the build, in order, and ``published`` those that are served.
+    """
+    stored = {page_name_of(row): row for row in published}
+    sections: defaultdict[str, list[Place]] = defaultdict(list)
+    for row in pages:
+        if row.page.lastmods:
+            sections[row.section].append(row)
+    for rows in sections.values():
+        yield from _alike(rows)
+        known = [(row, stored.get(page_name_of(row))) for row in rows]
+        made = [(row, old) for row, old in known if old is None or old.page.name != row.page.name]
+        yield from _of_now([row for row, _old in made], started_at)
+        for row, old in made:
+            if old is not None:
+                yield from _backwards(row, old)
+
+
+def _alike(rows: Sequence[Place]) -> Iterator[State]:
+    known = [row.page.lastmods for row in rows]
+    urls = sum([one["count"] for one in known])
+    texts = {text for one in known for text in (one["oldest"], one["newest"])}
+    if len(texts) == 1 and urls >= LEAST_ALIKE:
+        yield {  # Without the number of URLs, or it would be a new warning with each row.
+            "code": "lastmods-alike",
+            "section": rows[0].section,
+            "lastmod": texts.pop(),
+            "key": _shown(rows[0]),
+        }
+
+
+def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
+    start = started_at.replace(microsecond=0)
+    if timezone.is_naive(start):
+        start = timezone.make_aware(start, timezone.get_default_timezone())
+    of_now = [
+        row
+        for row in rows
+        if row.page.lastmods["count"] >= LEAST_OF_NOW
+        and len(row.page.lastmods["oldest"]) > DAY
+        and moment_of(row.page.lastmods["oldest"], dt.UTC) >= start
+    ]
+    if of_now:
+        yield {
+            "code": "lastmods-of-now",
+            "section": of_now[0].section,
+            "pages": len(of_now),
+            "keys": ", ".join(map(_shown, of_now[:3])),
+        }
+
+
+def _backwards(row: Place, previous: Place) -> Iterator[State]:
+    """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
+    if not previous.page.lastmods or row.page.urls < previous.page.urls:
+        return
+    before, after = previous.page.lastmods["newest"], row.page.lastmods["newest"]
+    if _is_before(after, before):
+        yield {
+            "code": "lastmod-backwards",
+            "section": row.section,
+            "page": row.number,
+            "before": before,
+            "key_before": _shown(previous),
+            "lastmod": after,
+            "key": _shown(row),
+        }
+
+
+def _is_before(text: str, other: str) -> bool:
+    """Return whether a lastmod is surely older; a date may be any moment of its day."""
+    if DAY in (len(text), len(other)):
+        return text[:DAY] < other[:DAY]
+    return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
+
+
+def _shown(row: Place) -> str:
+    """Return the key of a page's newest lastmod, on one row."""
+    key: str = row.page.lastmods["key"]
+    return key if key.isprintable() else repr(key)

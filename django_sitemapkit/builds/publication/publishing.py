@@ -1,18 +1,19 @@
 """Publishing a finished build, holding one for review, and going back to an earlier one."""
 
 import hashlib
+import logging
 import secrets
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
 
-from django_sitemapkit.builds.events import log_published
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
     STORED,
+    StoredFiles,
     page_entries_of,
     page_name_of,
     page_rows_of,
@@ -20,17 +21,17 @@ from django_sitemapkit.builds.manifest import (
     take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
-from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
-from django_sitemapkit.builds.publication.lastmods import doubts
-from django_sitemapkit.builds.publication.pausing import (
+from django_sitemapkit.builds.publication.gates import (
+    FinishedBuild,
     Pause,
+    doubts,
     pause_at,
     pause_of,
     pause_publishing,
+    reason_to_hold,
 )
-from django_sitemapkit.builds.results import FileResult, result_of_row
+from django_sitemapkit.builds.results import BuildResult, FileResult, log_event, result_of_row
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import (
     Build,
@@ -48,77 +49,7 @@ from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a build of which no page was missing."""
-
-    status: str
-    """"published", "unchanged" or "held"."""
-    build: int
-    """The build's id; of one that is held already, if this one is the same."""
-    reason: State = ""
-    """Why it is held."""
-
-
-class BuildIndex:
-    """The index of a build, as it is to be stored."""
-
-    def __init__(self, index: Index, state: BuildState) -> None:
-        self.problem = index.problem
-        """Why it does not list all sitemaps; "" if it does."""
-        self._index = index
-        self._sha256 = hashlib.sha256(index.data).hexdigest()
-        self._state = state
-
-    def is_stored_as(self, row: Place | None) -> bool:
-        """Return whether a stored index has the same bytes, and is there still."""
-        return (
-            row is not None
-            and row.page.sha256 == self._sha256
-            and row.page.name not in self._state.distrusted
-            and self._state.storage.has(row.page.name)
-        )
-
-    def store(self, same: Place | None) -> FileResult:
-        """Store it and record its row of the manifest; it may be the ``same`` as a stored one."""
-        started = time.perf_counter()
-        row = Place(build=self._state.build)
-        if same is None:
-            self._put(row)
-        else:
-            take_over(row, same)
-        with self._state.lease.fenced_transaction():
-            if same is None:
-                row.page.save()
-            row.save()
-        state, seconds = "stored" if same is None else "same", time.perf_counter() - started
-        return replace(result_of_row(row), state=state, seconds=seconds)
-
-    def _put(self, row: Place) -> None:
-        index, lease, site = self._index, self._state.lease, self._state.site
-        # A restored database gives out the same build and fence once more.
-        extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
-        row.page = StoredPage(
-            site=site.key,
-            name=file_name(site, str(row), self._sha256, row.build_id, extension),
-            sha256=self._sha256,
-            urls=index.sitemaps,
-            xml_bytes=len(index.data),
-            stored_bytes=len(index.data),
-            lastmod=timezone.now(),
-        )
-        row.status = Place.Status.DONE
-        storage = self._state.storage
-        with storage.workshop(folder_of(site)) as folder:
-            path = folder / "index.xml"
-            with path.open("wb") as file:
-                file.write(index.data)
-                sync(file)
-            with lease.kept():
-                storage.put(row.page.name, path)
-
-
-def publish_finished(state: BuildState) -> Outcome:
+def publish_finished(state: BuildState) -> BuildResult:
     """Publish a build of which no page is missing, or hold it for review if a gate says so.
 
     It is also held while publishing is paused, unless an editor wants just this change to be
@@ -135,8 +66,8 @@ def publish_finished(state: BuildState) -> Outcome:
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
         raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
-    if outcome := _end_unchanged(state, finished, index):
-        return outcome
+    if unchanged := _end_unchanged(state, finished, index):
+        return unchanged
     published = builds.published
     reason = reason_to_hold(finished)
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
@@ -149,35 +80,85 @@ def publish_finished(state: BuildState) -> Outcome:
         held.ended_at = lease.now()  # It is news again, and is kept from now on.
         why = {"code": "identical", "build": held.pk}
         _end_as(state, held, finished, Build.Status.ABANDONED, why)
-        return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
+        return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
     stored = builds.index_of(published)
-    result = index.store(stored if index.is_stored_as(stored) else None)
+    result = _store_index(state, index, stored if _is_stored(state, index, stored) else None)
     reason = reason or _serve(state, record, despite_pause=state.by_editor)
     state.report(result, len(state.files) + 1)
     if reason:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)
-        return Outcome(status=Build.Status.HELD, build=record.pk, reason=reason)
+        return state.result(Build.Status.HELD, reason)
     _give_up_held(state, record)
-    return Outcome(status=Build.Status.PUBLISHED, build=record.pk)
+    return state.result(Build.Status.PUBLISHED)
 
 
-def end_if_unchanged(state: BuildState) -> Outcome | None:
+def end_if_unchanged(state: BuildState) -> BuildResult | None:
     """Record a build as unchanged, which need not be saved yet; None if it is not."""
     finished = state.finished()
     index = _index_of(state, finished)
     return None if index is None else _end_unchanged(state, finished, index)
 
 
-def _index_of(state: BuildState, finished: FinishedBuild) -> BuildIndex | None:
+def _index_of(state: BuildState, finished: FinishedBuild) -> Index | None:
     """Return the index of a build; None if it lists nothing."""
     entries = page_entries_of(state.site, finished.pages)
-    index = write_index([*entries, *external_entries(state.site)])
-    return BuildIndex(index, state) if index else None
+    return write_index([*entries, *external_entries(state.site)])
 
 
-def _end_unchanged(state: BuildState, finished: FinishedBuild, index: BuildIndex) -> Outcome | None:
+def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
+    """Return whether a stored index has the same bytes, and is there still."""
+    if row is None or row.page.name in state.distrusted:
+        return False
+    return row.page.sha256 == _sha256(index) and state.storage.has(row.page.name)
+
+
+def _store_index(state: BuildState, index: Index, same: Place | None) -> FileResult:
+    """Store an index and record its place in the build; it may be the ``same`` as a stored one."""
+    started = time.perf_counter()
+    row = Place(build=state.build)
+    if same is None:
+        _put(state, index, row)
+    else:
+        take_over(row, same)
+    with state.lease.fenced_transaction():
+        if same is None:
+            row.page.save()
+        row.save()
+    seconds = time.perf_counter() - started
+    return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
+
+
+def _put(state: BuildState, index: Index, row: Place) -> None:
+    """Bring an index into the storage, and say in its row what it is."""
+    lease, site, storage = state.lease, state.site, state.storage
+    # A restored database gives out the same build and fence once more.
+    extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
+    row.page = StoredPage(
+        site=site.key,
+        name=file_name(site, str(row), _sha256(index), row.build_id, extension),
+        sha256=_sha256(index),
+        urls=index.sitemaps,
+        xml_bytes=len(index.data),
+        stored_bytes=len(index.data),
+        lastmod=timezone.now(),
+    )
+    row.status = Place.Status.DONE
+    with storage.workshop(folder_of(site)) as folder:
+        path = folder / "index.xml"
+        with path.open("wb") as file:
+            file.write(index.data)
+            sync(file)
+        with lease.kept():
+            storage.put(row.page.name, path)
+
+
+def _sha256(index: Index) -> str:
+    return hashlib.sha256(index.data).hexdigest()
+
+
+def _end_unchanged(state: BuildState, finished: FinishedBuild, index: Index) -> BuildResult | None:
     """Record a build as unchanged if it has what is published, else return None.
 
     Its warnings are recorded either way.
@@ -188,14 +169,14 @@ def _end_unchanged(state: BuildState, finished: FinishedBuild, index: BuildIndex
         return None
     _end_as(state, published, finished, Build.Status.UNCHANGED)
     _give_up_held(state, record)
-    return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
+    return state.result(Build.Status.UNCHANGED)
 
 
-def _has(state: BuildState, build: Build, finished: FinishedBuild, index: BuildIndex) -> bool:
+def _has(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
     """Return whether another build has just these pages and this index, and has them still."""
     builds = state.builds
     same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(finished.pages)
-    return same_pages and index.is_stored_as(builds.index_of(build))
+    return same_pages and _is_stored(state, index, builds.index_of(build))
 
 
 def _end_as(
@@ -283,7 +264,8 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
             if pause is not None:
                 pause_publishing(site, pause)
         _give_up_held(state, record)
-        return deliver(state.builds, lease, state.export, everything=again)
+        deliver(state, everything=again)
+        return state.exported or 0
 
 
 def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> State:
@@ -309,7 +291,9 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
         _end(record, Build.Status.PUBLISHED, **published)
     state.builds.publication = publication
-    log_published(site.key, record.pk)
+    # The signal follows after the export.
+    text = f"Build {record.pk} is published."
+    log_event(logging.INFO, "published", site.key, record.pk, text)
     return ""
 
 

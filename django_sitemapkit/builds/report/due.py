@@ -8,11 +8,9 @@ from typing import Any
 
 from django.utils.translation import override
 
-from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
-from django_sitemapkit.builds.make.url_hashes import NO_URLS, next_prefix
-from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.stored_files import StoredFiles
+from django_sitemapkit.builds.make.url_hashes import NO_URLS, hashed_sections, next_prefix
+from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import sections_of

@@ -1,25 +1,212 @@
-"""What is published and what is going on, as values."""
+"""What is published and what goes on at sites, as values: a few queries for any number of them."""
 
 import datetime as dt
 import json
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django_sitemapkit.builds.make.compared_page import hashed_sections
+from django.db.models import (
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Q,
+    Sum,
+)
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.builds.lease import is_being_built, living_leases, with_life
+from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
+from django_sitemapkit.builds.publication.gates import Pause, pause_at
 from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
-from django_sitemapkit.builds.report.running import BuildProgress, build_progress, states_of
-from django_sitemapkit.builds.report.state import SiteState, values_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.models import (
+    Build,
+    BuildRequest,
+    Lease,
+    Place,
+    Publication,
+    StoredNow,
+)
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
+MIN_RATE_SECONDS = 1.0
+"""How long a build has to run before a rate says anything."""
+
+INTERRUPTED = "interrupted"
+"""The state of a build that has not ended and that no process works on."""
+
+STATES = {
+    **dict(Build.Status.choices),
+    Build.Status.RUNNING: _("running"),
+    INTERRUPTED: _("interrupted"),
+}
+"""What the states of builds are called."""
+
+
 SHOWN_BUILDS = 5
 """Builds a status lists, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildProgress:
+    """How far a build is that has not ended, as its processes have recorded it."""
+
+    build: int
+    """Its id."""
+    state: str
+    """"running", or "interrupted" or "failed" if no process works on it."""
+    started_by: str
+    """Who asked for it."""
+    done: int
+    """Its files that are rendered or reused."""
+    total: int
+    """All its files, with the index."""
+    urls: int
+    """URLs in the files that are done."""
+    urls_per_second: int | None
+    """URLs in the files it has stored, per second since it began; reused files do not count.
+
+    None in its first second, before the first file, and if nobody works on it.
+    """
+
+
+def build_progress(site: SitemapSite) -> BuildProgress | None:
+    """Return how far the build of a site is; None if there is none, or it is still being planned.
+
+    If no process builds the site, it may be one that was left, which its ``state`` says.
+    """
+    builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
+    age = ExpressionWrapper(StoredNow() - F("started_at"), output_field=DurationField())
+    build = builds.annotate(age=age).order_by("-pk").first()
+    state = states_of([build])[build.pk] if build else INTERRUPTED
+    if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
+        return None
+    totals = Place.objects.in_build(build).totals(
+        "build",
+        all=Count("pk"),
+        pending=Count("pk", filter=Q(status=Place.Status.PENDING)),
+        # The name of a file has the build that stored it.
+        stored=Sum("page__urls", filter=Q(page__name__contains=f"-{build.pk}."), default=0),
+    )
+    counts = defaultdict(int, totals.first() or {})
+    stored, seconds = counts["stored"], build.age.total_seconds()
+    is_at_work = state == Build.Status.RUNNING and seconds >= MIN_RATE_SECONDS
+    return BuildProgress(
+        build=build.pk,
+        state=state,
+        started_by=build.started_by,
+        done=counts["all"] - counts["pending"],
+        total=counts["all"] + 1,
+        urls=counts["urls"],
+        urls_per_second=round(stored / seconds) if stored and is_at_work else None,
+    )
+
+
+def states_of(builds: Collection[Build]) -> dict[int, str]:
+    """Return the state of each build by id: its status, unless it has not ended.
+
+    Then it is "running" as long as the process that makes it has the lease, else "failed" if it
+    left the reason, or "interrupted". The next build adopts its pages in either case, if it can.
+    """
+    states: dict[int, str] = {build.pk: build.status for build in builds}
+    left = [build for build in builds if build.status == Build.Status.RUNNING]
+    if left:
+        leases = living_leases({build.site for build in left})
+        alive = set(leases.values_list("name", "fence"))
+        for build in left:
+            if (lease_name(build.site), build.fence) not in alive:
+                states[build.pk] = Build.Status.FAILED if build.reason else INTERRUPTED
+    return states
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteState:
+    """What a site serves, who builds it, and what is held and requested."""
+
+    site: str
+    """The site's key."""
+    base_url: str
+    """Where the site is."""
+    publication: Publication | None
+    """Which build it serves; None if nothing is published."""
+    build: int | None
+    """The build it serves; None if nothing is published."""
+    published_at: dt.datetime | None
+    """When that was published."""
+    as_of: dt.datetime | None
+    """The database's time of this state; None if nothing is published."""
+    pause: Pause | None
+    """Who paused publishing, and why; None if it is not paused."""
+    lease: Any
+    """The lease of who builds it, with ``is_alive``; None if nobody does."""
+    held: Build | None
+    """The last build that is held for review and may still be published."""
+    requests: Sequence[Any]
+    """What is requested and not done, the oldest first, with ``is_overdue``."""
+
+    @property
+    def running(self) -> State:
+        """Who builds since when, as a code and its values; "" if nobody does."""
+        if self.lease is None:
+            return ""
+        holder: State = self.lease.holder
+        return holder if self.lease.is_alive else {"code": "silent", "holder": holder}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process that is alive builds it."""
+        return self.lease is not None and self.lease.is_alive
+
+    @property
+    def queue(self) -> Sequence[BuildRequest]:
+        """The requests besides comparisons, which have a page of their own."""
+        return [row for row in self.requests if row.kind != BuildRequest.Kind.COMPARE]
+
+    @property
+    def stage(self) -> str:
+        """A text that changes as soon as something is done or requested."""
+        return ",".join(str(row.pk) for row in self.queue) or ("running" if self.lease else "idle")
+
+
+def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
+    """Return what goes on at some sites."""
+    return [SiteState(**values) for values in values_of(sites)]
+
+
+def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of the state of each site."""
+    keys = [site.key for site in sites]
+    rows = Publication.objects.filter(site__in=keys).select_related("build")
+    publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
+    builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
+    held = {build.site: build for build in builds.order_by("pk")}
+    owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
+    leases = {lease.name: lease for lease in with_life(owned)}
+    requests = defaultdict(list)
+    for row in BuildRequest.objects.open(*sites):
+        requests[row.site].append(row)
+    for site in sites:
+        publication = publications.get(site.key)
+        yield {
+            "site": site.key,
+            "base_url": site.base,
+            "publication": publication,
+            "build": publication and publication.build_id,
+            "published_at": publication and publication.build.published_at,
+            "as_of": publication and publication.now,
+            "pause": publication and pause_at(publication, publication.now),
+            "lease": leases.get(lease_name(site.key)),
+            "held": held.get(site.key),
+            "requests": requests[site.key],
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

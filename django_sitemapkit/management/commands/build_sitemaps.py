@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, preview
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.publication.pausing import pause_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.builds.results import problem_kinds, problem_lines
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.forms import DateTimeField
 
 from django_sitemapkit.builds import Pause, publish, resume_publishing
-from django_sitemapkit.builds.publication.pausing import is_possible_end, pause_of
+from django_sitemapkit.builds.publication.gates import is_possible_end, pause_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.management.base import Exit, PublishedCommand, caller
 from django_sitemapkit.models import Build

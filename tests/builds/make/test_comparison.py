@@ -14,13 +14,14 @@ from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import InlineRunner, PageBuilder, Runner
-from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, PageChanged
-from django_sitemapkit.builds.make import page_runs
-from django_sitemapkit.builds.make.page_runs import PageRuns
+from django_sitemapkit.builds.lease import ClaimLease, ClaimLimits, PageChanged
+from django_sitemapkit.builds.make import comparison as page_runs
+from django_sitemapkit.builds.make.comparison import PageRuns
 from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Place
+from django_sitemapkit.overrides import sections_of
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
 from tests.builds.make.test_deduplication import ALL, NAMES, STEP, add, listed, of_each, remove
@@ -52,7 +53,7 @@ class Scattered(Runner):
         ended = set()
         for row in begun:
             record = Build.objects.get(pk=builder.record_of_build.pk)
-            with PageBuilder(SiteBuilds(SITE), record, builder.lease) as worker:
+            with PageBuilder(SiteBuilds(SITE), record, builder.lease, sections_of(SITE)) as worker:
                 self.made.append((row.section, row.number))
                 result = worker.build(row)
             if result is not None and row.pk not in ended:
@@ -238,7 +239,9 @@ def test_a_page_recorded_late_changes_nothing(storage):
             if self.late is None:
                 builds, record = SiteBuilds(SITE), builder.record_of_build
                 lease = ClaimLease(builder.lease.row, record, ClaimLimits(in_flight=1))
-                self.late = stack.enter_context(PageBuilder(builds, record, lease))
+                self.late = stack.enter_context(
+                    PageBuilder(builds, record, lease, sections_of(SITE))
+                )
                 page = self.late.render(lease.claim())
                 yield from super().run(builder, rows)
                 with pytest.raises(PageChanged):

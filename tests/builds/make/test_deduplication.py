@@ -15,11 +15,10 @@ from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
-from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.make.compared_page import ComparedPage
-from django_sitemapkit.builds.make.url_hashes import digest_of, hashes_of, to_hex
+from django_sitemapkit.builds.make.url_hashes import ComparedPage, digest_of, hashes_of, to_hex
 from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.models import Build, ExtraUrl, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS, registry
@@ -113,7 +112,7 @@ def bench(settings, sections, monkeypatch):
     """Give a site of three sections that lists each URL once."""
     settings.SITEMAPKIT_DEDUPLICATE = True
     settings.SITEMAPKIT_MAX_SHRINK = 1
-    monkeypatch.setattr("django_sitemapkit.builds.stored_files.LOCATIONS_PER_READ", 1)
+    monkeypatch.setattr("django_sitemapkit.builds.manifest.LOCATIONS_PER_READ", 1)
     for section in ALL:
         sections.add(section)
     observed = Observed(use_storage(settings, "Memory"))

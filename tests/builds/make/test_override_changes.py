@@ -6,7 +6,7 @@ import pytest
 
 from django_sitemapkit import Route, Section
 from django_sitemapkit.builds import publish
-from django_sitemapkit.builds.make import override_changes as changes
+from django_sitemapkit.builds.make import reuse as changes
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import UrlOverride
@@ -323,7 +323,7 @@ def test_who_looks_something_up_waits_for_the_reads(site, monkeypatch, key):
     look = Overrides.effects
 
     def looking(self, section, keys, locations):
-        assert section.connection_lock._lock._is_owned()
+        assert section.connection_lock._is_owned()
         asked.append(section.get_name())
         return look(self, section, keys, locations)
 

@@ -4,14 +4,13 @@ import gzip
 import hashlib
 import io
 import zlib
-from types import SimpleNamespace
 
 import pytest
 
-from django_sitemapkit.builds import stored_files
+from django_sitemapkit.builds import manifest as stored_files
 from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
-from django_sitemapkit.builds.stored_files import decompressed, what_differs
+from django_sitemapkit.builds.manifest import decompressed, what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.reading import reader_of
@@ -87,7 +86,7 @@ def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
         rendering = rendering_of(reader_of(section(SITE)), keys, SITE.scope())
-        with heard_by(SimpleNamespace(heartbeat=heartbeat)):
+        with heard_by(heartbeat):
             made = make_page(rendering, path, press)
         made.finish()
         return made

@@ -3,12 +3,13 @@
 import contextvars
 import threading
 from contextlib import nullcontext
+from threading import RLock
 
 import pytest
 from django.db import OperationalError, connection, transaction
 
 from django_sitemapkit.builds.make import page_builder as making
-from django_sitemapkit.builds.make.prefetch import ConnectionLock, Prefetcher
+from django_sitemapkit.builds.make.page_file import prefetched
 from django_sitemapkit.models import Lease
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
@@ -20,7 +21,7 @@ VARIABLE = contextvars.ContextVar("variable", default="none")
 
 def readers():
     """Return the threads that read."""
-    return [thread for thread in threading.enumerate() if thread.name == "sitemapkit-reader"]
+    return [thread for thread in threading.enumerate() if "sitemapkit-reader" in thread.name]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def test_it_reads_on_the_callers_connection():
 
     with transaction.atomic():
         Reading.objects.create(level=2)
-        levels, used = Prefetcher()(reads())
+        levels, used = prefetched(RLock(), reads())
     assert sorted(levels) == [1, 2]
     assert used is connection.connection
 
@@ -50,7 +51,7 @@ def test_it_reads_on_the_callers_connection():
 def test_it_reads_in_the_callers_context():
     """A tenant that is kept in a context variable is the same there."""
     VARIABLE.set("tenant")
-    assert list(Prefetcher()(one())) == ["tenant"]
+    assert list(prefetched(RLock(), one())) == ["tenant"]
 
 
 def one():
@@ -67,7 +68,7 @@ def test_it_is_one_read_ahead_and_no_more():
             begun.append(number)
             yield number
 
-    rows = Prefetcher()(reads())
+    rows = prefetched(RLock(), reads())
     assert next(rows) == 0
     waited = threading.Event()
     waited.wait(0.2)
@@ -82,7 +83,7 @@ def test_an_error_of_a_read_reaches_who_renders():
         yield 1
         raise OperationalError("gone away")
 
-    rows = Prefetcher()(reads())
+    rows = prefetched(RLock(), reads())
     assert next(rows) == 1
     with pytest.raises(OperationalError, match="gone away"):
         next(rows)
@@ -91,7 +92,7 @@ def test_an_error_of_a_read_reaches_who_renders():
 @pytest.mark.parametrize("taken", [0, 1, 3])
 def test_closed_early_it_ends(taken):
     """A page that is full reads no further."""
-    rows = Prefetcher()(iter(range(100)))
+    rows = prefetched(RLock(), iter(range(100)))
     for _ in range(taken):
         next(rows)
     rows.close()
@@ -100,7 +101,7 @@ def test_closed_early_it_ends(taken):
 
 def test_no_read_begins_while_the_other_has_its_turn():
     """A connection serves one at a time."""
-    ahead = Prefetcher()
+    connection_lock = RLock()
     during = []
     busy = threading.Event()
 
@@ -109,8 +110,8 @@ def test_no_read_begins_while_the_other_has_its_turn():
             during.append(busy.is_set())
             yield number
 
-    for _ in ahead(reads()):
-        with ahead.connection_lock:
+    for _ in prefetched(connection_lock, reads()):
+        with connection_lock:
             busy.set()
             threading.Event().wait(0.001)
             busy.clear()
@@ -118,29 +119,18 @@ def test_no_read_begins_while_the_other_has_its_turn():
     assert not any(during)
 
 
-def test_who_renders_goes_before_the_next_read():
-    """It waits for the read that is under way, however soon the reader asks again."""
-    connection_lock, done, enough = ConnectionLock(), [], threading.Event()
+def test_no_read_begins_before_the_last_one_is_taken():
+    """So who renders waits for one read at most, before a query of its own."""
+    begun = []
 
     def reads():
-        while not enough.is_set():
-            threading.Event().wait(0.002)
-            done.append(None)
-            yield 1
+        for number in range(10):
+            begun.append(number)
+            yield number
 
-    rows = reads()
-    reader = threading.Thread(
-        target=lambda: [None for _ in iter(lambda: connection_lock.read(rows), None)]
-    )
-    reader.start()
-    waited = []
-    for _ in range(10):
-        before = len(done)
-        with connection_lock:
-            waited.append(len(done) - before)
-    enough.set()
-    reader.join()
-    assert max(waited) <= 3  # One, but for who is kept from asking meanwhile.
+    for taken, _ in enumerate(prefetched(RLock(), reads()), start=1):
+        threading.Event().wait(0.01)
+        assert len(begun) <= taken + 1
 
 
 @pytest.mark.django_db
@@ -152,21 +142,18 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
     monkeypatch.setattr("django_sitemapkit.builds.lease.BuildLease.due", property(lambda s: True))
     held = []
 
-    class Turns(Prefetcher):
+    class Noted:
         def __init__(self):
-            super().__init__()
-            self.connection_lock = Noted()
+            self.lock = RLock()
 
-    class Noted(ConnectionLock):
         def __enter__(self):
-            super().__enter__()
+            self.lock.acquire()
             held.append(threading.current_thread() is threading.main_thread())
 
-        def read(self, reads):
-            held.append(threading.current_thread() is threading.main_thread())
-            return super().read(reads)
+        def __exit__(self, *error):
+            self.lock.release()
 
-    monkeypatch.setattr(making, "Prefetcher", Turns)
+    monkeypatch.setattr(making, "RLock", Noted)
     from django_sitemapkit.builds import build
 
     lease.release()

@@ -32,8 +32,6 @@ class Again(Articles):
 class Elsewhere(InlineRunner):
     """A runner that is not the default one, and knows which pages it was given."""
 
-    is_inline = False
-
     def __init__(self):
         super().__init__()
         self.given = []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.publication import publishing as publish_module
+from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Publication
 from tests.builds import (

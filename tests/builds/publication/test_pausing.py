@@ -15,8 +15,8 @@ from django_sitemapkit.builds import (
     status_of,
 )
 from django_sitemapkit.builds.publication import publishing
-from django_sitemapkit.builds.publication.pausing import MAX_PAUSE, is_possible_end, pause_of
-from django_sitemapkit.builds.report.stored_differences import store_differences
+from django_sitemapkit.builds.publication.gates import MAX_PAUSE, is_possible_end, pause_of
+from django_sitemapkit.builds.report.differences import store_differences
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildDifferences, Publication
 from django_sitemapkit.sites import SitemapSite

@@ -6,7 +6,7 @@ import pytest
 
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.publication import pruning
+from django_sitemapkit.builds.publication import delivery as pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, Place, StoredPage
 from django_sitemapkit.publishing import folder_of

@@ -6,8 +6,8 @@ import pytest
 
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.report import running
-from django_sitemapkit.builds.report.running import build_progress, states_of
+from django_sitemapkit.builds.report import status as running
+from django_sitemapkit.builds.report.status import build_progress, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Lease, Place, StoredPage
 from django_sitemapkit.testing.factories import PlaceFactory, StoredPageFactory

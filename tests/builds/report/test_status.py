@@ -6,7 +6,7 @@ import json
 import pytest
 
 from django_sitemapkit.builds import publish, status_of
-from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.models import Build
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
 from tests.management import run as command

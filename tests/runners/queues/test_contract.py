@@ -192,7 +192,7 @@ class Stopping(InlineRunner):
     """Lets another runner make some pages, and gives up."""
 
     def __init__(self, runner):
-        self.runner, self.is_inline = runner, runner.is_inline
+        self.runner = runner
 
     def run(self, builder, rows):
         """Stop after the third page."""

@@ -1,0 +1,225 @@
+"""What is published: the file at an address, one URL in all files, and whether these are whole."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
+
+from django_sitemapkit.builds.manifest import (
+    damage_of,
+    entries_at,
+    keys_of,
+)
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.inspection import paging_key
+from django_sitemapkit.models import Build, Place, Publication
+from django_sitemapkit.overrides import section_of
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import page_address
+from django_sitemapkit.sites import SitemapSite
+
+SECTIONS_PER_QUERY = 100
+"""Sections looked for by one query."""
+
+
+def published_with(
+    site: SitemapSite, section: str, number: int
+) -> tuple[Build | None, Place | None]:
+    """Return the build that a site serves, and the file at an address: mostly by one query.
+
+    An address that only an earlier build has answers from there through the grace period, so
+    that a reader of the index of then finds all that it lists; but not a page from which editors
+    have taken the last URL.
+    """
+    wanted = Q(places__section=section, places__number=number)
+    builds = Build.objects.annotate(file=FilteredRelation("places", condition=wanted))
+    builds = builds.select_related("file__page").defer("file__override_hashes")  # type: ignore[misc]
+    publication = Publication.objects.filter(site=site.key)
+    published = builds.filter(pk__in=publication.values("build")).first()
+    if published is None:
+        return None, None
+    file: Place | None = getattr(published, "file", None)
+    if file is None or file.status != Place.Status.DONE:
+        rows = Place.objects.answering(site).filter(section=section, number=number)
+        file = rows.defer("override_hashes").first()
+    return published, file if file and file.status == Place.Status.DONE else None
+
+
+def earlier_pages(site: SitemapSite, live: Build) -> Iterator[Place]:
+    """Yield the pages at addresses of which the published build says nothing."""
+    same = Place.objects.in_build(live).filter(
+        Place.decides_answer(), section=OuterRef("section"), number=OuterRef("number")
+    )
+    rows = (
+        Place.objects.answering(site)
+        .exclude(section="")
+        .filter(~Exists(same))
+        .defer("override_hashes")
+    )
+    seen: set[tuple[str, int]] = set()
+    for row in rows:
+        address = row.section, row.number
+        if address not in seen and row.status == Place.Status.DONE:
+            yield row
+        seen.add(address)
+
+
+def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
+    """Return those sections that a build does not have: one look at its manifest for each."""
+    rows = Place.objects.in_build(build)
+    missing: set[str] = set()
+    for start in range(0, len(names), SECTIONS_PER_QUERY):
+        batch = names[start : start + SECTIONS_PER_QUERY]
+        looks = [Exists(rows.filter(section=name)) for name in batch]
+        (found,) = Build.objects.filter(pk=build.pk).values_list(*looks)
+        missing.update(name for name, there in zip(batch, found, strict=True) if not there)
+    return missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedUrl:
+    """A URL in a published file."""
+
+    address: str
+    """The address of the file."""
+    changed_at: dt.datetime | None
+    """When the file's content last changed."""
+    values: Mapping[str, str]
+    """The optional tags of the URL."""
+    times: int = 1
+    """How often the file lists it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PublishedSearch:
+    """What a look at the published files of a site has found of a URL."""
+
+    build: Build | None
+    """The published build; None if nothing is published."""
+    found: list[PublishedUrl] = field(default_factory=list)
+    """The files that list it."""
+    unread: int = 0
+    """How many files were not read: the time was over, or another file lists the URL."""
+    failures: list[str] = field(default_factory=list)
+    """What is wrong with files that could not be read."""
+
+
+def search_published(
+    site: SitemapSite,
+    location: str,
+    *,
+    section: str = "",
+    pk: Any = None,
+    seconds: float | None = None,
+) -> PublishedSearch:
+    """Look for a URL in normal form in the published files of a site.
+
+    All of them are read. With ``seconds`` the look ends at the first file that lists the URL, or
+    when the time is over; a row of ``section`` with the primary key ``pk`` is looked for first
+    where it has to be.
+    """
+    build = Build.objects.published(site)
+    search = PublishedSearch(build=build)
+    if build is None:
+        return search  # Without builds, a project needs no storage.
+    rows = list(Place.objects.in_build(build).pages())
+    end = None if seconds is None else monotonic() + seconds
+    storage = SitemapStorage()
+    for number, row in enumerate(_likely_first(site, rows, section, pk)):
+        if end is not None and (search.found or (number and monotonic() > end)):
+            search.unread = len(rows) - number
+            break
+        try:
+            found = entries_at(row, location, storage)
+        except StorageFailure as error:
+            search.failures.append(f"{error}. Run validate_sitemaps --repair to store it again.")
+            continue
+        if found:
+            published = PublishedUrl(
+                address=page_address(site, row.section, row.number),
+                changed_at=row.page.lastmod,
+                values=found[0].tags,
+                times=len(found),
+            )
+            search.found.append(published)
+    return search
+
+
+def find_url(site: SitemapSite, url: str) -> Iterator[str]:
+    """Yield the addresses of the published files that list a URL.
+
+    ``url`` is a path or an absolute URL of the site; raises InvalidValue where it cannot be. All
+    files are read. Raises StorageFailure in the end where one is lost or damaged.
+    """
+    search = search_published(site, site.scope().normalise(url))
+    yield from (each.address for each in search.found)
+    if search.failures:
+        raise StorageFailure(search.failures[0])
+
+
+def _likely_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
+    """Yield the file that a row of a section should be in, the section's others, and the rest."""
+    own = [row for row in rows if row.section == name]
+    if own and pk is not None and (likely := _file_of(site, own, name, pk)):
+        yield likely
+        own.remove(likely)
+    yield from own
+    yield from (row for row in rows if row.section != name)
+
+
+def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place | None:
+    """Return the file of a section whose key range has a row; None where that is not known."""
+    section = section_of(site, name)
+    if section is None or section.keyset is None:
+        return None
+    try:
+        key = paging_key(section, pk)
+        if key is None:
+            return None
+        return rows[section.keyset.place_of(key, [keys_of(row, section) for row in rows])]
+    except Exception:  # noqa: BLE001  the files may be by another key than the section has now
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedFile:
+    """A published file, and how it differs from what the manifest records."""
+
+    address: str
+    """The URL it is served at."""
+    name: str
+    """Its name in the storage."""
+    section: str
+    """The section of its page; "" for an index."""
+    fault: str
+    """Why it is not intact: lost, unreadable or changed. "" where it is intact."""
+
+
+def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
+    """Yield every file that a site has published, indexes first, once it has been read.
+
+    A file is intact if it is stored and its SHA-256 is the recorded one. A page must also be
+    complete gzip, well-formed XML, and list the recorded number of URLs.
+    """
+    build = Build.objects.published(site)
+    storage = SitemapStorage()
+    files = Place.objects.in_build(build).filter(status=Place.Status.DONE) if build else ()
+    for file in sorted(files, key=lambda file: (file.section != "", file.position, file.number)):
+        yield VerifiedFile(
+            address=page_address(site, file.section, file.number),
+            name=file.page.name,
+            section=file.section,
+            fault=_fault(storage, file),
+        )
+
+
+def _fault(storage: SitemapStorage, file: Place) -> str:
+    try:
+        with storage.open(file.page.name) as content:
+            damage = damage_of(file, content)
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        return f"{file.page.name} cannot be read: {error}"
+    return damage and f"{file.page.name} is damaged: {damage}"
