@@ -200,13 +200,11 @@ def request_view(
         text = _("Section “%(section)s” does not exist.") % {"section": section}
         messages.error(request, text)
         return HttpResponseRedirect(overview_url(model_admin, site.key))
-    before = _work_in_progress(site)
     name = request.user.get_username()
     build_request = record_request(site, by=name, section=section, **BUTTONS[button])
     log_rows(request.user.pk, [build_request], ADDITION, message=REQUESTED[button])
     begin(site, get_runner)
-    query = {"request": build_request.pk} | ({} if before is None else {"after": before})
-    return HttpResponseRedirect(overview_url(model_admin, site.key, **query))
+    return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
 
 
 @screen("overview/progress/", "progress", "view", of_site=True)
@@ -360,15 +358,6 @@ def _reasons_text(pages: Mapping[Reason, int]) -> str:
     )
 
 
-def _work_in_progress(site: SitemapSite) -> int | None:
-    """Return the id of the running build, 0 for other work, or None for neither."""
-    lease = living_leases([site.key]).first()
-    if lease is None:
-        return None
-    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING, fence=lease.fence)
-    return running.values_list("pk", flat=True).first() or 0
-
-
 def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
     """Return the level and text of a message about the request that a query string names."""
     pk = id_or_none(request.GET.get("request"))
@@ -388,19 +377,21 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     text = _("%(request)s queued.") % values
     if build_request.requested_by != request.user.get_username():
         text = _("%(request)s is already queued by %(who)s. It runs only once.") % values
-    start = _start_of(site, build_request, id_or_none(request.GET.get("after")))
+    start = _start_of(site, build_request)
     return {"level": "sitemapkit-queued", "text": f"{text} {start}"}
 
 
-def _start_of(site: SitemapSite, build_request: BuildRequest, after: int | None) -> str:
-    """Return when a request starts that was queued while ``after`` was running."""
+def _start_of(site: SitemapSite, build_request: BuildRequest) -> str:
+    """Return when a request starts: after earlier requests, and after what ran when it was made."""
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
-    if after is None or _work_in_progress(site) != after:
+    lease = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).first()
+    if lease is None:
         return _("It starts now.")
-    if after:
-        return _("It starts when build %(build)s has finished.") % {"build": after}
+    builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
+    if build := builds.filter(fence=lease.fence).first():
+        return _("It starts when build %(build)s has finished.") % {"build": build.pk}
     return _("It starts when the work in progress has finished.")
 
 

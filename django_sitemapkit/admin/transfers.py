@@ -46,11 +46,11 @@ OTHER_FIELDS = 20_000
 class FileForm(forms.Form):
     """A form for a CSV file."""
 
-    file = forms.FileField(label=gettext_lazy("CSV file"), max_length=200)
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["file"].widget.attrs["accept"] = ".csv,text/csv"
+    file = forms.FileField(
+        label=gettext_lazy("CSV file"),
+        max_length=200,
+        widget=forms.ClearableFileInput({"accept": ".csv,text/csv"}),
+    )
 
     def clean_file(self) -> Any:
         """Reject a file that is too large, before reading it."""
