@@ -62,12 +62,14 @@ _SITES = "_sitemapkit_sites"
 
 def known_sites(request: HttpRequest) -> list[SitemapSite]:
     """Return all sites; if they cannot be determined, a message on the page says why."""
-    if not hasattr(request, _SITES):
-        found, reason = try_read(all_sites)
-        if reason:
-            messages.error(request, reason)
-        setattr(request, _SITES, found or [])
-    sites: list[SitemapSite] = getattr(request, _SITES)
+    sites: list[SitemapSite] | None = getattr(request, _SITES, None)
+    if sites is None:
+        try:
+            sites = all_sites()
+        except ImproperlyConfigured as error:
+            messages.error(request, str(error))
+            sites = []
+        setattr(request, _SITES, sites)
     return sites
 
 
