@@ -78,15 +78,6 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             parts = getattr(self.fields["lastmod"].widget, "widgets", ())
             for part, kind in zip(parts, (_("date"), _("time")), strict=False):
                 part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {kind}"
-        if "path" in self.fields:
-            # Pasted text may have a host, and may not be percent-encoded yet.
-            self.fields["path"] = forms.CharField(
-                label=self.fields["path"].label,
-                help_text=self.fields["path"].help_text,
-                required=self.fields["path"].required,
-                max_length=MAX_PASTED,
-                widget=self.fields["path"].widget,
-            )
 
     def clean(self) -> dict[str, Any]:
         """Keep ``include`` as it is now, unless the user has changed what the page showed.
@@ -124,6 +115,18 @@ class HashedSettingForm(EditorSettingForm):
 
     text_field: ClassVar[str] = "path"
     """The field with the text."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "path" in self.fields:
+            # Pasted text may have a host, and may not be percent-encoded yet.
+            self.fields["path"] = forms.CharField(
+                label=self.fields["path"].label,
+                help_text=self.fields["path"].help_text,
+                required=self.fields["path"].required,
+                max_length=MAX_PASTED,
+                widget=self.fields["path"].widget,
+            )
 
     def normalised(self, site: SitemapSite, text: str) -> str:
         """Return the text in its normal form; raises InvalidValue with a translated message."""

@@ -104,11 +104,9 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
     _warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
     text = ngettext("%(count)s URL added.", "%(count)s URLs added.", len(new))
     messages.success(request, text % {"count": number(len(new))})
-    if existing := comparison.count(LineOutcome.UNCHANGED):
-        text = ngettext(
-            "%(count)s URL already existed.", "%(count)s URLs already existed.", existing
-        )
-        messages.info(request, text % {"count": number(existing)})
+    if known := comparison.count(LineOutcome.UNCHANGED):
+        text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
+        messages.info(request, text % {"count": number(known)})
     if new:
         add_due_message(request, [form.cleaned_data["site"]])
     return HttpResponseRedirect(_return_url(model_admin, request))

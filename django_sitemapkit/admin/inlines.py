@@ -218,9 +218,8 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         """Return the formset class, which finds rows by the object's model and key."""
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
-        sites = known_sites(request)
         permitted = {
-            "sites": sites,
+            "sites": known_sites(request),
             "may_add": self.has_add_permission(request, obj),
             "may_change": self.has_change_permission(request, obj),
         }
@@ -239,7 +238,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
                 **options,
             },
         )
-        return type(formset.__name__, (formset,), {"sites": sites, "request": request})
+        return type(formset.__name__, (formset,), {"sites": permitted["sites"], "request": request})
 
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:

@@ -292,10 +292,7 @@ def _record_pause(
 def cancel_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Ask for confirmation, then cancel the build of the site in the query string.
-
-    The page shows how far the build is, and its button cancels just this one.
-    """
+    """Show how far the build of the site is, and ask for confirmation; then cancel just this."""
     url = overview_url(model_admin, site.key)
     if request.method == "POST":
         _cancel(model_admin, request, site)

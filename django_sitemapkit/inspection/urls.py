@@ -193,11 +193,7 @@ def _inspect_versions(
         found = locations_of(section, chunk)
         places = [place for place in places if found.get(place) == location]
     elif not places:
-        why = _why_no_url(section)
-        if section.language_plan is not None:
-            why = _("It has no version in a language that section %(section)s lists here.")
-            why %= {"section": name}
-        return [UrlInspection(section=name, why=why, pk=pk)]
+        return [UrlInspection(section=name, why=_why_no_version(section), pk=pk)]
     return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
 
@@ -220,6 +216,13 @@ def _own_reason(section: SectionReader, pk: Any) -> str:
             return section.options.why_not_listed(obj)
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         return f"{type(error).__name__}: {error}"
+
+
+def _why_no_version(section: SectionReader) -> str:
+    if section.language_plan is None:
+        return _why_no_url(section)
+    text = _("It has no version in a language that section %(section)s lists here.")
+    return text % {"section": section.get_name()}
 
 
 def _why_no_url(section: SectionReader) -> str:
