@@ -8,10 +8,10 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib.admin import AdminSite
 from django.contrib.admin.models import ACTION_FLAG_CHOICES, ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
-from django.core.paginator import Paginator
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
@@ -22,14 +22,16 @@ from django.utils.translation import get_language, gettext, ngettext, override
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
     csv_response,
     known_sites,
     link_to,
     may_view,
     number,
+    paged,
     screen,
 )
-from django_sitemapkit.admin.log_messages import (
+from django_sitemapkit.admin.history import (
     CANCELLED,
     EXCLUDED,
     PAUSED,
@@ -39,7 +41,6 @@ from django_sitemapkit.admin.log_messages import (
     ROLLED_BACK,
     SENTENCES,
 )
-from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.models import (
     Build,
     BuildRequest,
@@ -99,7 +100,11 @@ class FilterForm(forms.Form):
     q = forms.CharField(label=_("Name"), required=False, widget=forms.SearchInput)
     user = forms.CharField(label=_("User"), required=False, widget=forms.SearchInput)
     kind = forms.ChoiceField(label=_("Kind"), required=False)
-    action = forms.ChoiceField(label=_("Action"), required=False)
+    action = forms.ChoiceField(
+        label=_("Action"),
+        required=False,
+        choices=[("", _("All")), *((name, label) for name, (label, _condition) in ACTIONS.items())],
+    )
     since = forms.DateField(label=_("From"), **_DAY)
     until = forms.DateField(label=_("To"), **_DAY)
 
@@ -108,10 +113,8 @@ class FilterForm(forms.Form):
         super().__init__(*args, **options)
         self._models = {str(model._meta.model_name): model for model in kinds}
         names = [(name, capfirst(model._meta.verbose_name)) for name, model in self._models.items()]
-        actions = [(name, label) for name, (label, _condition) in ACTIONS.items()]
-        for field, choices in (("kind", names), ("action", actions)):
-            select: Any = self.fields[field]
-            select.choices = [("", _("All")), *choices]
+        kind: Any = self.fields["kind"]
+        kind.choices = [("", _("All")), *names]
 
     def clean_q(self) -> str:
         """Return the path of a pasted URL, or the text as it is."""
@@ -171,12 +174,16 @@ class LoggedAction:
         """The key of the object's site, while it exists."""
         return str(getattr(self.obj, "site", ""))
 
-    @property
-    def shown_object(self) -> Any:
-        """The object that has a page in the admin: of a request, its build."""
-        if isinstance(self.obj, BuildRequest):
-            return Build(pk=self.obj.build_id) if self.obj.build_id else None
-        return self.obj
+    def name_in(self, site: AdminSite) -> str:
+        """Return the object's name at that time, linked to its page while it exists.
+
+        The page of a request is that of its build.
+        """
+        obj = self.obj
+        if isinstance(obj, BuildRequest):
+            obj = Build(pk=obj.build_id) if obj.build_id else None
+        name = self.entry.object_repr
+        return name if obj is None else link_to(site, obj, name)
 
 
 def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
@@ -202,43 +209,34 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
     ]
 
 
-class ActivityAdmin(OverviewAdmin):
-    """The view of the page "Activity", which belongs to the screens of builds."""
-
-    @screen("activity/", "activity", "view")
-    def activity_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Show the newest entries that match, or with ``csv`` send all that match as a file."""
-        kinds = [*OPERATED, *(model for model in EDITED if may_view(request, model))]
-        types = list(ContentType.objects.get_for_models(*kinds).values())
-        entries = LogEntry.objects.filter(content_type__in=types).select_related("user")
-        form = FilterForm(request.GET, kinds=kinds)
-        found = form.applied_to(entries.order_by("-pk"))
-        if "csv" in request.GET and form.is_valid():
-            lines = csv_lines(COLUMNS, _csv_rows(found, get_language()))
-            return csv_response(request, "sitemap-activity.csv", lines)
-        listed = Paginator(found[:MAX_LISTED_ENTRIES], ENTRIES_PER_PAGE)
-        page = listed.get_page(request.GET.get("p"))
-        count = listed.count
-        context = {
-            "title": gettext("Activity"),
-            "form": form,
-            "several": len(known_sites(request)) != 1,
-            "page": page,
-            "range": listed.get_elided_page_range(page.number),
-            "count": ngettext("%(count)s entry", "%(count)s entries", count)
-            % {"count": number(count)},
-            "is_cut": count == MAX_LISTED_ENTRIES,
-            "rows": [
-                {"action": action, "name": self._name_of(action)}
-                for action in logged_actions(list(page.object_list))
-            ],
-        }
-        return self.overview_page(request, "activity", context)
-
-    def _name_of(self, action: LoggedAction) -> str:
-        """Return the object's name at that time, linked to its page while it exists."""
-        name, obj = action.entry.object_repr, action.shown_object
-        return name if obj is None else link_to(self.admin_site, obj, name)
+@screen("activity/", "activity", "view")
+def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the newest entries that match, or with ``csv`` send all that match as a file."""
+    kinds = [*OPERATED, *(model for model in EDITED if may_view(request, model))]
+    types = list(ContentType.objects.get_for_models(*kinds).values())
+    entries = LogEntry.objects.filter(content_type__in=types).select_related("user")
+    form = FilterForm(request.GET, kinds=kinds)
+    found = form.applied_to(entries.order_by("-pk"))
+    if "csv" in request.GET and form.is_valid():
+        lines = csv_lines(COLUMNS, _csv_rows(found, get_language()))
+        return csv_response(request, "sitemap-activity.csv", lines)
+    listed = paged(request, found[:MAX_LISTED_ENTRIES], ENTRIES_PER_PAGE)
+    count = listed["page"].paginator.count
+    text = ngettext("%(count)s entry", "%(count)s entries", count)
+    return model_admin.render_page(
+        request,
+        "activity",
+        **listed,
+        title=gettext("Activity"),
+        form=form,
+        several=len(known_sites(request)) != 1,
+        count=text % {"count": number(count)},
+        is_cut=count == MAX_LISTED_ENTRIES,
+        rows=[
+            {"action": action, "name": action.name_in(model_admin.admin_site)}
+            for action in logged_actions(list(listed["page"].object_list))
+        ],
+    )
 
 
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:

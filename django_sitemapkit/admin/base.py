@@ -2,18 +2,18 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from functools import wraps
-from inspect import getmembers
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, ClassVar, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.utils import quote
+from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.paginator import Paginator
 from django.db import DatabaseError, router, transaction
 from django.db.models import Model, QuerySet
 from django.http import (
@@ -28,6 +28,7 @@ from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -46,6 +47,15 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 MAX_LISTED_SITES = 100
 """With more sites than this, the filter offers only the site that a link chose."""
 
+EXCLUDING = (
+    *("sitemapkit.add_urloverride", "sitemapkit.change_urloverride"),
+    "sitemapkit.bulk_urloverride",
+)
+"""What a user has to have who may take any URL out of the sitemap at once."""
+
+MAX_ID_DIGITS = 18
+"""Digits of a number that fits a primary key on every database."""
+
 _SITES = "_sitemapkit_sites"
 
 
@@ -60,6 +70,14 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
             sites = []
         setattr(request, _SITES, sites)
     return sites
+
+
+def known_site(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
+    """Return `(site, "")` for a key, or `(None, reason)`."""
+    site = site_by_key(known_sites(request), key)
+    if site is not None:
+        return site, ""
+    return None, gettext("Site “%(site)s” does not exist.") % {"site": key}
 
 
 class SiteFilter(admin.SimpleListFilter):
@@ -82,30 +100,54 @@ class SiteFilter(admin.SimpleListFilter):
 
 
 def screen(
-    route: str, name: str, *permissions: str, methods: Collection[str] = ("GET", "HEAD")
+    route: str,
+    name: str,
+    *permissions: str,
+    methods: Collection[str] = ("GET", "HEAD"),
+    of_site: bool = False,
 ) -> Callable[[View], View]:
-    """Make a method of a ``CheckedListAdmin`` the view of ``route``, relative to its list.
+    """Make a function the view of ``route``, relative to the list of the model admins it is for.
 
-    Its URL has the name ``sitemapkit_`` and ``name``, in which ``{model}`` is the name of the
-    admin's model. As for Django's admin actions, "view" in ``permissions`` calls
-    ``has_view_permission()``; a user needs all of them. Other ``methods`` are answered with 405.
+    It gets the model admin, which names it in ``screens``, and the request. Its URL has the name
+    ``sitemapkit_`` and ``name``, in which ``{model}`` is the name of the admin's model. As for
+    Django's admin actions, "view" in ``permissions`` calls ``has_view_permission()``; a name with a
+    dot is that of a permission. A user needs all of them. Other ``methods`` are answered with 405.
+
+    If the route has an ``object_id``, the view gets the object as ``obj``; with ``of_site`` it gets
+    the site that the request names as ``site``. An unknown one is answered with 404.
 
     Example::
 
         @screen("overview/", "overview", "view")
-        def overview_view(self, request): ...
+        def overview_view(model_admin, request): ...
     """
 
     def decorated(view: View) -> View:
         @wraps(view)
-        def checked(self: Any, request: HttpRequest, **arguments: Any) -> HttpResponseBase:
-            if not all(getattr(self, f"has_{each}_permission")(request) for each in permissions):
+        def checked(
+            model_admin: Any, request: HttpRequest, object_id: str = "", **arguments: Any
+        ) -> HttpResponseBase:
+            if not all(
+                request.user.has_perm(each)
+                if "." in each
+                else getattr(model_admin, f"has_{each}_permission")(request)
+                for each in permissions
+            ):
                 raise PermissionDenied
             if request.method not in methods:
                 return HttpResponseNotAllowed(methods)
-            return view(self, request, **arguments)
+            if object_id:
+                arguments["obj"] = model_admin.get_object(request, unquote(object_id))
+                if arguments["obj"] is None:
+                    raise Http404(gettext("This object does not exist."))
+            if of_site:
+                key = request.POST.get("site") or request.GET.get("site", "")
+                arguments["site"], reason = known_site(request, key)
+                if reason:
+                    raise Http404(reason)
+            return view(model_admin, request, **arguments)
 
-        checked.screen = route, f"sitemapkit_{name}"  # type: ignore[attr-defined]
+        checked.url = route, f"sitemapkit_{name}"  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
     return decorated
@@ -118,6 +160,9 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     text, a regular expression, a year. With one site, the list does not show the site.
     """
 
+    screens: ClassVar[Sequence[Any]] = ()
+    """Its views besides those of Django: functions decorated with ``screen``."""
+
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return the list; raises IncorrectLookupParameters for what the database rejects."""
         try:
@@ -129,17 +174,27 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             raise IncorrectLookupParameters(str(error)) from error
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of the methods decorated with ``screen``."""
-        views = getmembers(type(self), lambda member: hasattr(member, "screen"))
+        """Add the URLs of ``screens``."""
         own = [
             path(
-                view.screen[0],
-                self.admin_site.admin_view(getattr(self, attribute)),
-                name=view.screen[1].format(model=self.opts.model_name),
+                view.url[0],
+                self.admin_site.admin_view(partial(view, self)),
+                name=view.url[1].format(model=self.opts.model_name),
             )
-            for attribute, view in views
+            for view in self.screens
         ]
         return [*own, *super().get_urls()]
+
+    def url_to(self, name: str, *arguments: Any, **query: Any) -> str:
+        """Return the URL of a screen in this admin site, given its name without ``sitemapkit_``."""
+        url = reverse(
+            f"{self.admin_site.name}:sitemapkit_{name}", args=[quote(each) for each in arguments]
+        )
+        return f"{url}?{urlencode(query)}" if query else url
+
+    def url_of(self, view: str, *arguments: Any) -> str:
+        """Return the URL of a view of this model, such as "changelist"."""
+        return self.url_to(f"{self.opts.model_name}_{view}", *arguments)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Return the columns; the site is one of them only if there are several."""
@@ -153,13 +208,23 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         several = len(known_sites(request)) != 1
         return [item for item in items if several or item != site_item]
 
-    def render_page(
-        self, request: HttpRequest, name: str, context: dict[str, Any]
-    ) -> TemplateResponse:
+    def render_page(self, request: HttpRequest, name: str, **context: Any) -> TemplateResponse:
         """Return a page of the screen besides those of Django, from the template ``name``."""
-        shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
+        shared = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "may_build": request.user.has_perm("sitemapkit.run_build"),
+            "may_publish": request.user.has_perm("sitemapkit.publish_build"),
+        }
         template = f"admin/sitemapkit/{name}.html"
         return TemplateResponse(request, template, {**shared, **context})
+
+
+def paged(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
+    """Return the page of some items that the query string names, as context of ``pages.html``."""
+    page = Paginator(items, per_page).get_page(request.GET.get("p"))
+    return {"page": page, "range": page.paginator.get_elided_page_range(page.number)}
 
 
 class ReadOnlyAdmin(CheckedListAdmin):
@@ -249,6 +314,12 @@ def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> Strea
     )
 
 
+def id_or_none(text: str | None) -> int | None:
+    """Return a parameter as a primary key, or None if it cannot be one."""
+    valid = text is not None and text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS
+    return int(text or 0) if valid else None
+
+
 def may_view(request: HttpRequest, model: type[Model] | Model) -> bool:
     """Return whether the user may view or change the rows of a model."""
     opts = model._meta
@@ -285,28 +356,19 @@ def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
         return None, f"{type(error).__name__}: {error}"
 
 
+def try_each(reads: Sequence[Callable[[], Read]]) -> list[tuple[Read | None, str]]:
+    """Return what ``try_read`` returns of each; one savepoint is taken if none raises."""
+    found, _reason = try_read(lambda: [read() for read in reads])
+    if found is None:
+        return [try_read(read) for read in reads]
+    return [(value, "") for value in found]
+
+
 def savepoint_if_atomic() -> AbstractContextManager[Any]:
     """Return a savepoint in a transaction, so that a failed query does not break later ones."""
     using = router.db_for_write(Build)
     inside = transaction.get_connection(using).in_atomic_block
     return transaction.atomic(using=using) if inside else nullcontext()
-
-
-def known_site(key: str) -> tuple[SitemapSite | None, str]:
-    """Return `(site, "")` for a key, or `(None, reason)`."""
-    sites, reason = try_read(all_sites)
-    site = site_by_key(sites or (), key)
-    if site is None and not reason:
-        reason = gettext("Site “%(site)s” does not exist.") % {"site": key}
-    return site, reason
-
-
-def site_or_404(key: str) -> SitemapSite:
-    """Return the site with a key; raises Http404 with the reason if there is none."""
-    site, reason = known_site(key)
-    if site is None:
-        raise Http404(reason)
-    return site
 
 
 def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:

@@ -1,60 +1,119 @@
-"""The screens of builds: the list, a build with its files, publishing, and differences."""
+"""The screens of builds: the list, a build with its manifest, and its stored files."""
 
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from typing import Any
+from urllib.parse import unquote
 
-from django.contrib import admin, messages
-from django.contrib.admin.utils import flatten, unquote
+from django.contrib import admin
+from django.contrib.admin.utils import flatten
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-)
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from django_sitemapkit.admin.activity import ActivityAdmin
+from django_sitemapkit.admin.activity import activity_view
 from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    ReadOnlyAdmin,
     SiteFilter,
     duration_text,
     known_site,
     known_sites,
-    logger,
+    link_to,
     number,
-    pause_text,
+    number_or_blank,
+    paged,
+    request_rows,
     screen,
+    try_read,
 )
-from django_sitemapkit.admin.cancelling import CancelAdmin
-from django_sitemapkit.admin.differences import (
-    REFRESH_SECONDS,
-    differences_context,
-    differences_csv,
+from django_sitemapkit.admin.differences import differences_view
+from django_sitemapkit.admin.overview import (
+    health_view,
+    overview_view,
+    progress_view,
+    request_view,
 )
-from django_sitemapkit.admin.health.views import HealthAdmin
-from django_sitemapkit.admin.log_messages import PUBLISHED, ROLLED_BACK
-from django_sitemapkit.admin.manifests import file_context, manifest_context, name_of
-from django_sitemapkit.admin.pausing import PauseAdmin, RollBackForm
+from django_sitemapkit.admin.publishing import (
+    build_page,
+    build_title,
+    cancel_view,
+    is_live,
+    is_publishable,
+    pause_view,
+    publish_error,
+    publish_view,
+    resume_view,
+)
 from django_sitemapkit.admin.url_counts import (
+    UrlChange,
     changes_of,
     counts_of,
-    section_changes,
-    total_change,
+    is_whole,
     url_counts,
 )
-from django_sitemapkit.admin.url_inspection import InspectionAdmin
-from django_sitemapkit.builds import Pause, publish
-from django_sitemapkit.builds.publication.gates import pause_at
+from django_sitemapkit.admin.url_inspection import inspection_view
+from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.builds.report.status import STATES, states_of
-from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, BuildDifferences, Place, Publication, StoredNow
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.words import words_of
+
+FILES_PER_PAGE = 100
+"""Manifest rows on a page."""
+
+MAX_FILES_WITH_PROBLEMS = 50
+"""Files with problems that a build's page lists."""
+
+MAX_BUILD_REQUESTS = 20
+"""Requests that a build's page lists."""
+
+ENTRIES_PER_PAGE = 200
+"""URLs of a file on a page."""
+
+
+@screen("<path:object_id>/files/<int:file>/", "build_file", "view")
+def file_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build, file: int
+) -> HttpResponseBase:
+    """Show the URLs of a stored file that match a search, some at a time.
+
+    The search is for a part of a URL, percent-encoded or not.
+    """
+    row = Place.objects.in_build(obj).pages().filter(pk=file).first()
+    if row is None:
+        raise Http404(_("This file does not exist."))
+    query = request.GET.get("q", "").strip()
+    wanted = unquote(query).casefold()
+    shared = {"title": _name_of(row), "query": query}
+    entries = map(entry_of, stored_entries_of([row], SitemapStorage()))
+    try:
+        found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
+    except StorageFailure as error:
+        return build_page(model_admin, request, obj, "file", failure=str(error), **shared)
+    count = ngettext("%(count)s URL", "%(count)s URLs", len(found))
+    shown = paged(request, found, ENTRIES_PER_PAGE)
+    return build_page(
+        model_admin,
+        request,
+        obj,
+        "file",
+        **shared,
+        **shown,
+        count=count % {"count": number(len(found))},
+        entries=[
+            {"location": entry.location, "shown": unquote(entry.location), "tags": entry.tags}
+            for entry in shown["page"].object_list
+        ],
+    )
 
 
 class BuildList(ChangeList):
@@ -77,9 +136,13 @@ class BuildList(ChangeList):
 
 
 @admin.register(Build)
-class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, PauseAdmin):
+class BuildAdmin(ReadOnlyAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
+    screens = (
+        *(overview_view, request_view, progress_view, activity_view, health_view, inspection_view),
+        *(pause_view, resume_view, cancel_view, publish_view, differences_view, file_view),
+    )
     list_display = (
         *("name", "site", "shown_status", "started_at", "duration"),
         *("url_count", "file_count", "size", "started_by", "short_reason"),
@@ -101,6 +164,12 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
 
+    def has_inspect_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may view builds, or URL overrides."""
+        return self.has_view_permission(request) or request.user.has_perm(
+            "sitemapkit.view_urloverride"
+        )
+
     # The list
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
@@ -110,7 +179,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     @admin.display(description=gettext_lazy("build"), ordering="pk")
     def name(self, build: Build) -> str:
         """Return the name of the build."""
-        return _("Build %(build)s") % {"build": build.pk}
+        return build_title(build)
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
@@ -163,8 +232,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
         previous = build.previous
         if previous is None:
             return "-"
-        url = self._url("change", previous.pk)
-        return format_html('<a href="{}">{}</a>', url, self.name(previous))
+        return link_to(self.admin_site, previous, build_title(previous))
 
     def get_fieldsets(self, request: HttpRequest, obj: Build | None = None) -> Any:
         """Return the fields that have a value for this build."""
@@ -186,155 +254,97 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     ) -> HttpResponse:
         """Show the build with its manifest."""
         build = options["obj"]
-        build.is_live, build.state = _is_live(build), states_of([build])[build.pk]
+        build.is_live, build.state = is_live(build), states_of([build])[build.pk]
         context |= {
-            "title": self.name(build),
+            "title": build_title(build),
             "subtitle": None,
-            "may_publish": self.has_publish_build_permission(request)
-            and not self._publish_error(build),
-            "differs": _is_publishable(build) and build.previous is not None,
-            **manifest_context(request, build),
+            "may_publish": request.user.has_perm("sitemapkit.publish_build")
+            and not publish_error(build),
+            "differs": is_publishable(build) and build.previous is not None,
+            **_manifest_context(request, build),
         }
         return super().render_change_form(request, context, *args, **options)
-
-    # Publishing
-
-    @screen(
-        "<path:object_id>/publish/",
-        "build_publish",
-        *("view", "publish_build"),
-        methods=["GET", "HEAD", "POST"],
-    )
-    def publish_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for confirmation, then publish a build."""
-        build = self._get_build_or_404(request, object_id)
-        form = None
-        if build.published_at is not None:
-            form = RollBackForm(request.POST if request.method == "POST" else None)
-        if request.method == "POST" and (form is None or form.is_valid()):
-            self._publish(request, build, form.pause_if_chosen(request) if form else None)
-            return HttpResponseRedirect(self._url("change", build.pk))
-        rows = Publication.objects.filter(site=build.site).select_related("build")
-        served = rows.annotate(now=StoredNow()).first()
-        pause = pause_at(served, served.now) if served else None
-        live = served.build_id if served else None
-        counts = url_counts([build.pk, live])
-        before = counts[live] if served else None
-        title = _("Publish build %(build)s?")
-        if build.published_at is not None:
-            title = _("Roll back to build %(build)s?")
-        context = {
-            "title": title % {"build": build.pk},
-            "served": served.build if served else None,
-            "served_urls": number(sum(before.values())) if before is not None else "",
-            "urls": number(sum(counts[build.pk].values())),
-            "change": total_change(counts[build.pk], before),
-            "changes": section_changes(counts[build.pk], before),
-            "publish_error": self._publish_error(build),
-            "pause": pause_text(pause) if pause else "",
-            "form": form,
-        }
-        return self._build_page(request, build, "publish", context)
-
-    def _publish(self, request: HttpRequest, build: Build, pause: Pause | None) -> None:
-        """Publish a build, pause publishing if asked to, and show a message with the result."""
-        site, reason = known_site(build.site)
-        if site is None:
-            messages.error(request, reason)
-            return
-        if error := self._publish_error(build):
-            messages.error(request, error)
-            return
-        try:
-            publish(site, build.pk, pause=pause)
-        except SitemapKitError as error:
-            messages.error(request, str(error))
-        except Exception as error:  # noqa: BLE001  each storage raises its own errors
-            logger.exception("Build %s could not be published.", build.pk)
-            messages.error(request, f"{type(error).__name__}: {error}")
-        if Build.objects.published(site) != build:
-            return  # Otherwise only its export or its announcement has failed.
-        was_held = build.status == Build.Status.HELD
-        self.log_change(request, build, PUBLISHED if was_held else ROLLED_BACK)
-        text = _("Site “%(site)s” now serves build %(build)s.")
-        messages.success(request, text % {"site": site.key, "build": build.pk})
-        if pause is not None:
-            self.record_pause(request, build, pause)
-
-    def _publish_error(self, build: Build) -> str:
-        """Return why a build cannot be published; "" if it can."""
-        if not _is_publishable(build):
-            if build.pruned_at is not None:
-                return _("The files of this build were deleted.")
-            return _("The build was never published and is not held for review.")
-        if _is_live(build):
-            return _("The site already serves this build.")
-        return ""
-
-    # Differences
-
-    @screen("<path:object_id>/differences/", "build_differences", "view")
-    def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
-        build = self._get_build_or_404(request, object_id)
-        stored = (
-            BuildDifferences.objects.filter(build=build).first() if "csv" in request.GET else None
-        )
-        if stored is not None:
-            return differences_csv(request, stored)
-        context = {
-            "title": _("Changes in build %(build)s") % {"build": build.pk},
-            "here": request.path,
-            **differences_context(request, build),
-        }
-        page = self._build_page(request, build, "differences", context)
-        if "waiting" in context:
-            # Without JavaScript, and not in the page: readers of screens may stop it there.
-            page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={request.path}"
-        return page
-
-    # Files
-
-    @screen("<path:object_id>/files/<int:file>/", "build_file", "view")
-    def file_view(self, request: HttpRequest, object_id: str, file: int) -> HttpResponse:
-        """Show the URLs of a stored file."""
-        build = self._get_build_or_404(request, object_id)
-        row = Place.objects.in_build(build).pages().filter(pk=file).first()
-        if row is None:
-            raise Http404(_("This file does not exist."))
-        context = {"title": name_of(row), "file": row, **file_context(request, row)}
-        return self._build_page(request, build, "file", context)
-
-    def _get_build_or_404(self, request: HttpRequest, object_id: str) -> Build:
-        build: Build | None = self.get_object(request, unquote(object_id))
-        if build is None:
-            raise Http404(_("This build does not exist."))
-        return build
-
-    def _url(self, view: str, pk: int) -> str:
-        return reverse(f"{self.admin_site.name}:sitemapkit_build_{view}", args=[pk])
-
-    def _build_page(
-        self, request: HttpRequest, build: Build, name: str, context: dict[str, Any]
-    ) -> HttpResponse:
-        shared = {
-            "build": build,
-            "build_title": self.name(build),
-            "build_url": self._url("change", build.pk),
-        }
-        return self.render_page(request, f"build/{name}", {**shared, **context})
 
 
 def _status_html(status: str, text: str) -> str:
     return format_html('<span class="sitemapkit-status sitemapkit-{}">{}</span>', status, text)
 
 
-def _is_live(build: Build) -> bool:
-    """Return whether the site serves a build."""
-    return Publication.objects.filter(site=build.site, build=build).exists()
+def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
+    """Return the template context of a build: totals, problems, and a page of its files."""
+    manifest = Place.objects.in_build(build).defer("override_hashes")
+    totals = _section_totals(build, manifest)
+    section = request.GET.get("section", "")
+    if section not in {total["section"] for total in totals}:
+        section = ""
+    chosen = manifest.filter(section=section) if section else manifest
+    files = chosen.order_by(*INDEX_ORDER, "pk")
+    shown = paged(request, files, FILES_PER_PAGE)
+    faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
+    problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
+    urls = _file_urls(request, build, shown["page"].object_list)
+    asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
+    return {
+        "sections": totals,
+        "section": section,
+        **shown,
+        "files": [_row(file, urls) for file in shown["page"].object_list],
+        "problems": [_row(file, {}) for file in problems[:MAX_FILES_WITH_PROBLEMS]],
+        "more_problems": len(problems) > MAX_FILES_WITH_PROBLEMS,
+        "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
+    }
 
 
-def _is_publishable(build: Build) -> bool:
-    """Return whether the build was published or held for review and still has its files."""
-    ended_well = build.published_at is not None or build.status == Build.Status.HELD
-    return ended_well and build.pruned_at is None
+def _section_totals(build: Build, manifest: PlaceQuerySet) -> list[dict[str, Any]]:
+    """Return the totals of each section, and how its URLs have changed since the build before."""
+    previous = build.previous_id if is_whole(build) else None
+    before = url_counts([previous])[previous] or None
+    return [
+        {
+            **total,
+            "pages": number(total["pages"]),
+            "pending": number_or_blank(total["pending"]),
+            "urls": UrlChange(
+                total["urls"], None if before is None else before.get(total["section"], 0)
+            ),
+            "skipped": number_or_blank(total["skipped"]),
+        }
+        for total in manifest.totals(
+            "section", pending=Count("pk", filter=Q(status=Place.Status.PENDING))
+        )
+    ]
+
+
+def _name_of(file: Place) -> str:
+    """Return what a file is called on the screens."""
+    return f"{file.section or _('index')} {file.number or ''}".rstrip()
+
+
+def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "file": file,
+        "name": _name_of(file),
+        "url": urls.get(file.pk, ""),
+        "is_readable": file.section and file.status == Place.Status.DONE,
+        "urls": number(file.urls),
+        "skipped": number_or_blank(file.skipped),
+        "duplicates": number_or_blank(file.duplicates),
+        "problems": file.problem_texts,
+    }
+
+
+def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> dict[int, str]:
+    """Return the URLs of files by id; none if the site serves another build."""
+    site = known_site(request, build.site)[0] if is_live(build) else None
+    if site is None:
+        return {}
+
+    def read() -> dict[int, str]:
+        urls_of = cache(partial(page_addresses, site))
+        return {
+            file.pk: urls_of(file.section)(file.number) if file.section else site.address("index")
+            for file in files
+            if file.status == Place.Status.DONE
+        }
+
+    return try_read(read)[0] or {}

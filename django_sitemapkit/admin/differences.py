@@ -5,12 +5,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from django.core.paginator import Paginator
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.base import csv_response, known_site, number, number_or_blank
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    csv_response,
+    known_site,
+    number,
+    number_or_blank,
+    paged,
+    screen,
+)
+from django_sitemapkit.admin.publishing import build_page
 from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
@@ -54,12 +62,28 @@ COMPARE = BuildRequest.Kind.COMPARE
 FILTERS = ("kind", "section", "folder")
 
 
-def differences_context(request: HttpRequest, build: Build) -> dict[str, Any]:
-    """Return the template context: what differs, why that is unknown, or that it is compared."""
-    stored = BuildDifferences.objects.filter(build=build).first()
-    if stored is not None:
-        return _context_of(request, stored)
-    site, reason = known_site(build.site)
+@screen("<path:object_id>/differences/", "build_differences", "view")
+def differences_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
+) -> HttpResponseBase:
+    """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
+    stored = BuildDifferences.objects.filter(build=obj).first()
+    if stored is not None and "csv" in request.GET:
+        return _csv(request, stored)
+    context = _context_of(request, stored) if stored else _compared(request, obj)
+    title = _("Changes in build %(build)s") % {"build": obj.pk}
+    page = build_page(
+        model_admin, request, obj, "differences", title=title, here=request.path, **context
+    )
+    if "waiting" in context:
+        # Without JavaScript, and not in the page: readers of screens may stop it there.
+        page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={request.path}"
+    return page
+
+
+def _compared(request: HttpRequest, build: Build) -> dict[str, Any]:
+    """Compare a build or have it compared; return what differs, or why it cannot be compared."""
+    site, reason = known_site(request, build.site)
     if site is None:
         return {"failure": reason}
     last = build.requests.filter(kind=COMPARE).order_by("-pk").first()
@@ -96,7 +120,7 @@ def _takes_long(site: SitemapSite, build: Build) -> bool:
     return sum(urls for _page, urls in before ^ after) > MAX_COMPARED_AT_ONCE
 
 
-def differences_csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
+def _csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
     """Return the URLs that the query string asks for as a CSV file."""
     names = {kind: name for name, (kind, _title) in KINDS.items()}
     rows = ((names[found.kind], found.section, found.location) for found in _found(request, stored))
@@ -109,7 +133,7 @@ def differences_csv(request: HttpRequest, stored: BuildDifferences) -> Streaming
 def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
     found = list(_found(request, stored))
     titles = dict(KINDS.values())
-    page = Paginator(found, URLS_PER_PAGE).get_page(request.GET.get("p"))
+    shown = paged(request, found, URLS_PER_PAGE)
     totals = [(name, title, stored.count(kind.value)) for name, (kind, title) in KINDS.items()]
     groups = _groups(stored.groups)
     return {
@@ -118,8 +142,7 @@ def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any
         "more_groups": len(groups) > MAX_GROUPS_SHOWN,
         "filters": {name: request.GET[name] for name in FILTERS if request.GET.get(name)},
         "query": request.GET.get("q", "").strip(),
-        "page": page,
-        "range": page.paginator.get_elided_page_range(page.number),
+        **shown,
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
         % {"count": number(len(found))},
         "is_cut": any(count > MAX_KEPT for *_, count in totals),
@@ -130,7 +153,7 @@ def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any
                 "location": difference.location,
                 "shown": unquote(difference.location),
             }
-            for difference in page.object_list
+            for difference in shown["page"].object_list
         ],
         "kept": number(MAX_KEPT),
     }

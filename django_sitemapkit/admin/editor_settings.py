@@ -1,39 +1,35 @@
-"""What the editors' screens share: the site field, pasted paths, duplicates, previews."""
+"""What the editors' screens share: the site field, pasted paths, duplicates, previews.
 
-import json
-from collections.abc import Iterable, Sequence
+And the message after a change: when the published files follow it, and the button to build them.
+"""
+
+from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import override
 
-from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
-    known_sites,
-    number,
-    try_read,
-)
-from django_sitemapkit.admin.due_messages import add_due_message
-from django_sitemapkit.admin.url_state import states_of
+from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites, try_read
+from django_sitemapkit.admin.url_inspection import states_of
+from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import hash_of
+from django_sitemapkit.models import Publication
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
-MAX_LOGGED_ROWS = 1_000
-"""Rows of an action that are logged one by one."""
+BUILDING = ("sitemapkit.view_build", "sitemapkit.run_build")
+"""The permissions on which "Publish this change now" depends."""
 
 YES_AND_NO = {
     "enabled": (_("Yes"), _("No")),
@@ -61,38 +57,27 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
     sites: ClassVar[Sequence[SitemapSite]] = ()
     previewing: bool = False
     """Whether this is a preview. A preview is never valid, so nothing saves it."""
-    change_url: ClassVar[str] = ""
-    """The URL name of a row's change page, to link a duplicate."""
+    model_admin: ClassVar[Any] = None
+    """The screen, which links a duplicate."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if "site" in self.fields:
             self.fields["site"] = site_field(self.sites, self.instance.site)
-        if "changefreq" in self.fields:
-            changefreq: Any = self.fields["changefreq"]
-            changefreq.choices = [("", _("Inherit")), *CHANGEFREQ_CHOICES]
-        for name, (yes, no) in YES_AND_NO.items():
-            if name in self.fields:
-                widget: Any = self.fields[name].widget
-                widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
-                self.fields[name].show_hidden_initial = True  # For clean().
-        for name in ("note", "path", "pattern", "title"):
-            if name in self.fields:
-                self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
+        fields: dict[str, Any] = self.fields
+        if "changefreq" in fields:
+            fields["changefreq"].choices = [("", _("Inherit")), *CHANGEFREQ_CHOICES]
+        for name in fields.keys() & YES_AND_NO:
+            yes, no = YES_AND_NO[name]
+            fields[name].widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
+            fields[name].show_hidden_initial = True  # For clean().
+        for name in fields.keys() & {"note", "path", "pattern", "title"}:
+            fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
         if "lastmod" in self.fields:
             # The admin shows text next to both parts, but no labels.
             parts = getattr(self.fields["lastmod"].widget, "widgets", ())
             for part, kind in zip(parts, (_("date"), _("time")), strict=False):
                 part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {kind}"
-        if "path" in self.fields:
-            # Pasted text may have a host, and may not be percent-encoded yet.
-            self.fields["path"] = forms.CharField(
-                label=self.fields["path"].label,
-                help_text=self.fields["path"].help_text,
-                required=self.fields["path"].required,
-                max_length=MAX_PASTED,
-                widget=self.fields["path"].widget,
-            )
 
     def clean(self) -> dict[str, Any]:
         """Keep ``include`` as it is now, unless the user has changed what the page showed.
@@ -124,41 +109,55 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             raise ValidationError(_("This date is in the future."), code="future")
         return lastmod
 
-    def clean_path_text(self) -> None:
-        """Normalise the path, or report what is wrong with it."""
-        if self.site is None or not self.cleaned_data.get("path"):
-            return
-        try:
-            self.cleaned_data["path"] = pasted_path(self.site, self.cleaned_data["path"])
-        except InvalidValue as error:
-            self.add_error("path", ValidationError(str(error), code=error.code))
 
-    def reject_duplicate(self, field: str | None, **identity: Any) -> None:
-        """Report a stored row with the same identity, with a link to it."""
-        if "site" not in self.cleaned_data:
-            return  # The site field reports its own error.
-        rows = self._meta.model._default_manager.filter(site=self.cleaned_data["site"], **identity)
-        row = rows.exclude(pk=self.instance.pk).first()
-        if row is not None:
-            self.add_error(field, ValidationError(self._duplicate_link(row), code="unique"))
+class HashedSettingForm(EditorSettingForm):
+    """A form for a row that is identified by a text, or by an object."""
 
-    def _duplicate_link(self, row: models.Model) -> str:
-        url = reverse(self.change_url, args=[row.pk])
-        return format_html(
-            '{} <a href="{}">{}</a>', _("This already exists:"), url, str(row)[:200] or row.pk
-        )
+    text_field: ClassVar[str] = "path"
+    """The field with the text."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "path" in self.fields:
+            # Pasted text may have a host, and may not be percent-encoded yet.
+            self.fields["path"] = forms.CharField(
+                label=self.fields["path"].label,
+                help_text=self.fields["path"].help_text,
+                required=self.fields["path"].required,
+                max_length=MAX_PASTED,
+                widget=self.fields["path"].widget,
+            )
 
-class PathForm(EditorSettingForm):
-    """A form for a row that is identified by its path."""
+    def normalised(self, site: SitemapSite, text: str) -> str:
+        """Return the text in its normal form; raises InvalidValue with a translated message."""
+        return pasted_path(site, text)
 
     def clean(self) -> dict[str, Any]:
-        """Normalise the path, and reject a duplicate."""
+        """Normalise the text, or report what is wrong with it."""
         cleaned = super().clean() or self.cleaned_data
-        self.clean_path_text()
-        if self.site is not None and cleaned.get("path"):
-            self.reject_duplicate("path", hash=hash_of(cleaned["path"]))
+        if self.site is not None and cleaned.get(self.text_field):
+            try:
+                cleaned[self.text_field] = self.normalised(self.site, cleaned[self.text_field])
+            except InvalidValue as error:
+                self.add_error(self.text_field, ValidationError(str(error), code=error.code))
         return cleaned
+
+    def _post_clean(self) -> None:
+        """Report a stored row with the same identity, with a link to it."""
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors:
+            return
+        rows = self._meta.model._default_manager.filter(site=self.instance.site)
+        row = rows.filter(hash=self.instance.hash).exclude(pk=self.instance.pk).first()
+        if row is not None:
+            names = (self.text_field, "object_id")
+            text = format_html(
+                '{} <a href="{}">{}</a>',
+                *(_("This already exists:"), self.model_admin.url_of("change", row.pk)),
+                str(row)[:200] or row.pk,
+            )
+            field = next((name for name in names if self.cleaned_data.get(name)), None)
+            self.add_error(field, ValidationError(text, code="unique"))
 
 
 class EditorSettingAdmin(CheckedListAdmin):
@@ -190,15 +189,15 @@ class EditorSettingAdmin(CheckedListAdmin):
     ) -> type[Any]:
         """Return the form class with the sites of the request."""
         form = super().get_form(request, obj, change=change, **options)
-        known = {
-            "sites": known_sites(request),
-            "previewing": "_preview" in request.POST,
-            "change_url": self._url_name("change"),
-        }
-        return type(form.__name__, (form,), known)
-
-    def _url_name(self, view: str) -> str:
-        return f"{self.admin_site.name}:sitemapkit_{self.opts.model_name}_{view}"
+        return type(
+            form.__name__,
+            (form,),
+            {
+                "sites": known_sites(request),
+                "previewing": "_preview" in request.POST,
+                "model_admin": self,
+            },
+        )
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
@@ -217,7 +216,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         super().save_model(request, obj, form, change)
         undo = ""
         if not change and self.has_delete_permission(request, obj):
-            undo = reverse(self._url_name("delete"), args=[obj.pk])
+            undo = self.url_of("delete", obj.pk)
         before = form.initial.get("site") if change else None
         keys = {obj.site, before or obj.site}
         add_due_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
@@ -234,35 +233,31 @@ class EditorSettingAdmin(CheckedListAdmin):
         add_due_message(request, keys)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
-        if form.is_bound:
-            if not form.previewing or form.errors:
-                return None
+        """Return the preview of a row, as saved or as it would be saved; None if there is none."""
+        if form.is_bound and form.previewing and not form.errors:
             form.prepare_preview()
             using = router.db_for_write(self.model)
             with transaction.atomic(using=using):
                 row = copy(form.instance)
                 row.save()
-                context = self._try_preview(request, row, form)
+                context = {**self._try_preview(request, row, form), "unsaved": True}
                 transaction.set_rollback(True, using=using)
-            return {**self._with_states(request, row, context), "unsaved": True}
-        if obj is None:
+        elif obj is not None and not form.is_bound:
+            row = obj
+            context = self._try_preview(request, row, form)
+        else:
             return None
-        return self._with_states(request, obj, self._try_preview(request, obj, form))
-
-    def _with_states(
-        self, request: HttpRequest, row: Any, context: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Add the states of inspected URLs. Files are read while no other editor has to wait."""
         site, inspections = site_by_key(known_sites(request), row.site), context.get("inspections")
         if site is None or inspections is None:
             return context
+        # Files are read while no other editor has to wait.
         states, reason = try_read(lambda: states_of(site, inspections))
         return {**context, **(states or {"failure": reason})}
 
     def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:
-        site = site_by_key(known_sites(request), row.site)
+        site, reason = known_site(request, row.site)
         if site is None:
-            return {"failure": _("Site “%(site)s” does not exist.") % {"site": row.site}}
+            return {"failure": reason}
         context, reason = try_read(lambda: self.preview_context(request, site, row, form))
         return {"failure": reason} if context is None else context
 
@@ -272,51 +267,36 @@ def sites_of(rows: models.QuerySet[Any]) -> list[str]:
     return list(rows.order_by().values_list("site", flat=True).distinct())
 
 
-def log_rows(
-    user: Any,
-    rows: Sequence[models.Model],
-    flag: int,
-    fields: Iterable[str] = (),
-    message: str = "",
+def add_due_message(
+    request: HttpRequest, keys: Collection[str], *, path: str = "", undo: str = ""
 ) -> None:
-    """Record in the history that a user added, changed or deletes rows.
+    """Say that the published files of the sites with these keys follow with the next build.
 
-    ``user`` is the user's primary key, ``flag`` a constant of the admin's ``LogEntry``, ``fields``
-    the names of the changed fields; ``message`` replaces what Django says of them. With more than
-    ``MAX_LOGGED_ROWS`` there is one entry for all.
+    With one site it offers to build now to users who may, and links what becomes of the URL with
+    this ``path``. ``undo`` is the address that undoes the change; "" if there is none.
     """
-    if len(rows) > MAX_LOGGED_ROWS:
-        log_count(user, type(rows[0]), len(rows), flag, fields, message)
-    elif rows:
-        text = message or _change_message(type(rows[0]), flag, fields)
-        LogEntry.objects.log_actions(user, rows, flag, text)
+    published = set(Publication.objects.filter(site__in=keys).values_list("site", flat=True))
+    sites = [site for site in known_sites(request) if site.key in published]
+    if not (sites or undo):
+        return
+    site = sites[0] if len(sites) == 1 else None
+    paused = site is not None and pause_of(site) is not None
+    context = {
+        "text": _due_text(sites, paused=paused),
+        "site": site,
+        "several": len(sites) > 1,
+        "may_view_builds": request.user.has_perm(BUILDING[0]),
+        "may_build": site is not None and not paused and request.user.has_perms(BUILDING),
+        "path": path,
+        "undo": undo,
+    }
+    text = render_to_string("admin/sitemapkit/editor_settings/due_message.html", context, request)
+    messages.info(request, text)
 
 
-def log_count(
-    user: Any,
-    model: type[models.Model],
-    count: int,
-    flag: int,
-    fields: Iterable[str] = (),
-    message: str = "",
-) -> None:
-    """Record in one entry, which is in no row's own history, what was done to many rows."""
-    LogEntry.objects.create(
-        user_id=user,
-        content_type=ContentType.objects.get_for_model(model),
-        object_repr=f"{number(count)} {model._meta.verbose_name_plural}",
-        action_flag=flag,
-        change_message=message or _change_message(model, flag, fields),
-    )
-
-
-def _change_message(model: type[models.Model], flag: int, fields: Iterable[str]) -> str:
-    """Return a message in the form in which Django translates it when it is shown."""
-    if flag == ADDITION:
-        return json.dumps([{"added": {}}])
-    if flag != CHANGE:
-        return ""
-    meta = model._meta
-    with override(None):
-        names = [str(getattr(meta.get_field(name), "verbose_name", name)) for name in fields]
-    return json.dumps([{"changed": {"fields": names}}])
+def _due_text(sites: Collection[SitemapSite], *, paused: bool) -> Any:
+    if not sites:
+        return gettext("Live sitemaps follow at once.")
+    if paused:
+        return gettext("The published sitemap stays as it is until publishing is resumed.")
+    return gettext("The published sitemap stays as it is until the next build.")

@@ -7,14 +7,25 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION
 from django.db import IntegrityError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, number, screen, try_read
-from django_sitemapkit.admin.due_messages import add_due_message
-from django_sitemapkit.admin.editor_settings import PathForm, log_rows, site_field
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    SiteFilter,
+    known_sites,
+    number,
+    screen,
+    try_read,
+)
+from django_sitemapkit.admin.editor_settings import (
+    HashedSettingForm,
+    add_due_message,
+    site_field,
+)
+from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.models import ExtraUrl
@@ -73,11 +84,84 @@ class PasteForm(forms.Form):
         return compared_rows(EXTRA_URL_TABLE, ["site", "path"], rows, [site] if site else [])
 
 
+@screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])
+def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Ask for URLs and add them: all of them or, if the user chose so, the valid ones."""
+    sites = known_sites(request)
+    form = PasteForm(request.POST if request.method == "POST" else None, sites=sites)
+    if not form.is_valid():
+        return _paste_page(model_admin, request, form)
+    comparison = form.compared()
+    if comparison.count(LineOutcome.INVALID) and not form.cleaned_data["save_rest"]:
+        return _paste_page(model_admin, request, form, comparison)
+    try:
+        new, _changed = comparison.apply()
+    except IntegrityError:
+        text = gettext("No URLs were added: another user has just added the same ones.")
+        messages.error(request, text)
+        return _paste_page(model_admin, request, form, comparison)
+    log_rows(request.user.pk, new, ADDITION)
+    _warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
+    text = ngettext("%(count)s URL added.", "%(count)s URLs added.", len(new))
+    messages.success(request, text % {"count": number(len(new))})
+    if known := comparison.count(LineOutcome.UNCHANGED):
+        text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
+        messages.info(request, text % {"count": number(known)})
+    if new:
+        add_due_message(request, [form.cleaned_data["site"]])
+    return HttpResponseRedirect(_return_url(model_admin, request))
+
+
+def _paste_page(
+    model_admin: CheckedListAdmin,
+    request: HttpRequest,
+    form: PasteForm,
+    comparison: Comparison | None = None,
+) -> HttpResponseBase:
+    """Return the page with the form, and the invalid lines of what was pasted."""
+    invalid = comparison.of(LineOutcome.INVALID) if comparison else []
+    return model_admin.render_page(
+        request,
+        "editor_settings/paste",
+        title=gettext("Paste extra URLs"),
+        form=form,
+        invalid=invalid[:MAX_INVALID_LINES],
+        invalid_count=len(invalid),
+        formatted_invalid_count=number(len(invalid)),
+        valid_count=comparison.count(LineOutcome.CREATED) if comparison else 0,
+        max_lines=number(MAX_PASTED_LINES),
+        changelist_url=_return_url(model_admin, request),
+    )
+
+
+def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
+    """Return the list's URL, or the index of the admin for users who may not see the list."""
+    if model_admin.has_view_or_change_permission(request):
+        return model_admin.url_of("changelist")
+    return reverse(f"{model_admin.admin_site.name}:index")
+
+
+def _warn_of_sections(request: HttpRequest, added: list[ExtraUrl]) -> None:
+    """Warn about each URL that a section already lists."""
+    for row in added:
+        site = site_by_key(known_sites(request), row.site)
+        if site is None:
+            continue
+        found, _reason = try_read(partial(inspect_path, site, row.path, without=EXTRA_URLS))
+        if found and found.listed:
+            text = gettext(
+                "Section %(section)s already lists %(url)s, so the sitemap lists it twice."
+                " To change its values, use a URL override."
+            )
+            messages.warning(request, text % {"section": found.section, "url": row.path})
+
+
 @admin.register(ExtraUrl)
 class ExtraUrlAdmin(TransferAdmin):
     """Extra URLs: added one by one, pasted, or imported."""
 
-    form = PathForm
+    screens = (*TransferAdmin.screens, paste_view)
+    form = HashedSettingForm
     transfer = EXTRA_URL_TABLE
     fields = ("site", "path", "title", "lastmod", "changefreq", "priority", "note")
     preview_template = "admin/sitemapkit/editor_settings/explanations.html"
@@ -96,84 +180,4 @@ class ExtraUrlAdmin(TransferAdmin):
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
         """Save the row, and warn if a section already lists the URL."""
         super().save_model(request, obj, form, change)
-        self._warn_of_sections(request, [obj])
-
-    def _warn_of_sections(self, request: HttpRequest, added: list[ExtraUrl]) -> None:
-        """Warn about each URL that a section already lists."""
-        sites = known_sites(request)
-        for row in added:
-            site = site_by_key(sites, row.site)
-            if site is None:
-                continue
-            found, _reason = try_read(partial(inspect_path, site, row.path, without=EXTRA_URLS))
-            if found and found.listed:
-                text = gettext(
-                    "Section %(section)s already lists %(url)s, so the sitemap lists it twice."
-                    " To change its values, use a URL override."
-                )
-                messages.warning(request, text % {"section": found.section, "url": row.path})
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Link the page for users who may add rows."""
-        may_add = self.has_add_permission(request)
-        context = {"paste_url": may_add and reverse(self._url_name("paste"))}
-        return super().changelist_view(request, {**context, **(extra_context or {})})
-
-    @screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])
-    def paste_view(self, request: HttpRequest) -> HttpResponse:
-        """Ask for URLs and add them: all of them or, if the user chose so, the valid ones."""
-        sites = known_sites(request)
-        if request.method != "POST":
-            return self._paste_page(request, PasteForm(sites=sites))
-        form = PasteForm(request.POST, sites=sites)
-        if not form.is_valid():
-            return self._paste_page(request, form)
-        comparison = form.compared()
-        if comparison.count(LineOutcome.INVALID) and not form.cleaned_data["save_rest"]:
-            return self._paste_page(request, form, comparison)
-        try:
-            new, _changed = comparison.apply()
-        except IntegrityError:
-            messages.error(
-                request, gettext("No URLs were added: another user has just added the same ones.")
-            )
-            return self._paste_page(request, form, comparison)
-        log_rows(request.user.pk, new, ADDITION)
-        self._warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
-        self._report(request, len(new), comparison)
-        if new:
-            add_due_message(request, [form.cleaned_data["site"]])
-        return HttpResponseRedirect(self._return_url(request))
-
-    def _return_url(self, request: HttpRequest) -> str:
-        """Return the list's URL, or the index of the admin for users who may not see the list."""
-        if self.has_view_or_change_permission(request):
-            return reverse(self._url_name("changelist"))
-        return reverse(f"{self.admin_site.name}:index")
-
-    def _report(self, request: HttpRequest, new: int, comparison: Comparison) -> None:
-        text = ngettext("%(count)s URL added.", "%(count)s URLs added.", new)
-        messages.success(request, text % {"count": number(new)})
-        if existing := comparison.count(LineOutcome.UNCHANGED):
-            text = ngettext(
-                "%(count)s URL already existed.", "%(count)s URLs already existed.", existing
-            )
-            messages.info(request, text % {"count": number(existing)})
-
-    def _paste_page(
-        self, request: HttpRequest, form: PasteForm, comparison: Comparison | None = None
-    ) -> HttpResponse:
-        invalid = comparison.of(LineOutcome.INVALID) if comparison else []
-        context = {
-            "title": gettext("Paste extra URLs"),
-            "form": form,
-            "invalid": invalid[:MAX_INVALID_LINES],
-            "invalid_count": len(invalid),
-            "formatted_invalid_count": number(len(invalid)),
-            "valid_count": comparison.count(LineOutcome.CREATED) if comparison else 0,
-            "max_lines": number(MAX_PASTED_LINES),
-            "changelist_url": self._return_url(request),
-        }
-        return self.render_page(request, "editor_settings/paste", context)
+        _warn_of_sections(request, [obj])

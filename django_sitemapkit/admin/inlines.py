@@ -1,5 +1,6 @@
 """Admin inline for an object's sitemap override, for primary keys of any type."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import known_sites, try_read
-from django_sitemapkit.admin.due_messages import add_due_message
-from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
-from django_sitemapkit.admin.log_messages import exclusion_message
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
+from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
-from django_sitemapkit.admin.url_state import states_of
+from django_sitemapkit.admin.url_inspection import states_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
@@ -31,6 +31,9 @@ from django_sitemapkit.sites import SitemapSite, site_by_key
 
 class InlineForm(EditorSettingForm):
     """A form for the override at one site, which the user does not choose."""
+
+    may_add = may_change = True
+    """Whether the user may; else what is sent is ignored."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -43,18 +46,17 @@ class InlineForm(EditorSettingForm):
             self.instance.site = self.initial["site"]
 
     def has_changed(self) -> bool:
-        """Return whether any field besides the site has a value."""
-        return not {"site"}.issuperset(self.changed_data)
+        """Return whether a field besides the site has a value that the user may set."""
+        is_permitted = self.may_add if self.instance._state.adding else self.may_change
+        return is_permitted and not {"site"}.issuperset(self.changed_data)
 
 
 class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     """The overrides of one object, one per site."""
 
     sites: list[SitemapSite]
-    user: Any = None
-    """The primary key of the user, for the history; None records nothing."""
     request: HttpRequest | None = None
-    """The request that shows messages; None shows none."""
+    """The request that shows messages, and whose user the history names; None for neither."""
 
     def __init__(
         self,
@@ -142,24 +144,25 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         assert self.instance is not None  # noqa: S101  it was saved just now
         form.instance.model, form.instance.object_id = identity_of(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
-        if commit and self.user is not None:
-            message = exclusion_message(row, form.changed_data)
-            log_rows(self.user, [row], ADDITION, message=message)
+        self._log(row, ADDITION, commit, form.changed_data)
         return row
 
     def save_existing(self, form: Any, obj: Any, commit: bool = True) -> UrlOverride:
         """Save a stored override."""
         row: UrlOverride = super().save_existing(form, obj, commit=commit)
-        if commit and self.user is not None:
-            message = exclusion_message(row, form.changed_data)
-            log_rows(self.user, [row], CHANGE, form.changed_data, message)
+        self._log(row, CHANGE, commit, form.changed_data)
         return row
 
     def delete_existing(self, obj: Any, commit: bool = True) -> None:
         """Delete an override."""
-        if commit and self.user is not None:
-            log_rows(self.user, [obj], DELETION)
+        self._log(obj, DELETION, commit)
         super().delete_existing(obj, commit=commit)
+
+    def _log(self, row: UrlOverride, flag: int, commit: bool, changed: Sequence[str] = ()) -> None:
+        """Record in the history what is done to a row, unless it is not written yet."""
+        if commit and self.request is not None:
+            message = exclusion_message(row, changed)
+            log_rows(self.request.user.pk, [row], flag, changed, message)
 
 
 class SitemapOverrideInlineChecks(InlineModelAdminChecks):
@@ -192,6 +195,8 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     template = "admin/sitemapkit/editor_settings/inline.html"
     verbose_name = _("Sitemap")
     verbose_name_plural = _("Sitemap")
+    extra = 0
+    """There is a form for each site already."""
     show_change_link = True
     fields = ("site", "in_the_sitemap", "include", "priority", "changefreq", "lastmod", "note")
     readonly_fields = ("in_the_sitemap",)
@@ -209,30 +214,19 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         """Return the same number: a form that a script removed could not be restored."""
         return self.get_max_num(request, obj, **options)
 
-    def get_extra(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return 0: there is a form for each site already."""
-        return 0
-
     def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
         """Return the formset class, which finds rows by the object's model and key."""
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
-        may_change = self.has_change_permission(request, obj)
-        may_add = self.has_add_permission(request, obj)
-        base_form = self.form
-
-        class PermittedForm(base_form):  # type: ignore[valid-type,misc]
-            sites = known_sites(request)
-            may_write = {True: may_add, False: may_change}
-
-            def has_changed(self) -> bool:
-                """Ignore changes by users without the permission."""
-                return self.may_write[self.instance._state.adding] and super().has_changed()
-
+        permitted = {
+            "sites": known_sites(request),
+            "may_add": self.has_add_permission(request, obj),
+            "may_change": self.has_change_permission(request, obj),
+        }
         formset = modelformset_factory(
             self.model,
             **{
-                "form": PermittedForm,
+                "form": type(self.form.__name__, (self.form,), permitted),
                 "formset": self.formset,
                 "formfield_callback": partial(self.formfield_for_dbfield, request=request),
                 "fields": fields,
@@ -244,8 +238,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
                 **options,
             },
         )
-        known = {"sites": known_sites(request), "user": request.user.pk, "request": request}
-        return type(formset.__name__, (formset,), known)
+        return type(formset.__name__, (formset,), {"sites": permitted["sites"], "request": request})
 
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:

@@ -1,41 +1,45 @@
-"""The page "Sitemaps overview": what is published and due, and the buttons to build it."""
+"""The pages of sites: "Sitemaps overview", with the buttons to build, and "Health"."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION
-from django.core.paginator import Paginator
 from django.db.models import Max, Q
 from django.http import (
     Http404,
     HttpRequest,
-    HttpResponse,
     HttpResponseBase,
     HttpResponseRedirect,
     JsonResponse,
 )
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import (
-    ReadOnlyAdmin,
+    CheckedListAdmin,
     duration_text,
+    id_or_none,
     number,
     number_or_blank,
+    paged,
     pause_text,
     progress_text,
     request_rows,
     request_text,
     screen,
-    site_or_404,
     try_read,
 )
-from django_sitemapkit.admin.editor_settings import log_rows
-from django_sitemapkit.admin.health.items import attention_of, items_of
-from django_sitemapkit.admin.log_messages import REQUESTED
+from django_sitemapkit.admin.health.builds import items_now
+from django_sitemapkit.admin.health.items import (
+    attention_of,
+    in_order,
+    items_of,
+    sources,
+)
+from django_sitemapkit.admin.history import REQUESTED, log_rows
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
     UrlCounts,
@@ -67,9 +71,6 @@ SITES_PER_PAGE = 50
 RECENT_REQUESTS = 3
 """Finished requests that a site's page shows with their results."""
 
-MAX_ID_DIGITS = 18
-"""Digits of a number that fits a primary key on every database."""
-
 RequestKind = BuildRequest.Kind
 
 BUTTONS: dict[str, dict[str, Any]] = {
@@ -82,128 +83,83 @@ BUTTONS: dict[str, dict[str, Any]] = {
 """The request of each button."""
 
 
-class OverviewAdmin(ReadOnlyAdmin):
-    """The views of the overview, which belong to the screens of builds."""
+@screen("overview/", "overview", "view")
+def overview_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the only site, the chosen one, or a list of all."""
+    return _screen_of_sites(
+        model_admin,
+        request,
+        "overview",
+        title=_("Sitemaps overview"),
+        of_site=partial(_site_context, model_admin, request),
+        of_sites=partial(_sites_context, model_admin),
+    )
 
-    def has_run_build_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may build, check and prune sitemaps."""
-        return request.user.has_perm("sitemapkit.run_build")
 
-    def has_publish_build_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may publish held and earlier builds, and pause publishing."""
-        return request.user.has_perm("sitemapkit.publish_build")
+@screen("health/", "health", "view")
+def health_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the only site, the chosen one, or a list of all."""
+    return _screen_of_sites(
+        model_admin,
+        request,
+        "health",
+        title=_("Health"),
+        of_site=partial(_health_context, request),
+        of_sites=partial(_healths_context, model_admin, request),
+    )
 
-    @screen("overview/", "overview", "view")
-    def overview_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Show the only site, the chosen one, or a list of all."""
-        title = _("Sitemaps overview")
-        return self.view_of_sites(request, self._show_sites, self._show_site, title)
 
-    def view_of_sites(
-        self,
-        request: HttpRequest,
-        show_sites: Callable[..., HttpResponse],
-        show_site: Callable[..., HttpResponse],
-        title: str,
-    ) -> HttpResponseBase:
-        """Show one site by ``show_site``, or all by ``show_sites``."""
-        sites, reason = try_read(all_sites)
-        key = request.GET.get("site")
-        if sites is None:
-            return self.overview_page(
-                request, "overview/failure", {"failure": reason, "title": title}
-            )
-        if key is None and len(sites) != 1:
-            return show_sites(request, sites)
-        chosen = [site for site in sites if key in {None, site.key}]
-        if not chosen:
-            raise Http404(_("This site does not exist."))
-        return show_site(request, chosen[0], several=len(sites) > 1)
+def _screen_of_sites(
+    model_admin: CheckedListAdmin,
+    request: HttpRequest,
+    folder: str,
+    *,
+    title: str,
+    of_site: Callable[[SitemapSite], dict[str, Any]],
+    of_sites: Callable[[Sequence[SitemapSite]], dict[str, Any]],
+) -> HttpResponseBase:
+    """Show one site, or a page of the list of all, from the templates in ``folder``.
 
-    @screen("overview/request/", "request", "view", "run_build", methods=["POST"])
-    def request_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Record the request of a button, start it, and redirect to the site's page."""
-        site, button = site_or_404(request.POST.get("site", "")), request.POST.get("button", "")
-        if button not in BUTTONS:
-            raise Http404(_("This button does not exist."))
-        section = request.POST.get("section", "") if button == "section" else ""
-        queued = {}
-        if button == "section" and section not in _section_names(site):
-            text = _("Section “%(section)s” does not exist.") % {"section": section}
-            messages.error(request, text)
-        else:
-            queued = self._record(request, site, button, section)
-        return HttpResponseRedirect(self._overview_url(site, **queued))
+    ``of_site`` and ``of_sites`` return the context of one site, and of those of a page.
+    """
+    sites, failure = try_read(all_sites)
+    key = request.GET.get("site")
+    if sites is None:
+        return model_admin.render_page(request, "overview/failure", title=title, failure=failure)
+    if key is None and len(sites) != 1:
+        context = _page_of_sites(request, sites)
+        context |= of_sites(list(context["page"].object_list))
+        return model_admin.render_page(request, f"{folder}/sites", title=title, **context)
+    site = next((site for site in sites if key in {None, site.key}), None)
+    if site is None:
+        raise Http404(_("This site does not exist."))
+    several = len(sites) > 1
+    return model_admin.render_page(
+        request, f"{folder}/site", title=title, site=site, several=several, **of_site(site)
+    )
 
-    @screen("overview/progress/", "progress", "view")
-    def progress_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the progress of a site's build as JSON."""
-        site = site_or_404(request.GET.get("site", ""))
-        (state,), build = states_of_sites([site]), build_progress(site)
-        answer = {
-            "state": state.stage,
-            "text": progress_text(state, build),
-            "done": build.done if build else 0,
-            "total": build.total if build else 0,
-        }
-        return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
-    def _overview_url(self, site: SitemapSite, **more: int) -> str:
-        url = reverse(f"{self.admin_site.name}:sitemapkit_overview")
-        query: dict[str, str | int] = {"site": site.key, **more}
-        return f"{url}?{urlencode(query)}"
+def _page_of_sites(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
+    """Return a page of the sites that match the search, as context of its template.
 
-    def _record(
-        self, request: HttpRequest, site: SitemapSite, button: str, section: str
-    ) -> dict[str, int]:
-        """Record the request of a button and start it; return the query parameters that name it."""
-        before = _work_in_progress(site)
-        name = request.user.get_username()
-        build_request = record_request(site, by=name, section=section, **BUTTONS[button])
-        log_rows(request.user.pk, [build_request], ADDITION, message=REQUESTED[button])
-        begin(site, get_runner)
-        queued = {"request": build_request.pk}
-        return queued if before is None else {**queued, "after": before}
+    Those whose newest build is held, or failed, come first.
+    """
+    query = request.GET.get("q", "").strip()
+    found = [site for site in sites if query in site.key or query in site.origin + site.path]
+    first = _sites_to_look_at()
+    found.sort(key=lambda site: site.key not in first)
+    count = ngettext("%(count)s site", "%(count)s sites", len(found))
+    return {
+        **paged(request, found, SITES_PER_PAGE),
+        "query": query,
+        "count": count % {"count": number(len(found))},
+    }
 
-    def overview_page(
-        self, request: HttpRequest, name: str, context: dict[str, Any]
-    ) -> HttpResponse:
-        """Return a page from the template ``name``, with what the pages of sites share."""
-        shared = {
-            "title": _("Sitemaps overview"),
-            "may_build": self.has_run_build_permission(request),
-            "may_publish": self.has_publish_build_permission(request),
-        }
-        return self.render_page(request, name, {**shared, **context})
 
-    def page_of_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
-        """Return a page of the sites that match the search, as context of its template.
+def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) -> dict[str, Any]:
+    """Return a row for each site, by the same few queries for any number of them."""
 
-        Those whose newest build is held, or failed, come first.
-        """
-        query = request.GET.get("q", "").strip()
-        found = [site for site in sites if query in site.key or query in site.origin + site.path]
-        first = _sites_to_look_at()
-        found.sort(key=lambda site: site.key not in first)
-        page = Paginator(found, SITES_PER_PAGE).get_page(request.GET.get("p"))
-        return {
-            "page": page,
-            "range": page.paginator.get_elided_page_range(page.number),
-            "query": query,
-            "count": ngettext("%(count)s site", "%(count)s sites", len(found))
-            % {"count": number(len(found))},
-        }
-
-    def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
-        """Show a page of the list of sites."""
-        context = self.page_of_sites(request, sites)
-        rows, reason = try_read(lambda: self._rows(list(context["page"].object_list)))
-        return self.overview_page(
-            request, "overview/sites", {**context, "rows": rows, "failure": reason}
-        )
-
-    def _rows(self, sites: Sequence[SitemapSite]) -> list[dict[str, Any]]:
-        """Return a row for each site, by the same few queries for any number of them."""
+    def read() -> list[dict[str, Any]]:
         states = states_of_sites(sites)
         files = Place.objects.filter(build__in=[state.build for state in states if state.build])
         totals = {total["build"]: total for total in files.totals("build")}
@@ -211,33 +167,113 @@ class OverviewAdmin(ReadOnlyAdmin):
         return [
             {
                 "state": state,
-                "url": self._overview_url(site),
+                "url": overview_url(model_admin, state.site),
                 "pages": number(totals.get(state.build, nothing)["pages"]),
                 "urls": number(totals.get(state.build, nothing)["urls"]),
                 "skipped": number_or_blank(totals.get(state.build, nothing)["skipped"]),
             }
-            for site, state in zip(sites, states, strict=True)
+            for state in states
         ]
 
-    def _show_site(self, request: HttpRequest, site: SitemapSite, *, several: bool) -> HttpResponse:
-        """Show one site; with ``rows`` in the query string, compare its rows too."""
-        rows = "rows" in request.GET
-        found, reason = try_read(lambda: _site_context(site, rows=rows))
-        message, _reason = try_read(lambda: _message_of_request(site, request))
-        context = {
-            "site": site,
-            "several": several,
-            "rows_compared": rows,
-            "url": self._overview_url(site),
-            "failure": reason,
-            "message": message,
-            "attention": attention_of(items_of(request, [site])[site.key]),
-            **(found or {}),
-        }
-        return self.overview_page(request, "overview/site", context)
+    rows, failure = try_read(read)
+    return {"rows": rows, "failure": failure}
 
 
-def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
+@screen(
+    "overview/request/",
+    "request",
+    *("view", "sitemapkit.run_build"),
+    methods=["POST"],
+    of_site=True,
+)
+def request_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+) -> HttpResponseBase:
+    """Record the request of a button, start it, and redirect to the site's page."""
+    button = request.POST.get("button", "")
+    if button not in BUTTONS:
+        raise Http404(_("This button does not exist."))
+    section = request.POST.get("section", "") if button == "section" else ""
+    names, _why = try_read(lambda: [each.get_name() for each in sections_of(site)])
+    if button == "section" and section not in (names or ()):
+        text = _("Section “%(section)s” does not exist.") % {"section": section}
+        messages.error(request, text)
+        return HttpResponseRedirect(overview_url(model_admin, site.key))
+    name = request.user.get_username()
+    build_request = record_request(site, by=name, section=section, **BUTTONS[button])
+    log_rows(request.user.pk, [build_request], ADDITION, message=REQUESTED[button])
+    begin(site, get_runner)
+    return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
+
+
+@screen("overview/progress/", "progress", "view", of_site=True)
+def progress_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+) -> HttpResponseBase:
+    """Return the progress of a site's build as JSON."""
+    (state,), build = states_of_sites([site]), build_progress(site)
+    answer = {
+        "state": state.stage,
+        "text": progress_text(state, build),
+        "done": build.done if build else 0,
+        "total": build.total if build else 0,
+    }
+    return JsonResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+def overview_url(model_admin: CheckedListAdmin, site: str, **query: int) -> str:
+    """Return the address of the page of the site with this key."""
+    return model_admin.url_to("overview", site=site, **query)
+
+
+def _site_context(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+) -> dict[str, Any]:
+    """Return the context of a site's page; with ``rows`` in the query string, compare its rows."""
+    rows = "rows" in request.GET
+    found, failure = try_read(lambda: _status_context(site, rows=rows))
+    message, _reason = try_read(lambda: _message_of_request(site, request))
+    return {
+        "rows_compared": rows,
+        "url": overview_url(model_admin, site.key),
+        "failure": failure,
+        "message": message,
+        "attention": attention_of(items_of(request, [site])[site.key]),
+        **(found or {}),
+    }
+
+
+def _healths_context(
+    model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
+) -> dict[str, Any]:
+    """Return a row for each site, with how much it needs attention."""
+    rows = []
+    for site, items in zip(sites, items_of(request, sites).values(), strict=True):
+        attention = attention_of(items)
+        rows.append(
+            {
+                "site": site,
+                "url": model_admin.url_to("health", site=site.key),
+                "errors": number_or_blank(attention["errors"]),
+                "warnings": number_or_blank(attention["warnings"]),
+                "newest": next(iter(attention["items"]), None),
+            }
+        )
+    return {"rows": rows}
+
+
+def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
+    """Return what was found at one site; what was found by one look is together."""
+    items = in_order([*items_of(request, [site])[site.key], *items_now(site)])
+    looks = groupby(items, key=lambda item: (item.found_at, str(item.found_by)))
+    return {
+        "looks": [list(found) for _look, found in looks],
+        "attention": attention_of(items),
+        "sources": sources,
+    }
+
+
+def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
     status = status_of(site, rows=rows, export=False)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
@@ -306,9 +342,7 @@ def _sections(
     if index is not None:
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
-        item = row["due"]
-        row["why"] = _reasons_text(item.pages) if item else ""
-        row["error"] = item.error if item else ""
+        row["why"] = _reasons_text(row["due"].pages) if row["due"] else ""
     return rows
 
 
@@ -323,23 +357,9 @@ def _reasons_text(pages: Mapping[Reason, int]) -> str:
     )
 
 
-def _section_names(site: SitemapSite) -> list[str]:
-    names, _why = try_read(lambda: [section.get_name() for section in sections_of(site)])
-    return names or []
-
-
-def _work_in_progress(site: SitemapSite) -> int | None:
-    """Return the id of the running build, 0 for other work, or None for neither."""
-    lease = living_leases([site.key]).first()
-    if lease is None:
-        return None
-    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING, fence=lease.fence)
-    return running.values_list("pk", flat=True).first() or 0
-
-
 def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
     """Return the level and text of a message about the request that a query string names."""
-    pk = _id(request.GET.get("request"))
+    pk = id_or_none(request.GET.get("request"))
     build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
     if build_request is None:
         return None
@@ -356,26 +376,22 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     text = _("%(request)s queued.") % values
     if build_request.requested_by != request.user.get_username():
         text = _("%(request)s is already queued by %(who)s. It runs only once.") % values
-    start = _start_of(site, build_request, _id(request.GET.get("after")))
+    start = _start_of(site, build_request)
     return {"level": "sitemapkit-queued", "text": f"{text} {start}"}
 
 
-def _start_of(site: SitemapSite, build_request: BuildRequest, after: int | None) -> str:
-    """Return when a request starts that was queued while ``after`` was running."""
+def _start_of(site: SitemapSite, build_request: BuildRequest) -> str:
+    """Return when a request starts: after earlier requests, and after what ran when it was made."""
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
-    if after is None or _work_in_progress(site) != after:
+    lease = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).first()
+    if lease is None:
         return _("It starts now.")
-    if after:
-        return _("It starts when build %(build)s has finished.") % {"build": after}
+    builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
+    if build := builds.filter(fence=lease.fence).first():
+        return _("It starts when build %(build)s has finished.") % {"build": build.pk}
     return _("It starts when the work in progress has finished.")
-
-
-def _id(text: str | None) -> int | None:
-    """Return a query parameter as a primary key, or None if it cannot be one."""
-    valid = text is not None and text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS
-    return int(text or 0) if valid else None
 
 
 def _sites_to_look_at() -> set[str]:

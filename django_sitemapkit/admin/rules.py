@@ -1,29 +1,26 @@
 """The screens of exclusion rules, and the URLs that a rule matches."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import SiteFilter, number, try_read
-from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
 from django_sitemapkit.admin.url_counts import LOSS, url_counts
-from django_sitemapkit.builds.manifest import locations_of
+from django_sitemapkit.builds.manifest import locations_of as published_locations_of
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import Build, ExclusionRule, Place, hash_of
+from django_sitemapkit.inspection import locations_of
+from django_sitemapkit.models import Build, ExclusionRule, Place
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.patterns import Pattern
-from django_sitemapkit.protocol.locations import Scope, normalise_pattern
+from django_sitemapkit.protocol.locations import normalise_pattern
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.sites import SitemapSite
 
@@ -37,22 +34,23 @@ SEARCH_SECONDS = 2.0
 """Time limit of a search. What it has not read by then is estimated."""
 
 
-class RuleForm(EditorSettingForm):
+class RuleForm(HashedSettingForm):
     """A form for a pattern, which asks before it takes many URLs out of the sitemap."""
 
-    def clean(self) -> dict[str, Any]:
-        """Normalise the pattern, and reject a duplicate."""
-        cleaned = super().clean() or self.cleaned_data
-        if self.site is None or not cleaned.get("pattern"):
-            return cleaned
+    text_field = "pattern"
+
+    def normalised(self, site: SitemapSite, text: str) -> str:
+        """Return a pattern in its normal form, without a pasted scheme and host."""
+        if "://" in text and not text.startswith(("/", "*")):
+            text = super().normalised(site, text)
         try:
-            pattern = _normalised(self.site, cleaned["pattern"])
+            return normalise_pattern(text)
         except InvalidValue as error:
-            self.add_error("pattern", ValidationError(str(error), code=error.code))
-            return cleaned
-        cleaned["pattern"] = pattern
-        self.reject_duplicate("pattern", hash=hash_of(ExclusionRule(pattern=pattern).identity))
-        return cleaned
+            message = _(
+                "A pattern starts with / or *. It cannot contain #, control characters,"
+                " or a . or .. segment."
+            )
+            raise InvalidValue(error.code, message) from error
 
     def is_valid(self) -> bool:
         """Return whether it may be saved: of many URLs, only once that is confirmed."""
@@ -85,23 +83,6 @@ class RuleForm(EditorSettingForm):
         """
         site: Any = self.site
         return find_matches(site, self.cleaned_data["pattern"], live=not self.is_new)
-
-
-def _normalised(site: SitemapSite, text: str) -> str:
-    """Return a pattern in its normal form, without a pasted scheme and host.
-
-    Raises InvalidValue with a translated message.
-    """
-    if "://" in text and not text.startswith(("/", "*")):
-        text = pasted_path(site, text)
-    try:
-        return normalise_pattern(text)
-    except InvalidValue as error:
-        message = _(
-            "A pattern starts with / or *. It cannot contain #, control characters,"
-            " or a . or .. segment."
-        )
-        raise InvalidValue(error.code, message) from error
 
 
 @admin.register(ExclusionRule)
@@ -213,25 +194,12 @@ def _published_urls(build: Build) -> Iterator[list[str]]:
     # iterator() would need one session of PostgreSQL, which pgbouncer may not give.
     for start in range(0, len(keys), ROWS_PER_QUERY):
         for row in rows.filter(pk__in=keys[start : start + ROWS_PER_QUERY]):
-            yield from locations_of(row, storage)
+            yield from published_locations_of(row, storage)
 
 
 def _live_urls(site: SitemapSite) -> Iterator[list[str]]:
     """Yield the URLs of the sections in batches."""
-    scope = site.scope()
     for section in sections_of(site):
         everything = EVERYTHING if section.keyset is not None else KeyRange(0, None)
         for chunk in section.chunks(everything):
-            yield _locations(chunk, scope)
-
-
-def _locations(chunk: Chunk, scope: Scope) -> list[str]:
-    if chunk.normal:
-        locations: Sequence[str | None] = scope.enclose_all(chunk.locations)[0]
-        return [location for location in locations if location is not None]
-    found: list[str] = []
-    for row, location in enumerate(chunk.locations):
-        if row not in chunk.refusals:
-            with suppress(InvalidValue):
-                found.append(scope.normalise(location))
-    return found
+            yield list(locations_of(section, chunk).values())

@@ -1,6 +1,6 @@
 """The table of section settings, which replace what sections declare."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -9,34 +9,29 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.contrib.admin.utils import label_for_field, unquote
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.db import router, transaction
 from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
-from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, number, try_read
-from django_sitemapkit.admin.due_messages import add_due_message
+from django_sitemapkit.admin.base import known_sites, number, paged, try_each, try_read
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
     EditorSettingForm,
-    log_rows,
-    site_field,
+    add_due_message,
 )
+from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, Place, Revision, SectionSettings
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
-from django_sitemapkit.overrides.sections import extra_urls_of
+from django_sitemapkit.overrides.sections import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
-from django_sitemapkit.reading import SectionReader, reader_of
+from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.sources import UNSET, Constant
-from django_sitemapkit.registry import EXTRA_URLS, belongs_to, registry
+from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
@@ -49,46 +44,25 @@ SECTIONS_PER_PAGE = 100
 MAX_UNUSED_ROWS = 100
 """Settings without effect that a page lists."""
 
-Readers = Mapping[str, Callable[[], SectionReader]]
-"""What makes the readers of sections, by name. A call may raise any exception."""
+Sections = Mapping[str, type[BaseSection]]
+"""Sections by name."""
 
 
-def _readers(site: SitemapSite) -> Readers:
-    """Return what makes the reader of each section that a site has, enabled or not."""
-    classes = [section for section in registry.at(site) if belongs_to(section, site)]
-    return {
-        **{section.get_name(): partial(_read, section, site) for section in classes},
-        EXTRA_URLS: partial(extra_urls_of, site),
-    }
+def _sections_of(site: SitemapSite) -> Sections:
+    """Return the sections that a site has, enabled or not, and that of extra URLs."""
+    sections = {each.get_name(): each for each in registry.at(site) if belongs_to(each, site)}
+    return {**sections, ExtraUrls.get_name(): ExtraUrls}
 
 
-def _read(section: type[BaseSection], site: SitemapSite) -> SectionReader:
-    return reader_of(section(site))
-
-
-def _declarations(
-    readers: Readers, names: Collection[str]
-) -> dict[str, tuple[dict[str, str] | None, str]]:
-    """Return what each section declares, or None and why that cannot be read."""
-
-    def read(name: str) -> dict[str, str]:
-        return _declared_texts(readers[name]())
-
-    found, _reason = try_read(lambda: {name: read(name) for name in names})
-    if found is not None:  # In a transaction, this takes one savepoint for all of them.
-        return {name: (texts, "") for name, texts in found.items()}
-    return {name: try_read(partial(read, name)) for name in names}
-
-
-def _declared_texts(section: SectionReader) -> dict[str, str]:
+def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, str]:
     """Return what a section declares, as text by field of ``SectionSettings``."""
-    texts = {"enabled": _text("enabled", bool(section.options.enabled))}
+    reader = reader_of(section(site))
+    texts = {"enabled": _text("enabled", bool(reader.options.enabled))}
     for tag in ("changefreq", "priority"):
-        source = section.sources.get(tag, UNSET)
+        source = reader.sources.get(tag, UNSET)
+        texts[tag] = gettext("from each row")
         if isinstance(source, Constant):
             texts[tag] = _text(tag, source.value) or gettext("none")
-        else:
-            texts[tag] = gettext("from each row")
     return texts
 
 
@@ -103,18 +77,6 @@ def _text(name: str, value: Any) -> str:
     except InvalidValue:
         return ""
     return str(dict(CHANGEFREQ_CHOICES).get(text, text))
-
-
-class SearchForm(forms.Form):
-    """A form for a site, and for a part of the names of its sections."""
-
-    q = forms.CharField(label=_("Section"), required=False, widget=forms.SearchInput)
-
-    def __init__(self, sites: Sequence[SitemapSite], site: SitemapSite | None, query: str) -> None:
-        key = site.key if site else ""
-        super().__init__(initial={"site": key, "q": query}, label_suffix="")
-        self.fields["site"] = site_field(sites, key)
-        self.order_fields(["site", "q"])
 
 
 class SectionForm(EditorSettingForm):
@@ -186,34 +148,36 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         site = sites[0] if len(sites) == 1 and not key else site_by_key(sites, key)
         if key and sites and site is None:
             raise Http404(_("This site does not exist."))
-        readers, failure = try_read(partial(_readers, site)) if site else (None, "")
-        context: dict[str, Any] = {
-            "title": capfirst(self.opts.verbose_name_plural),
-            "search": SearchForm(sites, site, query),
-            "site": site,
-            "several": len(sites) > 1,
-            "failure": failure,
-            "may_edit": may_edit,
-            "may_delete": self.has_delete_permission(request),
-            "may_view_builds": request.user.has_perm("sitemapkit.view_build"),
-            "labels": [capfirst(str(label_for_field(name, self.model))) for name in FIELDS],
-            "preserved_filters": self.get_preserved_filters(request),
-        }
-        if site is not None and readers is not None:
-            context |= _table(request, site, readers, query)
+        sections, failure = try_read(partial(_sections_of, site)) if site else (None, "")
+        table: dict[str, Any] = {}
+        if site is not None and sections is not None:
+            table = _table(request, site, sections, query)
             if request.method == "POST":
-                rows = [row["form"] for row in context["rows"]]
+                rows = [row["form"] for row in table["rows"]]
                 valid = [form.is_valid() for form in rows]  # Of all, so that all show their errors.
                 if all(valid):
                     self._save(request, site, [form for form in rows if form.has_changed()])
                     return HttpResponseRedirect(request.get_full_path())
-                context["errors"] = valid.count(False)
-        unused = _unused_rows(sites, site, readers)
-        context |= {
-            "unused": unused[:MAX_UNUSED_ROWS],
-            "more_unused": len(unused) > MAX_UNUSED_ROWS,
-        }
-        return self.render_page(request, "editor_settings/section_table", context)
+                table["errors"] = valid.count(False)
+        unused = _unused_rows(sites, site, sections)
+        return self.render_page(
+            request,
+            "editor_settings/section_table",
+            title=capfirst(self.opts.verbose_name_plural),
+            sites=sites,
+            site=site,
+            query=query,
+            several=len(sites) > 1,
+            failure=failure,
+            may_edit=may_edit,
+            may_delete=self.has_delete_permission(request),
+            may_view_builds=request.user.has_perm("sitemapkit.view_build"),
+            labels=[capfirst(str(label_for_field(name, self.model))) for name in FIELDS],
+            preserved_filters=self.get_preserved_filters(request),
+            unused=unused[:MAX_UNUSED_ROWS],
+            more_unused=len(unused) > MAX_UNUSED_ROWS,
+            **table,
+        )
 
     def _save(
         self, request: HttpRequest, site: SitemapSite, changed: Sequence[SectionForm]
@@ -244,29 +208,31 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         """Redirect to the table: Django's own links to a row, as in the history, lead here."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        url = reverse(self._url_name("changelist"))
+        query = {}
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is not None and site_by_key(known_sites(request), row.site) is not None:
-            url = f"{url}?{urlencode({'site': row.site, 'q': row.section})}"
-        return HttpResponseRedirect(url)
+            query = {"site": row.site, "q": row.section}
+        return HttpResponseRedirect(self.url_to("sectionsettings_changelist", **query))
 
 
-def _table(request: HttpRequest, site: SitemapSite, readers: Readers, query: str) -> dict[str, Any]:
+def _table(
+    request: HttpRequest, site: SitemapSite, sections: Sections, query: str
+) -> dict[str, Any]:
     """Return a page of the sections whose names match a search, as context of the template."""
-    names = [name for name in sorted(readers) if query.casefold() in name]
-    page = Paginator(names, SECTIONS_PER_PAGE).get_page(request.GET.get("p"))
-    shown = list(page.object_list)
-    if request.method == "POST":  # A section that is new may have moved others to another page.
-        shown = [name for name in sorted(readers) if f"section-{name}-{FIELDS[0]}" in request.POST]
+    names = [name for name in sorted(sections) if query.casefold() in name]
+    page = paged(request, names, SECTIONS_PER_PAGE)
+    shown = list(page["page"].object_list)
+    data = request.POST if request.method == "POST" else None
+    if data is not None:  # A section that is new may have moved others to another page.
+        shown = [name for name in sorted(sections) if f"section-{name}-{FIELDS[0]}" in data]
     stored = {row.section: row for row in SectionSettings.objects.filter(site=site.key)}
-    declarations = _declarations(readers, shown)
+    declarations = try_each([partial(_declared_texts, sections[name], site) for name in shown])
     published = _published(site)
     rows = []
-    for name in shown:
+    for name, (found, error) in zip(shown, declarations, strict=True):
+        declared = found or {}
         row = stored.get(name) or SectionSettings(site=site.key, section=name)
-        declared, error = declarations[name]
-        data = request.POST if request.method == "POST" else None
-        form = SectionForm(row, declared or {}, data)
+        form = SectionForm(row, declared, data)
         rows.append(
             {
                 "name": name,
@@ -279,18 +245,17 @@ def _table(request: HttpRequest, site: SitemapSite, readers: Readers, query: str
                     {
                         "field": form[field],
                         "own": _text(field, getattr(row, field)),
-                        "declared": (declared or {}).get(field, ""),
+                        "declared": declared.get(field, ""),
                     }
                     for field in FIELDS
                 ],
             }
         )
+    count = ngettext("%(count)s section", "%(count)s sections", len(names))
     return {
+        **page,
         "rows": rows,
-        "page": page,
-        "range": page.paginator.get_elided_page_range(page.number),
-        "count": ngettext("%(count)s section", "%(count)s sections", len(names))
-        % {"count": number(len(names))},
+        "count": count % {"count": number(len(names))},
         "live": published["build"],
     }
 
@@ -349,33 +314,25 @@ def _store(user: Any, site: SitemapSite, changed: Sequence[SectionForm]) -> list
     empty is deleted.
     """
     using = router.db_for_write(SectionSettings)
-    rows = SectionSettings.objects.using(using).filter(site=site.key)
-    created, deleted = [], []
-    updated: dict[tuple[str, ...], list[SectionSettings]] = {}
+    rows = []
     with transaction.atomic(using=using):
         Revision.next_of(site.key, using)  # From here on, other editors of the site wait.
-        names = [form.instance.section for form in changed]
-        stored = {row.section: row for row in rows.filter(section__in=names)}
+        settings = SectionSettings.objects.using(using).filter(site=site.key)
+        stored = {row.section: row for row in settings}
         for form in changed:
             name = form.instance.section
             row = stored.get(name) or SectionSettings(site=site.key, section=name)
             for field in form.changed_data:
                 setattr(row, field, form.cleaned_data[field])
-            row.changed_at = timezone.now()
+            is_new = row.pk is None
             is_empty = all(getattr(row, field) in {None, ""} for field in FIELDS)
-            if row.pk is not None and not is_empty:
-                updated.setdefault(tuple(form.changed_data), []).append(row)
-            elif row.pk is not None:
-                deleted.append(row)
-            elif not is_empty:
-                created.append(row)
-        rows.bulk_create(created)
-        # Not every database returns the keys of rows created in bulk.
-        created = list(rows.filter(section__in=[row.section for row in created]))
-        log_rows(user, created, ADDITION)
-        for fields, group in updated.items():
-            rows.bulk_update(group, [*fields, "changed_at"])
-            log_rows(user, group, CHANGE, fields)
-        log_rows(user, deleted, DELETION)
-        rows.filter(pk__in=[row.pk for row in deleted]).delete()
-    return [*created, *(row for group in updated.values() for row in group), *deleted]
+            if is_empty and is_new:
+                continue
+            if is_empty:
+                log_rows(user, [row], DELETION)
+                row.delete(using=using)
+            else:
+                row.save(using=using, update_fields=None if is_new else form.changed_data)
+                log_rows(user, [row], ADDITION if is_new else CHANGE, form.changed_data)
+            rows.append(row)
+    return rows

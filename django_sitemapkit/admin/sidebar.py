@@ -25,10 +25,6 @@ class SitemapsOverviewAdmin(ReadOnlyAdmin):
         """Redirect to the overview."""
         return HttpResponseRedirect(reverse(f"{self.admin_site.name}:sitemapkit_overview"))
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may view builds."""
-        return self.has_view_permission(request)
-
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether the user may view builds."""
         return request.user.has_perm("sitemapkit.view_build")

@@ -1,35 +1,47 @@
 """The page "Inspect a URL": is it published, what becomes of it with the next build, and why."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponseBase
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import known_sites, link_to, may_view, screen, try_read
-from django_sitemapkit.admin.overrides import EXCLUDING
-from django_sitemapkit.admin.overview import OverviewAdmin
-from django_sitemapkit.admin.url_state import SECONDS, state_of
+from django_sitemapkit.admin.base import (
+    EXCLUDING,
+    CheckedListAdmin,
+    known_sites,
+    link_to,
+    may_view,
+    number,
+    screen,
+    try_read,
+)
+from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
+from django_sitemapkit.builds.report.published import PublishedUrl
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
-from django_sitemapkit.models import ExclusionRule, UrlOverride, hash_of
+from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sites import SitemapSite
 
 MAX_CHOICES = 50
 """Sites to choose from, where a path may be of any of them."""
 
+SECONDS = 0.5
+"""How long published files are searched for the URLs of a page."""
+
+MAX_URLS_SHOWN = 5
+"""URLs of an object, which may have one in each language, whose state a page shows."""
 
 FindOfUrl: TypeAlias = Callable[[HttpRequest, SitemapSite, str], Iterable[tuple[Any, Any]]]
 """Yields what is known of a URL: a title, and a text or link."""
@@ -54,117 +66,106 @@ def register_inspection(find: FindOfUrl) -> FindOfUrl:
     return find
 
 
-class InspectionAdmin(OverviewAdmin):
-    """The view of the page, which belongs to the screens of builds."""
+@screen("inspect/", "inspect", "inspect")
+def inspection_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show what becomes of the pasted URL; with ``all`` in the query string, search all files.
 
-    def has_inspect_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may view builds, or URL overrides."""
-        return self.has_view_permission(request) or request.user.has_perm(
-            "sitemapkit.view_urloverride"
-        )
+    For users who may view builds, or URL overrides.
+    """
+    text, key = request.GET.get("url", "").strip(), request.GET.get("site", "")
+    context: dict[str, Any] = {"title": _("Inspect a URL"), "text": text, "key": key}
+    if text:
+        sites = [site for site in known_sites(request) if key in {"", site.key}]
+        context |= _found(model_admin, request, sites, text)
+    return model_admin.render_page(request, "url_inspection", **context)
 
-    @screen("inspect/", "inspect", "inspect")
-    def inspection_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Show what becomes of the pasted URL; with ``all`` in the query string, search all files.
 
-        For users who may view builds, or URL overrides.
-        """
-        text, key = request.GET.get("url", "").strip(), request.GET.get("site", "")
-        context: dict[str, Any] = {"title": _("Inspect a URL"), "text": text, "key": key}
-        if text:
-            sites = [site for site in known_sites(request) if key in {"", site.key}]
-            context |= self._found(request, sites, text)
-        return self.overview_page(request, "url_inspection", context)
-
-    def _found(
-        self, request: HttpRequest, sites: Sequence[SitemapSite], text: str
-    ) -> dict[str, Any]:
-        """Return what a pasted text is about: a URL of a site, a choice of sites, or an error."""
-        paths, failures = [], []
-        for site in sites:
-            try:
-                paths.append((site, pasted_path(site, text)))
-            except InvalidValue as error:
-                failures.append((site, error))
-        if len(paths) > 1:
-            return {"choices": [{"site": site, "path": path} for site, path in paths[:MAX_CHOICES]]}
-        if not paths:
-            return {
-                "failure": str(failures[0][1]) if failures else _("No site is known."),
-                "suggestions": [*_on_own_host(failures, text)],
-            }
-        ((site, path),) = paths
-        report, reason = try_read(lambda: self._report(request, site, path))
-        return {"site": site, "failure": reason, **(report or {})}
-
-    def _report(self, request: HttpRequest, site: SitemapSite, path: str) -> dict[str, Any]:
-        location, user = site.origin + path, request.user
-        found, *others = inspect_all(site, path)
-        seconds = None if "all" in request.GET else SECONDS
-        located = replace(found, location=location)  # It may be known without one.
-        state = state_of(site, located, seconds)
-        is_listed = found.listed or state.published is not None
-        other = "" if is_listed else similar_path(site, path)
-        override, links = self._set_for(request, site, path, found)
-        also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
-        links += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
-        links += _contributed(request, site, location)
-        query = urlencode({"site": site.key, "path": path})
-        actions = []
-        if override is not None and user.has_perm("sitemapkit.change_urloverride"):
-            url = self._url_of("urloverride_change", override.pk)
-            actions.append((_("Change its values"), url))
-        elif override is None and user.has_perm("sitemapkit.add_urloverride"):
-            url = f"{self._url_of('urloverride_add')}?{query}"
-            actions.append((_("Change its values"), url))
-        if not (found.section or found.listed) and user.has_perm("sitemapkit.add_extraurl"):
-            actions.append((_("Add it as an extra URL"), f"{self._url_of('extraurl_add')}?{query}"))
+def _found(
+    model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite], text: str
+) -> dict[str, Any]:
+    """Return what a pasted text is about: a URL of a site, a choice of sites, or an error."""
+    paths, failures = [], []
+    for site in sites:
+        try:
+            paths.append((site, pasted_path(site, text)))
+        except InvalidValue as error:
+            failures.append((site, error))
+    if len(paths) > 1:
+        return {"choices": [{"site": site, "path": path} for site, path in paths[:MAX_CHOICES]]}
+    if not paths:
         return {
-            "location": location,
-            "path": path,
-            "state": state,
-            "links": links,
-            "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
-            "actions": actions,
-            "may_exclude": is_listed and user.has_perms(EXCLUDING),
-            "is_due": found.section and state.is_due and not pause_of(site),
+            "failure": str(failures[0][1]) if failures else _("No site is known."),
+            "suggestions": [*_on_own_host(failures, text)],
         }
+    ((site, path),) = paths
+    report, reason = try_read(lambda: _report(model_admin, request, site, path))
+    return {"site": site, "failure": reason, **(report or {})}
 
-    def _set_for(
-        self, request: HttpRequest, site: SitemapSite, path: str, found: UrlInspection
-    ) -> tuple[UrlOverride | None, list[dict[str, Any]]]:
-        """Return the override of a URL, and links to all that decides about it."""
-        links = []
-        identities = [UrlOverride(path=path)]
-        obj = _object_of(site, found)
-        if obj is not None:
-            links.append(
-                {"text": capfirst(obj._meta.verbose_name), "link": self._link(request, obj)}
-            )
-            model, object_id = identity_of(obj)
-            identities.append(UrlOverride(model=model, object_id=object_id))
-        hashes = [hash_of(each.identity) for each in identities]
-        overrides = UrlOverride.objects.filter(site=site.key, hash__in=hashes)
-        by_path = sorted(overrides, key=lambda row: not row.path)
-        links += [{"text": _("URL override"), "link": self._link(request, row)} for row in by_path]
-        if found.rule:
-            rules = ExclusionRule.objects.filter(site=site.key)
-            rules = rules.filter(hash=hash_of(ExclusionRule(pattern=found.rule).identity))
-            links += [
-                {"text": _("Exclusion rule"), "link": self._link(request, row)} for row in rules
-            ]
-        return next(iter(by_path), None), links
 
-    def _link(self, request: HttpRequest, row: Any) -> str:
-        """Return the name of a row, linked, or only its kind to who may not view it."""
-        if may_view(request, row):
-            return link_to(self.admin_site, row)
-        return f"({row._meta.verbose_name})"
+def _report(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite, path: str
+) -> dict[str, Any]:
+    """Return the context of the page for a path of a site."""
+    location, user = site.origin + path, request.user
+    found, *others = inspect_all(site, path)
+    seconds = None if "all" in request.GET else SECONDS
+    located = replace(found, location=location)  # It may be known without one.
+    state = state_of(site, located, seconds)
+    is_listed = found.listed or state.published is not None
+    other = "" if is_listed else similar_path(site, path)
+    set_for = _set_for(site, path, found)
+    links = [_link(model_admin, request, row) for row in set_for]
+    also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
+    links += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
+    links += _contributed(request, site, location)
+    override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
+    actions = []
+    if override is not None and user.has_perm("sitemapkit.change_urloverride"):
+        url = model_admin.url_to("urloverride_change", override.pk)
+        actions.append((_("Change its values"), url))
+    elif override is None and user.has_perm("sitemapkit.add_urloverride"):
+        url = model_admin.url_to("urloverride_add", site=site.key, path=path)
+        actions.append((_("Change its values"), url))
+    if not (found.section or found.listed) and user.has_perm("sitemapkit.add_extraurl"):
+        url = model_admin.url_to("extraurl_add", site=site.key, path=path)
+        actions.append((_("Add it as an extra URL"), url))
+    return {
+        "location": location,
+        "path": path,
+        "state": state,
+        "links": links,
+        "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
+        "actions": actions,
+        "may_exclude": is_listed and user.has_perms(EXCLUDING),
+        "is_due": found.section and state.is_due and not pause_of(site),
+    }
 
-    def _url_of(self, view: str, *arguments: Any) -> str:
-        return reverse(
-            f"{self.admin_site.name}:sitemapkit_{view}", args=list(map(quote, arguments))
-        )
+
+def _set_for(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
+    """Return the rows that decide about a URL: its object, its overrides, and its rule.
+
+    An override by path comes before one by object.
+    """
+    rows = []
+    overrides = [UrlOverride(path=path)]
+    if (obj := _object_of(site, found)) is not None:
+        rows.append(obj)
+        model, object_id = identity_of(obj)
+        overrides.append(UrlOverride(model=model, object_id=object_id))
+    hashes = [hash_of(each.identity) for each in overrides]
+    stored = UrlOverride.objects.filter(site=site.key, hash__in=hashes)
+    rows += sorted(stored, key=lambda row: not row.path)
+    if found.rule:
+        digest = hash_of(ExclusionRule(pattern=found.rule).identity)
+        rows += ExclusionRule.objects.filter(site=site.key, hash=digest)
+    return rows
+
+
+def _link(model_admin: CheckedListAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
+    """Return the kind of a row, and its name, linked; or no name for who may not view it."""
+    kind = row._meta.verbose_name
+    link = link_to(model_admin.admin_site, row) if may_view(request, row) else f"({kind})"
+    return {"text": capfirst(kind), "link": link}
 
 
 def _contributed(
@@ -202,3 +203,81 @@ def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
         return None
     rows = section.keyset.queryset
     return rows.model._base_manager.using(rows.db).filter(pk=found.pk).first()
+
+
+# The state of a URL -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class UrlState:
+    """What is published of a URL, and what becomes of it with the next build."""
+
+    site: SitemapSite
+    """The site."""
+    found: UrlInspection
+    """What becomes of it."""
+    search: PublishedSearch
+    """The look at the published files."""
+
+    @property
+    def published(self) -> PublishedUrl | None:
+        """The URL in a published file; None if none was found to list it."""
+        return next(iter(self.search.found), None)
+
+    @property
+    def unread(self) -> str:
+        """How many files were not searched, as text; "" if that does not matter."""
+        return number(self.search.unread) if self.search.unread and not self.published else ""
+
+    @cached_property
+    def values(self) -> list[dict[str, Any]]:
+        """Each tag's value as it is published, and after the next build."""
+        published = self.published.values if self.published else {}
+        values = []
+        for tag in TAGS:
+            origin = self.found.values.get(tag)
+            after = origin.text if origin is not None and self.found.listed else None
+            before = published.get(tag)
+            values.append(
+                {
+                    "tag": tag,
+                    "before": before,
+                    "after": after,
+                    "origin": origin.origin if origin is not None else "",
+                    "changes": self.published and self.found.listed and before != after,
+                }
+            )
+        return values
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next build changes what is published of it, as far as is known."""
+        is_known = bool(self.published) or not (self.search.unread or self.search.failures)
+        if self.search.build is None or not is_known:
+            return False
+        is_changed = any(value["changes"] for value in self.values)
+        return bool(self.published) != self.found.listed or is_changed
+
+
+def state_of(site: SitemapSite, found: UrlInspection, seconds: float | None = SECONDS) -> UrlState:
+    """Return the state of an inspected URL; for ``seconds``, see ``search_published()``."""
+    if found.location is None:  # Then nobody knows what to look for.
+        search = PublishedSearch(build=Build.objects.published(site))
+    else:
+        search = search_published(
+            site, found.location, section=found.section, pk=found.pk, seconds=seconds
+        )
+    return UrlState(site, found, search)
+
+
+def states_of(site: SitemapSite, inspections: Sequence[UrlInspection]) -> dict[str, Any]:
+    """Return the states of the first URLs of an object, as context of ``explanations.html``.
+
+    All of them share the time of one search.
+    """
+    end = monotonic() + SECONDS
+    shown = inspections[:MAX_URLS_SHOWN]
+    return {
+        "states": [state_of(site, found, max(0.0, end - monotonic())) for found in shown],
+        "is_cut": len(inspections) > MAX_URLS_SHOWN,
+    }

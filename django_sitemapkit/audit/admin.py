@@ -16,8 +16,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
-from django_sitemapkit.admin.editor_settings import log_rows
-from django_sitemapkit.admin.log_messages import EXCLUDED
+from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.audit.health import current_runs, findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage

@@ -3,7 +3,12 @@
 And of a section: how each of its options is read, and why a method is called for each object.
 """
 
-from django_sitemapkit.inspection.candidates import label_or_none, paging_key, url_match
+from django_sitemapkit.inspection.candidates import (
+    label_or_none,
+    locations_of,
+    paging_key,
+    url_match,
+)
 from django_sitemapkit.inspection.readings import (
     OptionReading,
     ReadAs,
@@ -27,6 +32,7 @@ __all__ = [
     "inspect_object",
     "inspect_path",
     "label_or_none",
+    "locations_of",
     "paging_key",
     "readings_of",
     "similar_path",

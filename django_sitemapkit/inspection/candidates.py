@@ -44,11 +44,9 @@ def rows_at(
     section's queryset.
     """
     match = url_match(site, path)
-    for section in sections_of(site):
-        if label_or_none(section) is None:
-            continue
-        assert section.keyset is not None  # noqa: S101  it has a label
-        if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
+    sections = [section for section in sections_of(site) if label_or_none(section) is not None]
+    for section in sections:
+        if hash_field := getattr(all_rows(section).model, "path_hash_field", ""):
             # Those that are not listed are of other sites.
             some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
@@ -56,18 +54,17 @@ def rows_at(
         for filters in some:
             for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
-    for section in sections_of(site):
+    for section in sections:
         for pk in _keys_by_column(section, site.origin + path, listed=listed):
             yield section, pk
 
 
 def _keys_by_column(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
     """Return the keys of rows whose column has a location, as projects may write it."""
-    if label_or_none(section) is None or not isinstance(section, QuerySetReader):
+    if not isinstance(section, QuerySetReader):
         return []
-    assert section.keyset is not None  # noqa: S101  it has a label
     column = section.location_source
-    if not isinstance(column, Column) or hasattr(section.keyset.queryset.model, "path_hash_field"):
+    if not isinstance(column, Column) or hasattr(all_rows(section).model, "path_hash_field"):
         return []
     path = location.removeprefix(section.site.origin)
     texts = {path, location, unquote(path), unquote(location)}
@@ -87,26 +84,28 @@ def is_searched(section: SectionReader) -> bool:
     return not isinstance(source, Method | Formula) or section.route is not None
 
 
-def would_have(section: SectionReader, pk: Any, location: str) -> bool:
-    """Return whether a row would have a location if it were in the section's queryset."""
-    chunk = unlisted_row(section, pk)
-    return chunk is not None and place_of(section, chunk, location) is not None
-
-
-def unlisted_row(section: SectionReader, pk: Any) -> Chunk | None:
-    """Return a row as if it were in the section's queryset; None if that is not known."""
+def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
+    """Return the locations that a row would have in the section's queryset, if they are known."""
     row = section.for_pk(pk)
     row.rows = all_rows(section).filter(pk=pk)
-    try:
-        return next(iter(row.chunks(EVERYTHING)), None)
-    except Exception:  # noqa: BLE001  it may need what only the queryset has
-        return None
+    with suppress(Exception):  # It may need what only the queryset has.
+        return [
+            each
+            for chunk in row.chunks(EVERYTHING)
+            for each in locations_of(section, chunk).values()
+        ]
+    return []
+
+
+def listed_rows(section: SectionReader) -> QuerySet[Any]:
+    """Return the rows of the queryset of a section that has a label."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    return section.keyset.queryset
 
 
 def all_rows(section: SectionReader) -> QuerySet[Any]:
     """Return all rows of a section's model."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    queryset = section.keyset.queryset
+    queryset = listed_rows(section)
     rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
     return rows
 
@@ -138,8 +137,7 @@ def _primary_keys(
     section: SectionReader, filters: dict[str, Any], *, listed: bool, **columns: Any
 ) -> list[Any]:
     """Return the keys of rows that meet filters, which may be of ``columns`` besides the fields."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    rows = section.keyset.queryset if listed else all_rows(section)
+    rows = listed_rows(section) if listed else all_rows(section)
     try:
         with section.site.active():
             found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)
@@ -164,8 +162,7 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
 def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
     """Yield what a row has to have for its path to be that of the match, in any language."""
     # The arguments of a get_absolute_url() are most often fields of the same names.
-    assert section.keyset is not None  # noqa: S101  it has a label
-    model = section.keyset.queryset.model
+    model = all_rows(section).model
     route = section.route if isinstance(section, QuerySetReader) else None
     if route is not None:
         if route.viewname != match.view_name:
@@ -198,25 +195,25 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
     begin = 0
     try:
         for chunk in section.chunks(KeyRange(0, min(section.size(), MAX_ITEMS))):
-            place = place_of(section, chunk, location)
-            if place is not None:
-                item = place if chunk.versions is None else chunk.versions.objects[place]
-                return begin + item, place, chunk
+            for place, found in locations_of(section, chunk).items():
+                if found == location:
+                    item = place if chunk.versions is None else chunk.versions.objects[place]
+                    return begin + item, place, chunk
             begin += len(chunk.keys) if chunk.read is None else chunk.read
     except Exception:
         logger.exception("The URLs of %r could not be read.", section)
     return None
 
 
-def place_of(section: SectionReader, chunk: Chunk, location: str) -> int | None:
-    """Return the place of a row that has a location, or any valid one for ""; else None."""
+def locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
+    """Return the valid locations of a chunk in normal form, by the places of their rows."""
     scope = section.site.scope()
+    found = {}
     for place in places_here(section, chunk):
         with suppress(InvalidValue):
-            url = chunk.locations[place]
-            if place not in chunk.refusals and location in (scope.normalise(url), ""):
-                return place
-    return None
+            if place not in chunk.refusals:
+                found[place] = scope.normalise(chunk.locations[place])
+    return found
 
 
 def places_here(section: SectionReader, chunk: Chunk) -> list[int]:

@@ -1,25 +1,22 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
     is_searched,
     item_at,
     label_or_none,
-    place_of,
+    locations_of,
     places_here,
     rows_at,
-    unlisted_row,
-    would_have,
+    unlisted_locations,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import all_pages
@@ -126,9 +123,8 @@ def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[Ur
         if section.get_name() == without or identity in seen:
             continue
         seen.add(identity)
-        inspected = _inspect_row(section, pk, location)
-        if inspected.location == location:
-            yield inspected
+        versions = _inspect_versions(section, pk, location)
+        yield from (each for each in versions if each.location == location)
     for section in sections_of(site):
         if label_or_none(section) is None and (found := item_at(section, location)):
             position, place, chunk = found
@@ -146,7 +142,8 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
         why = _excluded(rule)
     else:
         for reader, pk in rows_at(site, path, listed=False):
-            if reader.get_name() != without and would_have(reader, pk, site.origin + path):
+            location = site.origin + path
+            if reader.get_name() != without and location in unlisted_locations(reader, pk):
                 section, why, found = reader.get_name(), _why_absent(reader, pk), pk
                 break
     texts = pipeline.override_texts(effects, [path])
@@ -174,62 +171,30 @@ def _why_no_section(site: SitemapSite) -> str:
     )
 
 
-def _inspect_versions(section: SectionReader, pk: Any) -> list[UrlInspection]:
-    """Return what becomes of each URL of one row of a section."""
-    chunk, page, why = _read_row(section, pk)
-    if chunk is None:
-        unlisted = unlisted_row(section, pk)
-        locations = _locations_of(section, unlisted) if unlisted is not None else []
-        absent = UrlInspection(section=section.get_name(), why=why, pk=pk)
-        return [replace(absent, location=location) for location in locations] or [absent]
-    places = places_here(section, chunk)
-    if not places:
-        return [replace(_without_place(section), pk=pk)]
-    return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
-
-
-def _inspect_row(section: SectionReader, pk: Any, location: str) -> UrlInspection:
-    """Return what becomes of one row of a section; of its several URLs, of ``location``.
-
-    If it does not have that, of the first one.
-    """
-    chunk, page, why = _read_row(section, pk)
-    if chunk is None:
-        return UrlInspection(section=section.get_name(), why=why, pk=pk)
-    place = place_of(section, chunk, location)
-    if place is None:
-        place = next(iter(places_here(section, chunk)), None)
-    if place is None:
-        return replace(_without_place(section), pk=pk)
-    return replace(_inspect_chunk(section, chunk, place, page=page), pk=pk)
-
-
-def _read_row(section: SectionReader, pk: Any) -> tuple[Chunk | None, str, str]:
-    """Return one row of a section and the address of its page, or None and why it has none."""
+def _inspect_versions(
+    section: SectionReader, pk: Any, location: str | None = None
+) -> list[UrlInspection]:
+    """Return what becomes of each URL of one row of a section; with ``location``, only of that."""
+    name = section.get_name()
+    why = ""
     try:
         chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
         page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
-        return None, "", f"{type(error).__name__}: {error}"
-    return chunk, page, "" if chunk is not None else _why_absent(section, pk)
-
-
-def _without_place(section: SectionReader) -> UrlInspection:
-    name = section.get_name()
-    if section.language_plan is None:
-        return UrlInspection(section=name, why=_why_no_url(section))
-    why = _("It has no version in a language that section %(section)s lists here.")
-    return UrlInspection(section=name, why=why % {"section": name})
-
-
-def _locations_of(section: SectionReader, chunk: Chunk) -> list[str]:
-    """Return the valid locations of a chunk in normal form."""
-    scope, found = section.site.scope(), []
-    for place in places_here(section, chunk):
-        with suppress(InvalidValue):
-            if place not in chunk.refusals:
-                found.append(scope.normalise(chunk.locations[place]))
-    return found
+        chunk = None
+        why = f"{type(error).__name__}: {error}"
+    if chunk is None:
+        why = why or _why_absent(section, pk)
+        absent = UrlInspection(section=name, why=why, pk=pk)
+        locations = unlisted_locations(section, pk)
+        return [replace(absent, location=each) for each in locations] or [absent]
+    places = places_here(section, chunk)
+    if location is not None:
+        found = locations_of(section, chunk)
+        places = [place for place in places if found.get(place) == location]
+    elif not places:
+        return [UrlInspection(section=name, why=_why_no_version(section), pk=pk)]
+    return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
 
 def _why_absent(section: SectionReader, pk: Any) -> str:
@@ -251,6 +216,13 @@ def _own_reason(section: SectionReader, pk: Any) -> str:
             return section.options.why_not_listed(obj)
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         return f"{type(error).__name__}: {error}"
+
+
+def _why_no_version(section: SectionReader) -> str:
+    if section.language_plan is None:
+        return _why_no_url(section)
+    text = _("It has no version in a language that section %(section)s lists here.")
+    return text % {"section": section.get_name()}
 
 
 def _why_no_url(section: SectionReader) -> str:
@@ -281,9 +253,11 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         return UrlInspection(
             section=name, location=location, why=_excluded(rule), values=values, rule=rule
         )
-    extensions = {}
+    extensions: dict[str, str | None] = {}
     if section.extension_sources or section.language_plan or section.links_rows:
-        extensions = _extensions_of(section, chunk)
+        # Of the whole chunk, for versions link to each other.
+        listed = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
+        extensions = dict(zip(listed.locations, listed.extensions or (), strict=False))
     entry = UrlEntry(location=location, **final, extensions=extensions.get(location))
     return UrlInspection(
         section=name,
@@ -293,13 +267,6 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         xml=url_element(entry),
         page=page,
     )
-
-
-def _extensions_of(section: SectionReader, chunk: Chunk) -> dict[str, str | None]:
-    """Return the elements of other namespaces of each listed row, by location."""
-    entries = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
-    texts = entries.extensions
-    return dict(zip(entries.locations, texts, strict=True)) if texts is not None else {}
 
 
 def _tag_text(entries: EntryColumns, tag: str) -> str | None:

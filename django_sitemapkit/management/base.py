@@ -83,9 +83,10 @@ def ending_if_closed() -> Iterator[None]:
 class PrintableOutput(OutputWrapper):
     """A command's output that writes each message as one line, with control characters escaped."""
 
-    def __init__(self, out: OutputWrapper) -> None:
+    def __init__(self, out: OutputWrapper, *, is_silent: bool = False) -> None:
         super().__init__(cast("TextIO", out))
         self._command_output = out
+        self._is_silent = is_silent
 
     def write(  # type: ignore[override]
         self,
@@ -97,6 +98,8 @@ class PrintableOutput(OutputWrapper):
 
         The colour ends before the line does: the output of an outer command looks for its end.
         """
+        if self._is_silent:
+            return
         text = printable(msg)
         with ending_if_closed():
             if style_func is None:
@@ -109,7 +112,8 @@ class PrintableOutput(OutputWrapper):
 class SiteCommand(BaseCommand):
     """A command for all sites, or for those given by ``--site``.
 
-    A subclass implements `run`. Control characters are escaped in its output and errors.
+    A subclass implements `run`. Control characters are escaped in its output and errors. With
+    ``--json``, only what `write_json` prints reaches the output; without it, nothing of that does.
     """
 
     interrupted = "Interrupted."
@@ -118,6 +122,10 @@ class SiteCommand(BaseCommand):
     """The exit codes besides 0, 1, 2 and 130."""
     terminal = False
     """Whether the output is a terminal, and not that of another command."""
+    json = False
+    """Whether ``--json`` is given."""
+    verbosity = 1
+    """What ``--verbosity`` is given; 0 with ``--json``."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; no progress bar in the output of another command."""
@@ -151,7 +159,11 @@ class SiteCommand(BaseCommand):
         A database error names migrations that are not applied.
         """
         out, err = self.stdout, self.stderr
-        self.stdout, self.stderr = PrintableOutput(out), PrintableOutput(err)
+        self.json = options.get("json", False)
+        self.verbosity = 0 if self.json else options["verbosity"]
+        self._output = PrintableOutput(out)
+        self.stdout = PrintableOutput(out, is_silent=self.json)
+        self.stderr = PrintableOutput(err)
         try:
             self.run(options)
         except CommandError as error:
@@ -189,8 +201,14 @@ class SiteCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def write_json(self, document: Any) -> None:
-        """Print a JSON document on one line."""
-        self.stdout.write(json.dumps(document))
+        """Print a JSON document on one line, with ``--json``."""
+        if self.json:
+            self._output.write(json.dumps(document))
+
+    def say(self, line: str, style: Callable[[str], str] | None = None) -> None:
+        """Print what was done, unless ``--verbosity 0`` or ``--json`` is given."""
+        if self.verbosity:
+            self.stdout.write(line, style)
 
     def show_progress(self, line: str) -> None:
         """Replace the progress line of a terminal; "" clears it."""
@@ -267,10 +285,9 @@ class Progress:
     the context manager always removes the bar.
     """
 
-    def __init__(self, command: SiteCommand, verbosity: int) -> None:
+    def __init__(self, command: SiteCommand) -> None:
         self.command = command
-        self.verbosity = verbosity
-        self.bar = verbosity == 1 and command.terminal
+        self.bar = command.verbosity == 1 and command.terminal
         self.files: dict[tuple[str, int], FileResult] = {}
         """The last result of each file."""
         self._began: float | None = None
@@ -287,10 +304,10 @@ class Progress:
         """Print the result of a file, number ``place`` of ``total``."""
         self.files[result.section, result.number] = result
         self._clear()
-        if self.verbosity > 1 or (self.verbosity and result.state != "same"):
+        if self.command.verbosity > 1 or result.state != "same":
             for line in describe(result):
-                self.command.stdout.write(line)
-        for problem in result.problems if self.verbosity > 1 else ():
+                self.command.say(line)
+        for problem in result.problems if self.command.verbosity > 1 else ():
             self.command.stderr.write(f"  {problem}")
         if self.bar:
             done = round(BAR_WIDTH * place / total)

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_sitemapkit.admin import base, builds, differences, manifests
+from django_sitemapkit.admin import base, builds, differences, publishing
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
@@ -297,7 +297,7 @@ def test_problems_are_told_with_their_reasons(two):
 @pytest.mark.thorough
 def test_of_many_problems_and_files_a_page_is_shown(built, monkeypatch):
     """With links to the others; a section can be looked at by itself."""
-    monkeypatch.setattr(manifests, "FILES_PER_PAGE", 10)
+    monkeypatch.setattr(builds, "FILES_PER_PAGE", 10)
     (build,) = make(1)
     lines(build, 60, problems=problems_of("It is so."), name="here")
     lines(build, 5, section="readings", name="there")
@@ -564,7 +564,7 @@ def test_any_error_is_told(built, monkeypatch, caplog):
     def fail(*arguments, **options):
         raise KeyError(EVIL)
 
-    monkeypatch.setattr(builds, "publish", fail)
+    monkeypatch.setattr(publishing, "publish", fail)
     (build,) = make(1, status="held")
     text = text_of(person("publisher").post(page("publish", build.pk), follow=True))
     assert "KeyError: " in text

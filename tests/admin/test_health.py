@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit import ExternalSection, StaticSection
-from django_sitemapkit.admin import HealthItem, Level, register_health
-from django_sitemapkit.admin.health import builds, items, now
+from django_sitemapkit.admin import HealthItem, Level, overview, register_health
+from django_sitemapkit.admin.health import builds, items
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
@@ -303,7 +303,7 @@ def test_what_fails_now_is_shown_together(built, sections, monkeypatch):
         raise OSError("no answer")
 
     sections.add(Failing)
-    monkeypatch.setattr(now, "stored_bytes", fail)
+    monkeypatch.setattr(builds, "stored_bytes", fail)
     looks = person("viewer").get(HEALTH).context["looks"]
     assert [len(look) for look in looks] == [2]
 
@@ -313,7 +313,7 @@ def test_what_fails_now_is_shown_together(built, sections, monkeypatch):
 
 @pytest.fixture
 def _own_sources(monkeypatch):
-    monkeypatch.setattr(now, "items_now", lambda site: [])
+    monkeypatch.setattr(overview, "items_now", lambda site: [])
     registered = list(items.sources)
     items.sources.clear()
     yield

@@ -397,7 +397,7 @@ def test_the_time_left_is_that_of_rendering(monkeypatch):
         progress(FileResult(section="a", number=place, urls=50_000, **options), place, 2_000)
         return out.getvalue().rpartition("\x1b[K")[2]
 
-    progress = base.Progress(command, 1)
+    progress = base.Progress(command)
     assert shown(1, 150, state="same") == f"{'░' * 20} 1 of 2,000\r"
     assert shown(1_000, 160, state="same") == f"{'█' * 10}{'░' * 10} 1,000 of 2,000\r"
     text = shown(1_001, 164, state="stored", seconds=4.0)

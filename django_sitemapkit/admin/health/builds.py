@@ -1,17 +1,33 @@
-"""What builds found: skipped rows, implausible lastmods, and builds that failed or are held."""
+"""What builds found, and what only a look at one site tells.
 
+That is skipped rows, implausible lastmods, and builds that failed or are held; and which sections
+fail, which files are lost, and what the index leaves out.
+"""
+
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.db.models import Exists, Max, OuterRef
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import pause_text, request_text
-from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
+from django_sitemapkit.admin.health.items import (
+    HealthItem,
+    Level,
+    items_or_failure,
+    register_health,
+)
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.report.due import due, missing_here
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,
@@ -19,6 +35,8 @@ from django_sitemapkit.builds.report.status import (
     states_of_sites,
 )
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.publishing.database import stored_bytes
+from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
@@ -30,6 +48,14 @@ MAX_EXAMPLES = 3
 
 _Status = Build.Status
 _CORRECT = _("Correct the value in the row, or what the section makes of it.")
+
+NOTED_BYTES = 200_000_000
+"""Bytes that the database may store without a note."""
+
+_NOW = _("Now")
+_CORRECT_ERROR = _(
+    "Correct the error. Until then builds fail, and the published build is still served."
+)
 
 PROBLEMS: dict[str, tuple[Any, Any]] = {
     "duplicate-url": (_("Duplicate URL"), _("Let only one row or section produce each URL.")),
@@ -79,6 +105,10 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     for state in states:
         yield from _lastmods(state)
         yield from _pause(state)
+
+
+def _overview_of(site: str) -> str:
+    return f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site})}"
 
 
 def _url_of(build: int) -> str:
@@ -141,7 +171,7 @@ def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             found_at=row.requested_at,
             found_by=row.requested_by,
             advice=_("Check that workers run. The next scheduled build also does it."),
-            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
+            url=_overview_of(row.site),
         )
 
 
@@ -167,7 +197,7 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
             advice=_("Store damaged files again with the command: validate_sitemaps --repair")
             if row.kind == BuildRequest.Kind.CHECK
             else _("Correct the cause, then click the button again."),
-            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
+            url=_overview_of(row.site),
         )
 
 
@@ -225,5 +255,89 @@ def _pause(state: SiteState) -> Iterator[HealthItem]:
             found_at=pause.since,
             details=(pause_text(pause),),
             advice=_("Correct the cause. Then resume publishing on the overview."),
-            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': state.site})}",
+            url=_overview_of(state.site),
+        )
+
+
+# What only a look at one site tells ---------------------------------------------------------------
+
+
+def items_now(site: SitemapSite) -> list[HealthItem]:
+    """Return what is wrong with a site now; no row of a section is read."""
+    at = timezone.now()
+    looks = (
+        (_failing_sections, _("Sections cannot be read")),
+        (_externals, _("External sitemaps cannot be read")),
+        (_stored, _("Stored files cannot be read")),
+    )
+    failed = {"found_at": at, "found_by": _NOW, "advice": _CORRECT_ERROR}
+    return [
+        item
+        for look, title in looks
+        for item in items_or_failure(partial(look, site, at), [site], title=title, **failed)
+    ]
+
+
+def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield the sections that cannot be read, and how many files are lost."""
+    overview = _overview_of(site.key)
+    builds = SiteBuilds(site)
+    dues = list(due(site, rows=False, builds=builds))
+    failed = [item for item in dues if item.error]
+    if failed:
+        yield HealthItem(
+            site=site.key,
+            title=_("Section cannot be read"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=len(failed),
+            details=[f"{item.section or _('Index')}: {item.error}" for item in failed],
+            advice=_CORRECT_ERROR,
+            url=overview,
+        )
+    if lost := sum(item.pages.get(Reason.LOST, 0) for item in dues):
+        yield HealthItem(
+            site=site.key,
+            title=_("Stored file missing"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=lost,
+            details=[words_of(missing)] if (missing := missing_here(builds)) else (),
+            advice=_("Build again: the next build stores them. Find out what deletes files."),
+            url=overview,
+        )
+
+
+def _externals(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield what the index leaves out of the external sections."""
+    if problems := external_problems(site):
+        yield HealthItem(
+            site=site.key,
+            title=_("External sitemap not listed"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=len(problems),
+            details=[str(problem) for problem in problems],
+            advice=_("Correct the external section: the index leaves these out."),
+        )
+
+
+def _stored(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield that the database stores large files, for which other storages are made."""
+    size = stored_bytes()
+    if size > NOTED_BYTES:
+        yield HealthItem(
+            site=site.key,
+            title=_("Large sitemap files in the database"),
+            level=Level.NOTE,
+            found_at=at,
+            found_by=_NOW,
+            details=[filesizeformat(size)],
+            advice=_(
+                "They make backups larger. A folder that all servers share, or S3, stores them"
+                " outside the database: set “sitemaps” in STORAGES."
+            ),
         )

@@ -117,9 +117,9 @@ class FindingsCommand(PublishedCommand):
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
         """Print what was found on a site."""
-        if options["json"]:
+        if self.json:
             self._write_json(run)
-        elif options["verbosity"]:
+        elif self.verbosity:
             self._print(run)
 
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:

@@ -16,14 +16,12 @@ class Command(PublishedCommand):
     def run(self, options: dict[str, Any]) -> None:
         """Show the sections of each site."""
         found = {site: list(readings_of(site)) for site in self.sites(options["site"])}
-        if options["json"]:
-            self.write_json(
-                [
-                    {"site": site.key, "sections": list(map(asdict, sections))}
-                    for site, sections in found.items()
-                ]
-            )
-            return
+        self.write_json(
+            [
+                {"site": site.key, "sections": list(map(asdict, sections))}
+                for site, sections in found.items()
+            ]
+        )
         for site, sections in found.items():
             self.stdout.write(f"Site {site.key!r} at {site.base}:")
             for line in (line for section in sections for line in _lines_of(section)):

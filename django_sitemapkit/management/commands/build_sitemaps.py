@@ -91,8 +91,6 @@ class Command(SiteCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Build each site."""
-        self.json = options["json"]
-        self.verbosity = 0 if self.json else options["verbosity"]
         sites = self.sites(options["site"])
         self._require(sites, options["sections"])
         self.runner = self._runner(options)
@@ -149,7 +147,7 @@ class Command(SiteCommand):
         if options["plan_only"]:
             self._plan(site, sections)
             return 0
-        progress = Progress(self, self.verbosity)
+        progress = Progress(self)
         try:
             with progress:
                 if options["dry_run"]:
@@ -172,23 +170,19 @@ class Command(SiteCommand):
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
             self.held.append(held_back(result))
-        if self.json:
-            self.write_json(_result_document(result))
-        elif self.verbosity:
-            is_good = result.status != "held" and not _skipped(result)
-            for line in _total(result):
-                self.stdout.write(line, self.style.SUCCESS if is_good else self.style.WARNING)
+        self.write_json(_result_document(result))
+        is_good = result.status != "held" and not _skipped(result)
+        for line in _total(result):
+            self.say(line, self.style.SUCCESS if is_good else self.style.WARNING)
         if not options["dry_run"] and (result.status != "held" or pause_of(site)):
             self._run_queued_requests(site)
         return result.skipped
 
     def _print_busy(self, site: SitemapSite, reason: str) -> None:
         """Print that another process is building a site."""
-        if self.json:
-            busy = BuildResult(site=site.key, build=None, status="running", cause=reason)
-            self.write_json(_result_document(busy))
-        elif self.verbosity:
-            self.stdout.write(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
+        busy = BuildResult(site=site.key, build=None, status="running", cause=reason)
+        self.write_json(_result_document(busy))
+        self.say(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
         """Print a line for each kind of problem, unless all problems were printed."""
@@ -210,8 +204,8 @@ class Command(SiteCommand):
             line = f"Requested by {asked.requested_by}: {english_of(asked.outcome)}"
             if asked.failed:
                 self.stderr.write(line, self.style.WARNING)
-            elif self.verbosity:
-                self.stdout.write(line)
+            else:
+                self.say(line)
 
     def _plan(self, site: SitemapSite, names: list[str]) -> None:
         began = time.perf_counter()
@@ -234,19 +228,16 @@ class Command(SiteCommand):
             line = f"{name:<28} {change.pages:>6,} {'page' if change.pages == 1 else 'pages'}"
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
-            if self.verbosity:
-                self.stdout.write(line)
-            if self.verbosity and change.replanned:
-                self.stdout.write(f"  replanned: {change.replanned}")
-        if self.json:
-            self.write_json({"site": site.key, "plans": plans})
-        elif self.verbosity:
-            pages = count_of(sum(plan["pages"] for plan in plans), "page")
-            self.stdout.write(
-                f"Plans of site {site.key!r} updated: {pages} in"
-                f" {count_of(len(plans), 'section')}, {time.perf_counter() - began:.2f} s.",
-                self.style.SUCCESS,
-            )
+            self.say(line)
+            if change.replanned:
+                self.say(f"  replanned: {change.replanned}")
+        self.write_json({"site": site.key, "plans": plans})
+        pages = count_of(sum(plan["pages"] for plan in plans), "page")
+        self.say(
+            f"Plans of site {site.key!r} updated: {pages} in"
+            f" {count_of(len(plans), 'section')}, {time.perf_counter() - began:.2f} s.",
+            self.style.SUCCESS,
+        )
 
 
 def _total(result: BuildResult) -> Iterator[str]:

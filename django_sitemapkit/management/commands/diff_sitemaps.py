@@ -71,17 +71,16 @@ class Command(PublishedCommand):
                 for difference in differences_of(site, build, duplicates=duplicates):
                     kind = difference.kind.name.lower()
                     counts[kind] += 1
-                    if options["json"]:
-                        self.write_json({"change": kind, "url": difference.location})
-                    else:
-                        self._write_difference(str(difference))
+                    self.write_json({"change": kind, "url": difference.location})
+                    self._write_difference(str(difference))
             except SitemapKitError as error:
                 failed.append(str(error))
                 continue
-            self._write_duplicates(duplicates, as_json=options["json"])
-            if options["verbosity"] and not options["json"]:
-                found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-                self.stdout.write(f"Site {site.key!r}: {found or 'no differences'}.")
+            for url, pages in duplicates.items():
+                self.write_json({"change": "duplicate", "url": url, "pages": pages})
+                self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
+            found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+            self.say(f"Site {site.key!r}: {found or 'no differences'}.")
         if failed:
             raise CommandError("\n".join(failed), returncode=Exit.FAILED)
 
@@ -89,16 +88,12 @@ class Command(PublishedCommand):
         """Print what differs from another sitemap; raise CommandError if anything does."""
         found = self._comparison(sites, options)
         for difference in found:
-            if options["json"]:
-                self.write_json(difference.as_dict())
-            elif options["verbosity"]:
+            self.write_json(difference.as_dict())
+            if self.verbosity:
                 self._write_difference(str(difference))
         count = sum(found.counts.values())
-        if options["json"]:
-            self.write_json(found.as_dict())
-        elif options["verbosity"]:
-            style = self.style.WARNING if count else self.style.SUCCESS
-            self.stdout.write(found.summary(), style)
+        self.write_json(found.as_dict())
+        self.say(found.summary(), self.style.WARNING if count else self.style.SUCCESS)
         if count:
             raise CommandError(f"{count_of(count, 'difference')}.", returncode=Exit.PROBLEMS)
 
@@ -106,14 +101,6 @@ class Command(PublishedCommand):
         """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
         styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
         self.stdout.write(line, styles.get(line[0]))
-
-    def _write_duplicates(self, duplicates: dict[str, list[str]], *, as_json: bool) -> None:
-        """Print the URLs that the build lists more than once, and where."""
-        for url, pages in duplicates.items():
-            if as_json:
-                self.write_json({"change": "duplicate", "url": url, "pages": pages})
-            else:
-                self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
 
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""

@@ -35,9 +35,8 @@ class Command(PublishedCommand):
                 errors.append(error)
         if not reports:
             raise CommandError(f"{url}: {errors[0]}", returncode=Exit.USAGE)
-        if options["json"]:
-            self.write_json(reports)
-        for report in () if options["json"] else reports:
+        self.write_json(reports)
+        for report in reports:
             self._print(report)
         if not any(report["published"] for report in reports):
             failures = [report["error"] for report in reports if report["error"]]

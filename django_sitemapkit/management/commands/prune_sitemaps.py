@@ -27,18 +27,15 @@ class Command(PublishedCommand):
         """Prune each site."""
         for site in self.sites(options["site"]):
             pruned = prune(site, dry_run=options["dry_run"])
-            if options["json"]:
-                self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})
-            elif options["verbosity"]:
-                for name in (*pruned.files, *pruned.orphans):
-                    self.stdout.write(name)
-                files, orphans = len(pruned.files), len(pruned.orphans)
-                verb = "would be deleted" if options["dry_run"] else "deleted"
-                self.stdout.write(
-                    f"Site {site.key!r}: {count_of(files, 'file')} and"
-                    f" {count_of(orphans, 'orphan')} {verb}.",
-                    self.style.SUCCESS,
-                )
+            self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})
+            for name in (*pruned.files, *pruned.orphans):
+                self.say(name)
+            verb = "would be deleted" if options["dry_run"] else "deleted"
+            self.say(
+                f"Site {site.key!r}: {count_of(len(pruned.files), 'file')} and"
+                f" {count_of(len(pruned.orphans), 'orphan')} {verb}.",
+                self.style.SUCCESS,
+            )
             if not pruned.swept:
                 self.stderr.write(
                     "The storage cannot list its files, so orphans were not searched for.",

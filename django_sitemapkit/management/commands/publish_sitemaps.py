@@ -56,31 +56,27 @@ class Command(PublishedCommand):
         sites = self.sites(options["site"])
         pause = _pause_of(options)
         if options["resume"]:
-            self._resume(sites, options)
+            self._resume(sites)
             return
         for site, build in self._builds(sites, options["build"]):
             exported = publish(site, build, pause=pause)
-            if options["json"]:
-                self.write_json({"site": site.key, "build": build, "exported": exported})
-            elif options["verbosity"]:
-                text = f"Site {site.key!r} now serves build {build}."
-                if settings.EXPORT_STORAGE:
-                    text += f" {count_of(exported, 'file')} exported."
-                if pause is not None:
-                    text += f" Publishing is {pause.text}."
-                elif still := pause_of(site):
-                    text += f" Publishing stays {still.text}."
-                self.stdout.write(text, self.style.SUCCESS)
+            self.write_json({"site": site.key, "build": build, "exported": exported})
+            text = f"Site {site.key!r} now serves build {build}."
+            if settings.EXPORT_STORAGE:
+                text += f" {count_of(exported, 'file')} exported."
+            if pause is not None:
+                text += f" Publishing is {pause.text}."
+            elif still := pause_of(site):
+                text += f" Publishing stays {still.text}."
+            self.say(text, self.style.SUCCESS)
 
-    def _resume(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+    def _resume(self, sites: list[SitemapSite]) -> None:
         """Resume publishing of each site."""
         for site in sites:
             resumed = resume_publishing(site)
-            if options["json"]:
-                self.write_json({"site": site.key, "resumed": resumed})
-            elif options["verbosity"]:
-                state = "is resumed" if resumed else "was not paused"
-                self.stdout.write(f"Publishing of site {site.key!r} {state}.")
+            self.write_json({"site": site.key, "resumed": resumed})
+            state = "is resumed" if resumed else "was not paused"
+            self.say(f"Publishing of site {site.key!r} {state}.")
 
     def _builds(self, sites: list[SitemapSite], build: int | None) -> list[tuple[SitemapSite, int]]:
         """Return the sites, each with the build to publish."""

@@ -46,12 +46,10 @@ class Command(PublishedCommand):
         _require_hours(options["max_age"])
         sites = self.sites(options["site"])
         reports = [status_of(site, rows=not options["quick"]) for site in sites]
-        if options["json"]:
-            self.write_json([report.as_dict() for report in reports])
-        else:
-            for report in reports:
-                self._show(report)
-                self._conclude(report, quick=options["quick"])
+        self.write_json([report.as_dict() for report in reports])
+        for report in reports:
+            self._show(report)
+            self._conclude(report, quick=options["quick"])
         hours = options["max_age"]
         late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:

@@ -142,38 +142,35 @@ class Command(FindingsCommand):
         super().report(site, run, options)
         with ending_cleanly():
             if options["diff"]:
-                self._compare(run, options)
+                self._compare(run)
             if options["save"]:
                 saved = module("crawl.saving").save_pages(site, run)
-                self._say(run, options, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
+                self._say_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
                 names = module("crawl.output").write_output(site, run, options["output"])
                 text = f"{count_of(len(names), 'file')} written to {options['output']}."
-                self._say(run, options, {"files": names}, text)
+                self._say_result(run, {"files": names}, text)
 
-    def _say(self, run: AuditRun, options: dict[str, Any], result: Any, text: str) -> None:
-        if options["json"]:
-            self.write_json({"site": run.site, "crawl": run.pk, **result})
-        elif options["verbosity"]:
-            self.stdout.write(f"  {text}")
+    def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
+        self.write_json({"site": run.site, "crawl": run.pk, **result})
+        self.say(f"  {text}")
 
-    def _compare(self, run: AuditRun, options: dict[str, Any]) -> None:
+    def _compare(self, run: AuditRun) -> None:
         """Print what changed since the previous crawl: all of it in JSON, else a summary."""
         differences = module("crawl.differences")
         earlier = differences.previous_crawl(run)
         if earlier is None:
             text = "There is no earlier crawl with these starts to compare with."
-            self._say(run, options, {"since": None}, text)
+            self._say_result(run, {"since": None}, text)
             return
         summary = differences.ChangeSummary(earlier=earlier, later=run)
         for difference in differences.crawl_differences(earlier, run):
             summary.add(difference)
-            if options["json"]:
-                self.write_json({"site": run.site, **difference.as_dict()})
+            self.write_json({"site": run.site, **difference.as_dict()})
         counts = {change.value: count for change, count in summary.counts.items()}
-        self._say(run, options, {"since": earlier.pk, "changes": counts}, str(summary))
-        for line in () if options["json"] else summary.lines():
-            self._say(run, options, {}, f"  {line}")
+        self._say_result(run, {"since": earlier.pk, "changes": counts}, str(summary))
+        for line in summary.lines():
+            self.say(f"    {line}")
 
     def heading(self, run: AuditRun) -> str:
         """Return how many URLs were fetched, and what they were compared with."""

@@ -127,8 +127,6 @@ class Command(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Validate and report each document; raise CommandError if any is not valid."""
-        self.verbosity = options["verbosity"]
-        self.json = options["json"]
         fail_on = parse_kinds(
             options["fail_on"],
             sorted(ERROR_KINDS | WARNING_KINDS),
@@ -174,10 +172,8 @@ class Command(PublishedCommand):
         for document in documents:
             self.current.add(document)
             self.show_progress("")
-            if self.json:
-                self.write_json(document.as_dict())
-            else:
-                self._print(document)
+            self.write_json(document.as_dict())
+            self._print(document)
         return self.current
 
     def _print(self, document: DocumentReport) -> None:
@@ -223,8 +219,7 @@ class Command(PublishedCommand):
         known = {section.get_name() for section in sections_of(site)}
         sections = {section for _, section in damaged} & known
         names = {name for name, _ in damaged}
-        verbosity = 0 if self.json else self.verbosity
-        with ending_cleanly(), Progress(self, verbosity) as progress:
+        with ending_cleanly(), Progress(self) as progress:
             result = build(
                 site,
                 sections=sections,
@@ -243,24 +238,22 @@ class Command(PublishedCommand):
         """
         totals = self.totals
         errors, warnings = totals.count(ERROR_KINDS), totals.count(WARNING_KINDS)
-        if self.json:
-            self.write_json(
-                {
-                    "documents": totals.documents,
-                    "invalid": totals.invalid,
-                    "urls": totals.urls,
-                    "bytes": totals.bytes,
-                    "errors": errors,
-                    "warnings": warnings,
-                    "counts": totals.counts,
-                    "seconds": round(time.monotonic() - self.began, 3),
-                }
-            )
-        elif self.verbosity:
-            amount = self._amount(totals.documents, totals.urls, totals.bytes)
-            found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
-            style = self.style.WARNING if warnings else self.style.SUCCESS
-            self.stdout.write(f"{amount}: {found}.", self.style.ERROR if errors else style)
+        self.write_json(
+            {
+                "documents": totals.documents,
+                "invalid": totals.invalid,
+                "urls": totals.urls,
+                "bytes": totals.bytes,
+                "errors": errors,
+                "warnings": warnings,
+                "counts": totals.counts,
+                "seconds": round(time.monotonic() - self.began, 3),
+            }
+        )
+        amount = self._amount(totals.documents, totals.urls, totals.bytes)
+        found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
+        style = self.style.WARNING if warnings else self.style.SUCCESS
+        self.say(f"{amount}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.count(fail_on):
             message = f"{count_of(found_kinds, 'finding')} of {asked}."
             raise CommandError(message, returncode=Exit.PROBLEMS)

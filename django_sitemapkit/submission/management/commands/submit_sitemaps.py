@@ -79,17 +79,15 @@ class Command(PublishedCommand):
                 failed.append(str(error))
                 code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
                 continue
-            if options["json"]:
-                at = result.wait_until and result.wait_until.isoformat()
-                self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
-            elif options["verbosity"]:
-                self._print(result, dry_run=options["dry_run"])
+            at = result.wait_until and result.wait_until.isoformat()
+            self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
+            self._print(result, dry_run=options["dry_run"])
             failed += result.problems
         if failed:
             raise CommandError("\n".join(failed), returncode=code)
 
     def _print(self, result: SubmissionResult, *, dry_run: bool) -> None:
-        write = self.stdout.write
+        write = self.say
         write(f"Site {result.site!r}:")
         changes = ", ".join(f"{count:,} {kind}" for kind, count in sorted(result.changes.items()))
         if changes:

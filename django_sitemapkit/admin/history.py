@@ -1,0 +1,99 @@
+"""What Django's log, the history of rows, says of actions; and how they are recorded there.
+
+Django's ``LogEntry`` has one text for all readers. Of actions that are more than a change of
+fields, it stores one of these sentences in English, so that entries can be found by it; the page
+"Activity" translates it. What a user has added is on the next line.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from django.utils.translation import gettext_noop, override
+
+from django_sitemapkit.admin.base import number
+from django_sitemapkit.models import UrlOverride
+
+MAX_LOGGED_ROWS = 1_000
+"""Rows of an action that are logged one by one."""
+
+EXCLUDED = gettext_noop("Excluded from the sitemap.")
+INCLUDED = gettext_noop("Included in the sitemap.")
+PUBLISHED = gettext_noop("Published.")
+ROLLED_BACK = gettext_noop("Rolled back to this build.")
+PAUSED = gettext_noop("Publishing paused.")
+"""Its reason is on the next line."""
+RESUMED = gettext_noop("Publishing resumed.")
+CANCELLED = gettext_noop("Build cancelled.")
+
+REQUESTED = {
+    "changed": gettext_noop("Build of changes requested."),
+    "full": gettext_noop("Full build requested."),
+    "section": gettext_noop("Build of a section requested."),
+    "check": gettext_noop("File check requested."),
+    "prune": gettext_noop("Cleanup requested."),
+}
+"""The sentence for each button of the overview."""
+
+SENTENCES = frozenset(
+    {EXCLUDED, INCLUDED, PUBLISHED, ROLLED_BACK, PAUSED, RESUMED, CANCELLED, *REQUESTED.values()}
+)
+"""All sentences; any other message is Django's own."""
+
+
+def exclusion_message(row: UrlOverride, changed: Collection[str]) -> str:
+    """Return ``EXCLUDED`` if a change of these fields excludes the URL, else ""."""
+    return EXCLUDED if row.include is False and "include" in changed else ""
+
+
+def log_rows(
+    user: Any,
+    rows: Sequence[models.Model],
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
+) -> None:
+    """Record in the history that a user added, changed or deletes rows.
+
+    ``user`` is the user's primary key, ``flag`` a constant of the admin's ``LogEntry``, ``fields``
+    the names of the changed fields; ``message`` replaces what Django says of them. With more than
+    ``MAX_LOGGED_ROWS`` there is one entry for all.
+    """
+    if len(rows) > MAX_LOGGED_ROWS:
+        log_count(user, type(rows[0]), len(rows), flag, fields, message)
+    elif rows:
+        text = message or _change_message(type(rows[0]), flag, fields)
+        LogEntry.objects.log_actions(user, rows, flag, text)
+
+
+def log_count(
+    user: Any,
+    model: type[models.Model],
+    count: int,
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
+) -> None:
+    """Record in one entry, which is in no row's own history, what was done to many rows."""
+    LogEntry.objects.create(
+        user_id=user,
+        content_type=ContentType.objects.get_for_model(model),
+        object_repr=f"{number(count)} {model._meta.verbose_name_plural}",
+        action_flag=flag,
+        change_message=message or _change_message(model, flag, fields),
+    )
+
+
+def _change_message(model: type[models.Model], flag: int, fields: Iterable[str]) -> str:
+    """Return a message in the form in which Django translates it when it is shown."""
+    if flag == ADDITION:
+        return json.dumps([{"added": {}}])
+    if flag != CHANGE:
+        return ""
+    meta = model._meta
+    with override(None):
+        names = [str(getattr(meta.get_field(name), "verbose_name", name)) for name in fields]
+    return json.dumps([{"changed": {"fields": names}}])
