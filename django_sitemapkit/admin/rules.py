@@ -1,7 +1,7 @@
 """The screens of exclusion rules, and the URLs that a rule matches."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -227,11 +227,10 @@ def _live_urls(site: SitemapSite) -> Iterator[list[str]]:
 
 def _locations(chunk: Chunk, scope: Scope) -> list[str]:
     if chunk.normal:
-        locations: Sequence[str | None] = scope.enclose_all(chunk.locations)[0]
-        return [location for location in locations if location is not None]
+        locations = scope.enclose_all(chunk.locations)
+        return [location for location in locations if isinstance(location, str)]
     found: list[str] = []
-    for row, location in enumerate(chunk.locations):
-        if row not in chunk.refusals:
-            with suppress(InvalidValue):
-                found.append(scope.normalise(location))
+    for location in chunk.locations:
+        with suppress(InvalidValue):
+            found.append(scope.normalise(location))
     return found

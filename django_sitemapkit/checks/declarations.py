@@ -175,7 +175,7 @@ def check_current_sites() -> Found:
     for site in sites if len(sites) > 1 else ():
         for section in registry.registered(site):
             try:
-                reader_of(section(site)).prepare()
+                _ = reader_of(section(site)).rows
             except NoFrameworkSite as error:
                 message = f"Section {section.get_name()!r} on site {site.key!r}: {error.message}"
                 yield message, error.hint, section

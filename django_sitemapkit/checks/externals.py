@@ -114,10 +114,11 @@ def _items(section: ExternalSection) -> list[Any]:
 def _refused_items(section: ExternalSection) -> Iterator[InvalidValue]:
     places = _places(section) if _is_list(section.hosts) else None
     with section.site.active():
-        locations, refusals = each(locate, _items(section), "sitemaps")
-    yield from refusals.values()
-    for location in filter(None, locations):
+        locations = each(locate, _items(section), "sitemaps")
+    for location in locations:
         try:
+            if isinstance(location, InvalidValue):
+                raise location
             if places is not None:
                 places.address(location)
         except InvalidValue as refusal:

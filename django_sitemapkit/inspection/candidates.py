@@ -47,8 +47,7 @@ def rows_at(
     for section in sections_of(site):
         if label_or_none(section) is None:
             continue
-        assert section.keyset is not None  # noqa: S101  it has a label
-        if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
+        if hash_field := getattr(section.row_keyset.queryset.model, "path_hash_field", ""):
             # Those that are not listed are of other sites.
             some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
@@ -65,9 +64,10 @@ def _keys_by_column(section: SectionReader, location: str, *, listed: bool) -> l
     """Return the keys of rows whose column has a location, as projects may write it."""
     if label_or_none(section) is None or not isinstance(section, QuerySetReader):
         return []
-    assert section.keyset is not None  # noqa: S101  it has a label
     column = section.location_source
-    if not isinstance(column, Column) or hasattr(section.keyset.queryset.model, "path_hash_field"):
+    if not isinstance(column, Column) or hasattr(
+        section.row_keyset.queryset.model, "path_hash_field"
+    ):
         return []
     path = location.removeprefix(section.site.origin)
     texts = {path, location, unquote(path), unquote(location)}
@@ -95,7 +95,7 @@ def would_have(section: SectionReader, pk: Any, location: str) -> bool:
 
 def unlisted_row(section: SectionReader, pk: Any) -> Chunk | None:
     """Return a row as if it were in the section's queryset; None if that is not known."""
-    row = section.for_pk(pk)
+    row = section.where(pk=pk)
     row.rows = all_rows(section).filter(pk=pk)
     try:
         return next(iter(row.chunks(EVERYTHING)), None)
@@ -105,8 +105,7 @@ def unlisted_row(section: SectionReader, pk: Any) -> Chunk | None:
 
 def all_rows(section: SectionReader) -> QuerySet[Any]:
     """Return all rows of a section's model."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    queryset = section.keyset.queryset
+    queryset = section.row_keyset.queryset
     rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
     return rows
 
@@ -124,8 +123,7 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
 
     ``pk`` is its primary key, or the text of it.
     """
-    assert section.keyset is not None  # noqa: S101  it has a label
-    keyset = section.keyset
+    keyset = section.row_keyset
     with suppress(ValidationError, ValueError, OverflowError):
         pk = keyset.queryset.model._meta.pk.to_python(pk)
         if keyset.field.primary_key:
@@ -138,8 +136,7 @@ def _primary_keys(
     section: SectionReader, filters: dict[str, Any], *, listed: bool, **columns: Any
 ) -> list[Any]:
     """Return the keys of rows that meet filters, which may be of ``columns`` besides the fields."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    rows = section.keyset.queryset if listed else all_rows(section)
+    rows = section.row_keyset.queryset if listed else all_rows(section)
     try:
         with section.site.active():
             found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)
@@ -164,8 +161,7 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
 def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
     """Yield what a row has to have for its path to be that of the match, in any language."""
     # The arguments of a get_absolute_url() are most often fields of the same names.
-    assert section.keyset is not None  # noqa: S101  it has a label
-    model = section.keyset.queryset.model
+    model = section.row_keyset.queryset.model
     route = section.route if isinstance(section, QuerySetReader) else None
     if route is not None:
         if route.viewname != match.view_name:
@@ -214,7 +210,7 @@ def place_of(section: SectionReader, chunk: Chunk, location: str) -> int | None:
     for place in places_here(section, chunk):
         with suppress(InvalidValue):
             url = chunk.locations[place]
-            if place not in chunk.refusals and location in (scope.normalise(url), ""):
+            if location in (scope.normalise(url), ""):
                 return place
     return None
 

@@ -207,7 +207,7 @@ def _inspect_row(section: SectionReader, pk: Any, location: str) -> UrlInspectio
 def _read_row(section: SectionReader, pk: Any) -> tuple[Chunk | None, str, str]:
     """Return one row of a section and the address of its page, or None and why it has none."""
     try:
-        chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
+        chunk = next(iter(section.where(pk=pk).chunks(EVERYTHING)), None)
         page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         return None, "", f"{type(error).__name__}: {error}"
@@ -227,8 +227,7 @@ def _locations_of(section: SectionReader, chunk: Chunk) -> list[str]:
     scope, found = section.site.scope(), []
     for place in places_here(section, chunk):
         with suppress(InvalidValue):
-            if place not in chunk.refusals:
-                found.append(scope.normalise(chunk.locations[place]))
+            found.append(scope.normalise(chunk.locations[place]))
     return found
 
 
@@ -338,14 +337,12 @@ def _single_row(chunk: Chunk, place: int) -> Chunk:
         translations=chunk.translations and chunk.translations[here],
         versions=chunk.versions
         and chunk.versions.of_rows(n == place for n in range(len(chunk.keys))),
-        refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},
     )
 
 
 def _page_address_of(section: SectionReader, key: Any) -> str:
     """Return the address of the page whose key range has a key; the database compares."""
-    keyset = section.keyset
-    assert keyset is not None  # noqa: S101  asked for rows
+    keyset = section.row_keyset
 
     pages = all_pages(section)
     if not pages:
