@@ -1,9 +1,8 @@
 """The editor settings of a site, and their effects on rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -17,14 +16,12 @@ from django_sitemapkit.models import (
     hash_of,
 )
 from django_sitemapkit.overrides.bloom import BloomFilter
+from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import MAX_PARAMETERS, read_by_key
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
-
-OVERRIDE_FIELDS = ("hash", "include", *TAGS)
-"""What is read of an override besides what identifies it."""
 
 MAX_ROWS_WITHOUT_FILTER = 250
 """Up to this many rows are looked up directly, without a filter of all overrides."""
@@ -122,7 +119,7 @@ class Overrides:
             return effects
         candidates = list(self._candidates(section, keys, locations))
         # The lookup is by hash; the text confirms the match.
-        found = dict(self._by_hash({hash_of(identity) for _, identity in candidates}))
+        found = dict(self._lookup.by_hash({hash_of(identity) for _, identity in candidates}))
         _merge(effects, [(index, found[text]) for index, text in candidates if text in found])
         return effects
 
@@ -153,14 +150,9 @@ class Overrides:
                 self._filters[model] = bloom
         return self._filters[model].find(texts)
 
-    def _by_hash(self, hashes: Iterable[int]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield the identity and the OVERRIDE_FIELDS of the overrides with these hashes."""
-        remaining = iter(hashes)
-        while batch := list(islice(remaining, MAX_PARAMETERS)):
-            rows = self._overrides.filter(hash__in=batch)
-            fields = rows.values_list("path", "model", "object_id", *OVERRIDE_FIELDS)
-            for path, model, object_id, *values in fields:
-                yield path or f"{model} {object_id}", tuple(values)
+    @cached_property
+    def _lookup(self) -> OverrideLookup:
+        return OverrideLookup(self._overrides)
 
     @property
     def _overrides(self) -> QuerySet[UrlOverride]:
