@@ -141,36 +141,26 @@ def ordering_of(queryset: QuerySet[Any]) -> Sequence[Any]:
     return queryset.query.order_by
 
 
-def required_conditions(queryset: QuerySet[Any]) -> Iterator[Any]:
-    """Yield the resolved conditions that every row of a queryset meets."""
-    yield from _leaves(queryset.query.where)
+def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
+    """Return the resolved conditions that filter a queryset, all of which each row meets.
 
-
-def count_conditions(queryset: QuerySet[Any]) -> int | None:
-    """Return how many conditions filter a queryset; None where some are negated, or alternatives.
-
-    Also None for a queryset that is distinct, grouped or has more tables.
+    None where some are negated, or alternatives, and for a queryset that is distinct, grouped or
+    has more tables.
     """
-    where, count = [queryset.query.where], 0
-    while where:
-        node = where.pop()
-        if node.negated or (node.connector != AND and len(node.children) > 1):
-            return None
-        inner = [child for child in node.children if isinstance(child, WhereNode)]
-        where += inner
-        count += len(node.children) - len(inner)
     query = queryset.query
-    return None if query.distinct or is_grouped(query) or has_extra_tables(queryset) else count
-
-
-def _leaves(where: WhereNode) -> Iterator[Any]:
-    if where.negated or (where.connector != AND and len(where.children) > 1):
-        return
-    for child in where.children:
-        if isinstance(child, WhereNode):
-            yield from _leaves(child)
+    if query.distinct or is_grouped(query) or has_extra_tables(queryset):
+        return None
+    nodes: list[Any] = [query.where]
+    found: list[Any] = []
+    while nodes:
+        node, *nodes = nodes
+        if not isinstance(node, WhereNode):
+            found.append(node)
+        elif node.negated or (node.connector != AND and len(node.children) > 1):
+            return None
         else:
-            yield child
+            nodes = [*node.children, *nodes]
+    return found
 
 
 def annotations_of(queryset: QuerySet[Any]) -> Mapping[str, Any]:
@@ -201,8 +191,6 @@ def table_of(queryset: QuerySet[Any]) -> str | None:
 
 def without_row_locks(queryset: AnyQuerySet) -> AnyQuerySet:
     """Return a queryset without ``select_for_update()``."""
-    if not queryset.query.select_for_update:
-        return queryset
     queryset = queryset.all()
     queryset.query.select_for_update = False
     return queryset
@@ -210,8 +198,6 @@ def without_row_locks(queryset: AnyQuerySet) -> AnyQuerySet:
 
 def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
     """Return a queryset without what ``reverse()`` leaves behind."""
-    if queryset.query.standard_ordering:
-        return queryset
     queryset = queryset.all()
     queryset.query.standard_ordering = True
     return queryset
@@ -223,12 +209,6 @@ def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
 def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...]]:
     """Return a queryset's statement and parameters. Raises EmptyResultSet."""
     sql, parameters = queryset.query.get_compiler(alias).as_sql()
-    return sql, tuple(parameters)
-
-
-def exists_sql(queryset: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that asks whether a queryset has any row. Raises EmptyResultSet."""
-    sql, parameters = queryset.query.exists().get_compiler(queryset.db).as_sql()
     return sql, tuple(parameters)
 
 

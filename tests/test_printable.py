@@ -37,7 +37,7 @@ def test_an_error_is_one_line(kind):
 def test_a_problem_is_one_line():
     """So are a row's key and the message."""
     problems = ProblemLog("products")
-    problems.add(EVIL, "exception", EVIL)
+    problems.add(EVIL, exceptions.InvalidValue("exception", EVIL))
     assert printable(problems.summary()) == problems.summary()
     assert SHOWN in problems.summary()
 

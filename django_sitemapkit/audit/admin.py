@@ -20,11 +20,11 @@ from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.audit.health import current_runs, findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
-from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.transfer import csv_lines
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import all_sites
 
 MAX_SELECTED = 1_000

@@ -256,9 +256,8 @@ def _pages_with(
 
 def _covers(section: SectionReader, row: Place, key: Any) -> bool:
     """Return whether a page's range has a key; of a page by another key, that is not known."""
-    assert section.keyset is not None  # noqa: S101  it has a label
     try:
-        return section.keyset.covers(keys_of(row, section), key)
+        return section.row_keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
         return True
 

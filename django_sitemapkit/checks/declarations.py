@@ -172,7 +172,7 @@ def check_current_sites() -> Found:
     for site in sites if len(sites) > 1 else ():
         for section in registry.registered(site):
             try:
-                reader_of(section(site)).prepare()
+                _ = reader_of(section(site)).rows
             except NoFrameworkSite as error:
                 yield Mistake(
                     "sitemapkit.W156",
@@ -236,19 +236,19 @@ def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
 def _wrong_places(section: ExternalSection, items: Collection[Any]) -> Iterator[Mistake]:
     """Find hosts that are not origins, and items that the index would skip."""
     with section.site.active():
-        locations, refusals = each(locate, items, "sitemaps")
-    skipped, wrong = [*refusals.values()], []
+        locations = each(locate, items, "sitemaps")
+    wrong: list[str] = []
     if not _is_list(section.hosts):
         wrong.append(f"hosts is {section.hosts!r}")
     else:
         with suppress(ImproperlyConfigured):  # W005 reports that no sitemap is served.
             places = Places(section)
             wrong += [str(refusal) for _, refusal in places.refused]
-            _, refusals = each(places.address, list(filter(None, locations)), "sitemaps")
-            skipped += refusals.values()
+            located = [one for one in locations if isinstance(one, str)]
+            locations += each(places.address, located, "sitemaps")
     for reason in wrong:
         yield Mistake("sitemapkit.E022", reason, 'Set a list such as ["https://cdn.example.com"].')
-    for refusal in skipped:
+    for refusal in (one for one in locations if isinstance(one, InvalidValue)):
         yield Mistake(
             "sitemapkit.E021",
             str(refusal),

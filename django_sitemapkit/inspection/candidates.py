@@ -86,7 +86,7 @@ def is_searched(section: SectionReader) -> bool:
 
 def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
     """Return the locations that a row would have in the section's queryset, if they are known."""
-    row = section.for_pk(pk)
+    row = section.where(pk=pk)
     row.rows = all_rows(section).filter(pk=pk)
     with suppress(Exception):  # It may need what only the queryset has.
         return [
@@ -99,8 +99,7 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
 
 def listed_rows(section: SectionReader) -> QuerySet[Any]:
     """Return the rows of the queryset of a section that has a label."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    return section.keyset.queryset
+    return section.row_keyset.queryset
 
 
 def all_rows(section: SectionReader) -> QuerySet[Any]:
@@ -123,8 +122,7 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
 
     ``pk`` is its primary key, or the text of it.
     """
-    assert section.keyset is not None  # noqa: S101  it has a label
-    keyset = section.keyset
+    keyset = section.row_keyset
     with suppress(ValidationError, ValueError, OverflowError):
         pk = keyset.queryset.model._meta.pk.to_python(pk)
         if keyset.field.primary_key:
@@ -211,8 +209,7 @@ def locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
     found = {}
     for place in places_here(section, chunk):
         with suppress(InvalidValue):
-            if place not in chunk.refusals:
-                found[place] = scope.normalise(chunk.locations[place])
+            found[place] = scope.normalise(chunk.locations[place])
     return found
 
 

@@ -8,12 +8,11 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, Index, QuerySet, TextChoices
 
-from django_sitemapkit import _django
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader, obstacle
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.method_sources import StaysMethod
-from django_sitemapkit.reading.newest import equal_fields, own_field
+from django_sitemapkit.reading.newest import declared_indexes, equal_fields, own_field
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
 from django_sitemapkit.reading.validation import naming, raised, require_pageable
 from django_sitemapkit.registry import registry
@@ -235,17 +234,13 @@ def _missing_index(reader: SectionReader, lastmod: Any) -> str:
     if not (reader.trust_lastmod and isinstance(lastmod, Column) and reader.keyset):
         return ""
     keyset = reader.keyset
-    field, equal = own_field(keyset, lastmod.expression), list(equal_fields(keyset))
-    if field is None or len(equal) != _django.count_conditions(keyset.queryset):
+    field, equal = own_field(keyset, lastmod.expression), equal_fields(keyset)
+    if field is None or equal is None:
         return ""  # No index holds what it filters by.
     meta, names = field.model._meta, [one.name for one in equal]
-    indexes = [one for one in meta.indexes if type(one) is Index and not one.condition]
-    declared = [[name.lstrip("-") for name in index.fields] for index in indexes]
-    if getattr(field, "db_index", False):
-        declared.append([field.name])
     # With the key it has all that is read of a page; without it, the newest rows are at its end.
     wanted = [keyset.field.name, field.name]
-    for fields in declared:
+    for fields in declared_indexes(field):
         rest = fields[len(names) :]
         if set(fields[: len(names)]) == set(names) and (
             rest[:1] == wanted[1:] or rest[:2] == wanted

@@ -178,7 +178,7 @@ def _inspect_versions(
     name = section.get_name()
     why = ""
     try:
-        chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
+        chunk = next(iter(section.where(pk=pk).chunks(EVERYTHING)), None)
         page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         chunk = None
@@ -305,14 +305,12 @@ def _single_row(chunk: Chunk, place: int) -> Chunk:
         translations=chunk.translations and chunk.translations[here],
         versions=chunk.versions
         and chunk.versions.of_rows(n == place for n in range(len(chunk.keys))),
-        refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},
     )
 
 
 def _page_address_of(section: SectionReader, key: Any) -> str:
     """Return the address of the page whose key range has a key; the database compares."""
-    keyset = section.keyset
-    assert keyset is not None  # noqa: S101  asked for rows
+    keyset = section.row_keyset
 
     pages = all_pages(section)
     if not pages:

@@ -1,4 +1,4 @@
-"""A Bloom filter of texts or integers, with at most eight bytes for each."""
+"""A Bloom filter of texts, with at most eight bytes for each of many."""
 
 from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
@@ -9,8 +9,12 @@ _BITS = bytes(_PAIRS[part % len(_PAIRS)] for part in range(256))
 """The two bits of a text, by eight bits of its hash."""
 
 
+MIN_BYTES = 8_192
+"""Bytes of the smallest filter: next to no other text is a false positive of a few."""
+
+
 class BloomFilter:
-    """Finds which of many texts, or integers, may be in a set.
+    """Finds which of many texts may be in a set.
 
     Each text sets two bits of one byte. About one in a hundred other texts is a false positive, so
     callers look up what it finds. A test costs about a tenth of a microsecond per text, because
@@ -19,17 +23,17 @@ class BloomFilter:
 
     def __init__(self, count: int) -> None:
         """Allocate memory for ``count`` texts."""
-        size = 1 << max(6, (8 * count).bit_length() - 1)
+        size = 1 << max(MIN_BYTES, 8 * count).bit_length() - 1
         self._bytes = bytearray(size)
         self._mask = size - 1
 
-    def update(self, texts: Iterable[str | int]) -> None:
+    def update(self, texts: Iterable[str]) -> None:
         """Add texts."""
         content, mask = self._bytes, self._mask
         for place in map(hash, texts):
             content[place & mask] |= _BITS[place >> 48 & 255]
 
-    def find(self, texts: Sequence[str | int]) -> list[int]:
+    def find(self, texts: Sequence[str]) -> list[int]:
         """Return the indexes of the texts that may be in the set."""
         hashes = list(map(hash, texts))
         # With fewer than two items, itemgetter would not return a tuple.

@@ -148,10 +148,9 @@ class RowReader:
             raise csv_error(f"{name}: {' '.join(error.messages)}") from error
 
     def _include(self, text: str) -> bool | None:
-        try:
-            return _WORDS[text.lower()]
-        except KeyError as error:
-            raise csv_error(_("include: enter yes, no or nothing.")) from error
+        if text.lower() not in _WORDS:
+            raise csv_error(_("include: enter yes, no or nothing."))
+        return _WORDS[text.lower()]
 
     def _lastmod(self, text: str) -> dt.datetime | None:
         if not text:

@@ -1,6 +1,6 @@
 """The editor settings of a site, and their effects on rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -16,21 +16,15 @@ from django_sitemapkit.models import (
     hash_of,
 )
 from django_sitemapkit.overrides.bloom import BloomFilter
-from django_sitemapkit.overrides.integers import IntegerSet, integers_of
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
 
 MAX_ROWS_WITHOUT_FILTER = 250
 """Up to this many rows are looked up directly, without a filter of all overrides."""
-
-OVERRIDES_PER_QUERY = 5_000
-"""Overrides read by one query when all are read."""
-
-Filter = BloomFilter | IntegerSet
-"""Finds the overrides of one model, or those by path."""
 
 
 @dataclass(slots=True)
@@ -47,21 +41,6 @@ class OverrideResult:
     def __bool__(self) -> bool:
         return bool(self.hashes)
 
-    @property
-    def rows(self) -> list[int]:
-        """The rows that are excluded, or have a value set."""
-        return sorted(set(self.excluded).union(*self.values.values()))
-
-    def renumbered(self) -> "OverrideResult":
-        """Return the same effects by the rows' indexes among ``rows``."""
-        index_of = {row: index for index, row in enumerate(self.rows)}
-        excluded = {index_of[row]: cause for row, cause in self.excluded.items()}
-        values = {
-            tag: {index_of[row]: value for row, value in found.items()}
-            for tag, found in self.values.items()
-        }
-        return OverrideResult(excluded, values, self.hashes)
-
 
 class Overrides:
     """The editor settings of one site at one revision."""
@@ -72,7 +51,7 @@ class Overrides:
         self.revision = revision
         """The revision number of the site."""
         self._database = database
-        self._filters: dict[str, Filter] = {}
+        self._filters: dict[str, BloomFilter] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -148,64 +127,32 @@ class Overrides:
         self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]
     ) -> Iterator[tuple[int, str]]:
         """Yield the index and identity of rows that may have overrides, the strongest last."""
-        if (label := section.label) in self.models:
-            keys = section.primary_keys(keys)
-            for index in self._find_objects(section, keys):
+        label = section.label
+        if label is not None and label in self.models:
+            keys = section.row_keyset.primary_keys(keys)
+            for index in self._find(label, list(map(str, keys))):
                 yield index, f"{label} {keys[index]}"
         if "" in self.models:
             begin = len(self.origin)
-            for index in self._find_paths(locations):
+            for index in self._find("", locations):
                 yield index, locations[index][begin:]
 
-    def _find_objects(self, section: SectionReader, keys: Sequence[Any]) -> Sequence[int]:
-        """Return the indexes of the primary keys whose objects may have an override."""
-        if len(keys) <= MAX_ROWS_WITHOUT_FILTER:
-            return range(len(keys))
-        label = str(section.label)
-        if section.has_integer_keys:
-            return self._filter(label, self._integers).find(keys)
-        return self._filter(label, self._bloom).find([f"{label} {key}" for key in keys])
-
-    def _find_paths(self, locations: Sequence[str]) -> Sequence[int]:
-        """Return the indexes of the locations that may have an override."""
-        if len(locations) <= MAX_ROWS_WITHOUT_FILTER:
-            return range(len(locations))
-        return self._filter("", self._bloom).find(locations)
+    def _find(self, model: str, texts: Sequence[str]) -> Sequence[int]:
+        """Return the indexes of keys of a model, or of locations, that may have an override."""
+        if len(texts) <= MAX_ROWS_WITHOUT_FILTER:
+            return range(len(texts))
+        with self._lock:  # The threads of a server wait for the one that builds the filter.
+            if model not in self._filters:
+                rows = self._overrides.filter(model=model)
+                bloom = BloomFilter(rows.count())
+                found = read_by_key(rows, "path", "object_id")
+                bloom.update(key if model else self.origin + path for path, key in found)
+                self._filters[model] = bloom
+        return self._filters[model].find(texts)
 
     @cached_property
     def _lookup(self) -> OverrideLookup:
         return OverrideLookup(self._overrides)
-
-    def _filter(self, model: str, create: Callable[[str], Filter]) -> Filter:
-        """Return the filter for the overrides of a model, or by path for ""."""
-        with self._lock:  # The threads of a server wait for the one that builds it.
-            if model not in self._filters:
-                self._filters[model] = create(model)
-            return self._filters[model]
-
-    def _bloom(self, model: str) -> BloomFilter:
-        bloom = BloomFilter(self._overrides.filter(model=model).count())
-        for rows in self._batches(model):
-            bloom.update(
-                f"{model} {object_id}" if model else f"{self.origin}{path}"
-                for _, path, object_id in rows
-            )
-        return bloom
-
-    def _integers(self, model: str) -> IntegerSet:
-        batches = self._batches(model)
-        return IntegerSet(integers_of(object_id for *_, object_id in rows) for rows in batches)
-
-    def _batches(self, model: str) -> Iterator[list[tuple[int, str, str]]]:
-        """Yield the keys, paths and object ids of a model's overrides, some at a time."""
-        overrides, last = self._overrides.filter(model=model).order_by("pk"), 0
-        while True:
-            found = overrides.filter(pk__gt=last).values_list("pk", "path", "object_id")
-            rows = list(found[:OVERRIDES_PER_QUERY])
-            yield rows
-            if len(rows) < OVERRIDES_PER_QUERY:
-                return
-            last = rows[-1][0]
 
     @property
     def _overrides(self) -> QuerySet[UrlOverride]:

@@ -94,13 +94,13 @@ def section_of(
 def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
     """Return a section that applies a site's overrides and its own section settings."""
     section.overrides = overrides
-    settings = overrides.settings.get(section.get_name())
-    if settings and settings.changefreq:
+    if (settings := overrides.settings.get(section.get_name())) is None:
+        return section
+    section.called_methods = settings.called_methods
+    if settings.changefreq:
         section.setting_values["changefreq"] = settings.changefreq
-    if settings and settings.priority is not None:
+    if settings.priority is not None:
         section.setting_values["priority"] = settings.priority
-    if settings:
-        section.called_methods = settings.called_methods
     return section
 
 

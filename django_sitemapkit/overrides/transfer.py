@@ -27,6 +27,7 @@ from django_sitemapkit.overrides.cells import (
 )
 from django_sitemapkit.overrides.objects import named_model, named_objects
 from django_sitemapkit.printable import without_controls
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
 
 MAX_FILE_BYTES = 5_000_000
@@ -108,14 +109,7 @@ class Comparison:
 
 def exported(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
     """Yield the lines of a CSV file of ``rows``, in constant memory."""
-
-    def cells() -> Iterator[list[Any]]:
-        last = 0
-        while batch := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
-            yield from ([getattr(row, name) for name in table.columns] for row in batch)
-            last = batch[-1].pk
-
-    return csv_lines(table.columns, cells())
+    return csv_lines(table.columns, read_by_key(rows, *table.columns))
 
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:

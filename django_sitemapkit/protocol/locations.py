@@ -119,9 +119,9 @@ class Scope:
         if set(map(type, urls)) == {str}:
             text = "\n".join(urls)
             if text.count("\n") == len(urls) - 1 and _CLEAN_PATHS.fullmatch(text):
-                locations, refusals = self.enclose_all(urls)
-                if not refusals:
-                    return locations  # type: ignore[return-value]  # none is None
+                locations = self.enclose_all(urls)
+                if set(map(type, locations)) == {str}:
+                    return locations
         return list(map(self.normalise, urls))
 
     def enclose(self, path: str) -> str:
@@ -138,32 +138,26 @@ class Scope:
             raise self._not_on_origin(location)
         self._check_directory(location[len(self.origin) :])
 
-    def enclose_all(
-        self, paths: Sequence[str | None]
-    ) -> tuple[list[str | None], dict[int, InvalidValue]]:
-        """Return the locations of paths in normal form, and the errors of the invalid ones.
+    def enclose_all(self, paths: Sequence[Any]) -> list[Any]:
+        """Return the locations of paths in normal form, or the InvalidValue that says why not.
 
-        A path of None stays None. Each rule is checked for all paths at once first, and one by
-        one only where that fails.
+        What is no text stays as it is. Each rule is checked for all paths at once first, and one
+        by one only where that fails.
         """
-        if None not in paths and paths:
-            room = MAX_LOCATION - len(self.origin)
-            fits = max(map(len, paths)) <= room  # type: ignore[arg-type]
-            if fits and self.directory == "/" and "/." not in "\n".join(paths):  # type: ignore[arg-type]
+        if set(map(type, paths)) == {str}:
+            fits = max(map(len, paths)) <= MAX_LOCATION - len(self.origin)
+            if fits and self.directory == "/" and "/." not in "\n".join(paths):
                 origin = self.origin
-                return [origin + path for path in paths], {}  # type: ignore[operator]
-        locations: list[str | None] = []
-        refusals: dict[int, InvalidValue] = {}
-        for path in paths:
-            location = None
-            if path is not None:
+                return [origin + path for path in paths]
+        locations = list(paths)
+        for row, path in enumerate(paths):
+            if isinstance(path, str):
                 try:
                     _check_dot_segments(path)
-                    location = self.enclose(path)
+                    locations[row] = self.enclose(path)
                 except InvalidValue as refusal:
-                    refusals[len(locations)] = refusal
-            locations.append(location)
-        return locations, refusals
+                    locations[row] = refusal
+        return locations
 
     def _strip_origin(self, url: str) -> str:
         if url.startswith(self.origin + "/"):

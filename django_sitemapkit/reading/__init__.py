@@ -8,8 +8,8 @@ from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
 from django_sitemapkit.reading.obstacles import obstacle
-from django_sitemapkit.reading.pushdown import TextChunk
 from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.reading.text_queries import TextChunk
 from django_sitemapkit.sections import (
     BaseSection,
     ContribSection,

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 from django.conf import settings as django_settings
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_NEWS
-from django_sitemapkit.reading.chunks import Chunk, each, optional_values
-from django_sitemapkit.reading.digests import INTEGERS
+from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
@@ -89,15 +89,6 @@ class SectionReader:
     def get_name(self) -> str:
         """Return the name in addresses."""
         return self.options.get_name()
-
-    def prepare(self) -> None:
-        """Ask the section for its rows or items; whatever the project's code raises passes."""
-        _ = self.rows
-
-    @property
-    def rows_per_chunk(self) -> int:
-        """Rows that are rendered at a time; fewer where each links to several others."""
-        return CHUNK if not self.links_rows else LINKED_ROWS
 
     @property
     def max_urls(self) -> int:
@@ -193,7 +184,7 @@ class SectionReader:
     ) -> Sequence[Any]:
         source = self.sources_by_language[tag][code]
         if isinstance(source, Method):
-            return optional_values(source.function, objects, tag, there)
+            return each(source.function, objects, tag, there)
         if isinstance(source, Column):
             return self.column_of(source, keys)
         return [source.value] * len(keys)  # type: ignore[union-attr]
@@ -226,41 +217,31 @@ class SectionReader:
         """What names the model of its rows; None where they have none, or page by position."""
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
-    def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row, or of none; called where it has a ``label``."""
-        return self.where(pk=pk)
-
-    def for_keys(self, keys: Sequence[Any]) -> Self:
-        """Return a reader of the rows that have these keys; called where it has a ``label``."""
-        assert self.keyset is not None  # noqa: S101  it has a label
-        return self.where(**{f"{self.keyset.name}__in": keys})
-
     def where(self, **lookups: Any) -> Self:
         """Return a reader of the rows that meet all lookups; called where it has a ``label``."""
-        reader = type(self)(self.options)
-        reader.overrides, reader.setting_values = self.overrides, self.setting_values
-        reader.called_methods = self.called_methods
+        reader = self.fresh()
         reader.rows = self.rows.filter(**lookups)
         return reader
 
-    def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
-        """Return the rows' primary keys by their keys; called where it has a ``label``."""
-        assert self.keyset is not None  # noqa: S101  it has a label
-        return self.keyset.primary_keys(keys)
-
-    @property
-    def has_integer_keys(self) -> bool:
-        """Whether its primary keys are integers; asked where it has a ``label``."""
-        assert self.keyset is not None  # noqa: S101  it has a label
-        field: Any = self.keyset.queryset.model._meta.pk
-        while field.remote_field is not None:
-            field = field.target_field
-        return type(field) in INTEGERS
+    def fresh(self) -> Self:
+        """Return a reader that has not asked the project's code for anything."""
+        reader = type(self)(self.options)
+        reader.overrides = self.overrides
+        reader.setting_values = self.setting_values
+        reader.called_methods = self.called_methods
+        return reader
 
     @property
     def keyset(self) -> Keyset | None:
         """How its rows are read by key; None where they are counted by position."""
         return None
+
+    @property
+    def row_keyset(self) -> Keyset:
+        """How its rows are read by key. Raises TypeError where they are counted by position."""
+        if self.keyset is None:
+            raise TypeError(f"{self!r} has no rows that are read by key.")
+        return self.keyset
 
     @property
     def can_split(self) -> bool:
@@ -279,7 +260,9 @@ class SectionReader:
 
     def batches(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the rows or items of a page, as many at a time as make a chunk."""
-        step = self.language_plan.objects_per_chunk if self.language_plan else self.rows_per_chunk
+        step = LINKED_ROWS if self.links_rows else CHUNK
+        if self.language_plan is not None:
+            step = self.language_plan.objects_per_chunk
         for rows in self.reads(keys):
             for begin in range(0, len(rows), step):
                 yield rows[begin : begin + step]
@@ -303,8 +286,7 @@ class SectionReader:
         if self.language_plan is not None:
             versions = self.language_plan.located(objects, locate, languages)
             return self.in_languages(chunk, objects, versions)
-        chunk.locations, refusals = each(locate, objects, "location")
-        chunk.refusals |= refusals
+        chunk.locations = each(locate, objects, "location")
         chunk.extensions |= extensions_of(self.extension_sources, objects)
         return chunk
 
@@ -374,9 +356,7 @@ class SectionReader:
         hosts = {code: site.base for code, site in self.language_plan.sites.items()}
         return repr((state, hosts, django_settings.LANGUAGE_CODE))
 
-    def languages_by_method(
-        self, objects: Sequence[Any], refusals: dict[int, Any]
-    ) -> ObjectLanguages | None:
+    def languages_by_method(self, objects: Sequence[Any], chunk: Chunk) -> ObjectLanguages | None:
         """Return the languages that objects have by a method; None where all have all.
 
         An object whose method raises is refused, in all of them.
@@ -385,10 +365,10 @@ class SectionReader:
         if not isinstance(source, Method) or self.language_plan is None:
             return None
         method, every = source.function, self.language_plan.codes
-        found, refused = each(lambda obj: list(method(obj)), objects, "object_languages")
-        refusals.update(refused)
+        found = each(lambda obj: list(method(obj)), objects, "object_languages")
+        chunk.locations = [one if isinstance(one, InvalidValue) else None for one in found]
         return {
             (place, code)
             for place, codes in enumerate(found)
-            for code in (every if codes is None else codes)
+            for code in (every if isinstance(codes, InvalidValue) else codes)
         }

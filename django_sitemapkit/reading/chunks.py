@@ -29,13 +29,14 @@ class Chunk:
     keys: Sequence[Any]
     """What names the rows in problems, and orders them: the paging key, or the item."""
     locations: Sequence[Any]
-    """Rooted paths or absolute URLs as declared; None where the row is refused."""
+    """Rooted paths or absolute URLs as declared; None where the row has none.
+
+    An InvalidValue takes the place of the URL of a row that is refused already, and says why.
+    """
     columns: dict[str, Sequence[Any]] = field(default_factory=dict)
-    """The values that differ by row, by tag; the refusal in the place of a value that raised."""
+    """The values that differ by row, by tag; an InvalidValue in the place of one that raised."""
     row_values: dict[str, Sequence[Any]] = field(default_factory=dict)
     """The tags that a row sets itself instead of its section's; None or "" inherits."""
-    refusals: dict[int, InvalidValue] = field(default_factory=dict)
-    """Why a row is refused already, by its place in the columns."""
     normal: bool = False
     """Whether the locations are paths in normal form, as compiled routes make them."""
     lastmod_is_text: bool = False
@@ -59,7 +60,7 @@ class Chunk:
     ) -> "Chunk":
         """Return a chunk of the rows at ``places``, each as often as it is named there.
 
-        All places of a row follow each other. The refusals are left to the caller.
+        All places of a row follow each other.
         """
 
         def column(values: Sequence[Any]) -> list[Any]:
@@ -100,13 +101,13 @@ def each(
     rows: Iterable[Any],
     option: str,
     there: Iterable[bool] = repeat(True),
-) -> tuple[list[Any], dict[int, InvalidValue]]:
+) -> list[Any]:
     """Call a section's method on every row that is ``there``; the others have None.
 
-    What it raises refuses that row alone.
+    Where it raises, an InvalidValue that says so takes the place of the value: the row is refused,
+    or loses an optional tag or extension.
     """
     values: list[Any] = []
-    refusals: dict[int, InvalidValue] = {}
     for row, is_there in zip(rows, there, strict=False):
         try:
             value = function(row) if is_there else None
@@ -114,24 +115,7 @@ def each(
         except INFRASTRUCTURE:
             raise
         except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            refusals[len(values)] = refusal_of(error, option)
-            values.append(None)
-    return values, refusals
-
-
-def optional_values(
-    function: Callable[[Any], Any],
-    rows: Iterable[Any],
-    option: str,
-    there: Iterable[bool] = repeat(True),
-) -> list[Any]:
-    """Call a section's method for an optional tag or extension, as ``each`` does.
-
-    What it raises takes the place of the value: the row loses no more than that.
-    """
-    values, refusals = each(function, rows, option, there)
-    for row, refusal in refusals.items():
-        values[row] = refusal
+            values.append(refusal_of(error, option))
     return values
 
 

@@ -254,20 +254,15 @@ def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:
 def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
     """Return how to join each column: quoting, and looking for NULL, only where it has to be."""
     rows = keyset.queryset.values(**values)
-    table = _django.table_of(rows)
+    table, annotations = _django.table_of(rows), _django.annotations_of(rows)
     templates = {}
-    for name, kind in _kinds(keyset, values).items():
-        column = _django.column_of(_django.annotations_of(rows)[name])
+    for name in values:
+        column = _django.column_of(annotations[name])
         filled = column is not None and column[0] == table and not column[1].null
         template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
-        templates[name] = template if kind in COMPARABLE else _SQLITE_QUOTED
+        is_comparable = _django.field_type(annotations[name]) in COMPARABLE
+        templates[name] = template if is_comparable else _SQLITE_QUOTED
     return templates
-
-
-def _kinds(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
-    """Return the kind of field of each column, "" where that is unknown."""
-    annotations = _django.annotations_of(keyset.queryset.values(**values))
-    return {name: _django.field_type(annotations[name]) for name in values}
 
 
 def _read(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:

@@ -26,26 +26,17 @@ def with_entries(
     ``settled`` are so in any case. An object's first entry with a location has its images, videos,
     news and links. An object with more than ``at_most`` entries is refused.
     """
-    found, refusals = each(lambda obj: _entries(entries(obj)), objects, "entries")
-    refusals |= {
-        place: too_many_urls(at_most)
-        for place, some in enumerate(found)
-        if some and len(some) > at_most
-    }
+    found = each(lambda obj: _entries(entries(obj), at_most), objects, "entries")
     order = [
         (place, entry)
         for place, some in enumerate(found)
-        for entry in ([None] if place in refusals else some)
+        for entry in ([some] if isinstance(some, InvalidValue) else some)
     ]
     places = [place for place, _ in order]
-    locations = [None if entry is None else _text(entry.location) for _, entry in order]
+    locations = [_text(entry.location) if isinstance(entry, Entry) else entry for _, entry in order]
     spread = chunk.repeated(places, locations, None)
-    refusals = chunk.refusals | refusals
-    spread.refusals = {
-        row: refusals[place] for row, place in enumerate(places) if place in refusals
-    }
     for tag in TAGS:
-        own = {row: getattr(entry, tag) for row, (_, entry) in enumerate(order) if entry}
+        own = {row: getattr(entry, tag, None) for row, (_, entry) in enumerate(order)}
         own = {row: value for row, value in own.items() if value is not None}
         if own and tag not in settled:
             column = spread.columns.get(tag, [constants.get(tag)] * len(places))
@@ -65,12 +56,15 @@ def with_entries(
     return spread
 
 
-def _entries(value: Any) -> list[Entry]:
-    """Return what the method gave as entries."""
+def _entries(value: Any, at_most: int) -> list[Entry]:
+    """Return what the method gave as entries. Raises InvalidValue for too many of them."""
     if value is None:
         return []
     several = [value] if isinstance(value, (str, Promise, Entry)) else value
-    return [one if isinstance(one, Entry) else Entry(one) for one in several]
+    found = [one if isinstance(one, Entry) else Entry(one) for one in several]
+    if len(found) > at_most:
+        raise too_many_urls(at_most)
+    return found
 
 
 def too_many_urls(at_most: int) -> InvalidValue:

@@ -75,8 +75,8 @@ class Formula:
                 [None if value is ASK else value for value in values] if ASK in values else values
                 for values in computed
             ]  # A route has no path for None.
-            paths, _refusals = compiled(one.route).paths(arguments, rows)
-            known.append(paths)
+            paths = compiled(one.route).paths(arguments, rows)
+            known.append([path if isinstance(path, str) else None for path in paths])
         values = _computed(self._compute, known, rows)
         # A related object that is missing raises, and so does reverse() without a path.
         are_related = [isinstance(one, F) for one in self.read]

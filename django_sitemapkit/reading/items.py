@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import Chunk, optional_values
+from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.method_sources import attribute_source
 from django_sitemapkit.reading.rows import QuerySetReader
@@ -66,8 +66,8 @@ class ItemReader(SectionReader):
         chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
             if isinstance(source, Method) and self.language_plan is None:
-                chunk.columns[tag] = optional_values(source.function, rows, tag)
-        languages = self.languages_by_method(rows, chunk.refusals)
+                chunk.columns[tag] = each(source.function, rows, tag)
+        languages = self.languages_by_method(rows, chunk)
         return self.located(chunk, rows, self.locate, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -240,7 +240,8 @@ class Keyset:
         """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
         with self.active():
             try:
-                sql, parameters = _django.exists_sql(self.within(keys).order_by())
+                rows = self.within(keys).order_by().values_list(self.name)
+                sql, parameters = _django.select_sql(rows, rows.db)
             except EmptyResultSet:
                 return "0", ()
         return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END", parameters
@@ -293,6 +294,20 @@ class Keyset:
     def decode(self, text: str | None) -> Any:
         """Return the key that ``encode`` made ``text`` of."""
         return None if text is None else self.field.to_python(text)
+
+
+def read_by_key(rows: QuerySet[Any], *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the columns of rows in the order of their primary keys, in constant memory.
+
+    The keys are positive integers. Each query reads the rows after the last key: MySQL's client
+    would hold all rows of one query, and iterator() on PostgreSQL needs one session, which
+    pgbouncer may not give.
+    """
+    last = 0
+    in_order = rows.order_by("pk").values_list("pk", *columns)
+    while batch := list(in_order.filter(pk__gt=last)[:CHUNK]):
+        yield from (row[1:] for row in batch)
+        last = batch[-1][0]
 
 
 def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
@@ -351,7 +366,8 @@ def each_once(
             found = map(_UUID_NUMBER, found)  # The hash of a UUID runs Python code.
         keys = frozenset(found)
         if len(keys) < len(rows) or not keys.isdisjoint(before):
-            again = _first_repeated(rows, key_of)
+            times = Counter(map(key_of, rows))
+            again = next((key for key in times if times[key] > 1), key_of(rows[0]))
             raise RepeatedRow(
                 f"Section {section!r}: the row with key {again} comes more than once, or not in the"
                 " order of its key. The queryset may join a relation to many objects; wrap it:"
@@ -359,13 +375,3 @@ def each_once(
             )
         yield rows
         before = keys
-
-
-def _first_repeated(rows: Sequence[Any], key_of: Callable[[Any], Hashable]) -> Hashable:
-    """Return the first key that comes twice; that of the first row where none does."""
-    seen: set[Hashable] = set()
-    for key in map(key_of, rows):
-        if key in seen:
-            return key
-        seen.add(key)
-    return key_of(rows[0])

@@ -15,7 +15,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
-from django_sitemapkit.reading.chunks import Chunk, each, optional_values
+from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -51,9 +51,7 @@ class Version:
     language: str
     """Its code, as settings.LANGUAGES has it."""
     locations: Sequence[Any]
-    """As those of a chunk; None where an object has no such version, or it is refused."""
-    refusals: dict[int, InvalidValue] = field(default_factory=dict)
-    """Why a version is refused, by its object's place."""
+    """As those of a chunk; None where an object has no such version."""
     extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
     """Images, videos, news and own elements that differ by language, by option."""
     columns: dict[str, Sequence[Any]] = field(default_factory=dict)
@@ -94,8 +92,7 @@ class Languages:
         for code in self.rendered:
             there = [languages is None or (n, code) in languages for n in range(len(objects))]
             with self.active(code, objects):
-                locations, refusals = each(locate, objects, "location", there)
-            versions.append(Version(code, locations, refusals))
+                versions.append(Version(code, each(locate, objects, "location", there)))
         return versions
 
     def extend(
@@ -112,7 +109,10 @@ class Languages:
         """
         for version in versions:
             is_listed = version.language in self.listed
-            there = [is_listed and location is not None for location in version.locations]
+            there = [
+                is_listed and location is not None and not isinstance(location, InvalidValue)
+                for location in version.locations
+            ]
             with self.active(version.language, objects):
                 if objects:
                     version.extensions = extensions_of(extension_sources, objects, there)
@@ -136,10 +136,10 @@ def extensions_of(
 ) -> dict[str, Sequence[Any]]:
     """Return what methods give for images, videos, news and elements, by option.
 
-    They are called for the objects that are ``there``, as by ``optional_values``.
+    They are called for the objects that are ``there``, as by ``each``.
     """
     return {
-        option: optional_values(partial(_result, source.function), objects, option, there)
+        option: each(partial(_result, source.function), objects, option, there)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
@@ -184,19 +184,17 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
         (place, version)
         for place in range(len(chunk.keys))
         for version in versions
-        if version.locations[place] is not None or place in version.refusals
+        if version.locations[place] is not None
     ]
+    # An object whose languages are not known is refused in all of them.
+    refused = {place: why for place, why in enumerate(chunk.locations) if why is not None}
     spread = chunk.repeated(
         [place for place, _ in order],
-        [version.locations[place] for place, version in order],
+        [refused.get(place, version.locations[place]) for place, version in order],
         [version.language for _, version in order],
     )
     for option in versions[0].extensions if versions else ():
         spread.extensions[option] = [version.extensions[option][place] for place, version in order]
     for tag in versions[0].columns if versions else ():
         spread.columns[tag] = [version.columns[tag][place] for place, version in order]
-    for row, (place, version) in enumerate(order):
-        refusal = version.refusals.get(place) or chunk.refusals.get(place)
-        if refusal is not None:
-            spread.refusals[row] = refusal
     return spread

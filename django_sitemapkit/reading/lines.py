@@ -8,7 +8,6 @@ Only where more is left, each line is looked at.
 
 import codecs
 import re
-from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -24,9 +23,6 @@ from django_sitemapkit.reading.routes import UNQUOTED, FastPattern
 
 SEPARATORS = bytes(range(1, 9))
 """What follows the first value, the second and so on; no URL may contain one of them."""
-
-SKIPPED = b"\x0e"
-"""The line of a row that is left out of the text."""
 
 MAX_LINE = 1_000
 """Bytes of a line, percent-encoded: longer ones may make a URL that is too long."""
@@ -52,7 +48,7 @@ class LineFormat:
 
     ::
 
-        LineFormat(pattern).odd_lines(b"shop\x01a-product\x022024-02-29\n", 1)  # set()
+        LineFormat(pattern).are_right(b"shop\x01a-product\x022024-02-29\n", 1)  # True
     """
 
     def __init__(self, pattern: FastPattern, *, has_image: bool = False) -> None:
@@ -94,26 +90,18 @@ class LineFormat:
         parts = [value + end for value, end in zip(values, self.separators, strict=True)]
         self._is_right = re.compile(b"".join(parts) + _LASTMOD).fullmatch
 
-    def odd_lines(self, text: bytes, rows: int) -> set[int] | None:
-        """Return which lines are not proven to be right; None where they are not ``rows`` lines.
+    def are_right(self, text: bytes, rows: int) -> bool:
+        """Return whether a text is ``rows`` lines that are all proven to be right.
 
         A line is right where each value matches its converter, is plain or beyond ASCII, and does
         not begin with a dot.
         """
         if text.count(b"\n") != rows:
-            return None
+            return False
         if self._is_proven(text, rows):
-            return set()
-        lines = text.split(b"\n")[:-1]
-        filled = list(filter(None, lines))
-        if self._is_proven(b"\n".join([*filled, b""]), len(filled)):
-            return {place for place, line in enumerate(lines) if not line}
-        is_right, forbidden = self._is_right, [one for one in self._forbidden if one in text]
-        return {
-            place
-            for place, line in enumerate(lines)
-            if not is_right(line) or (forbidden and any(one in line for one in forbidden))
-        }
+            return True
+        is_allowed = not any(one in text for one in self._forbidden)
+        return is_allowed and all(map(self._is_right, text.split(b"\n")[:-1]))
 
     def _is_proven(self, text: bytes, rows: int) -> bool:
         """Return whether all lines are right, by looking at the text as a whole."""
@@ -132,19 +120,6 @@ class LineFormat:
             pair in after_newline for pair in self._suspicious if pair[1:] != b"." or b"." in text
         )
 
-    def finished(self, text: bytes, odd: set[int]) -> bytes:
-        """Return the text percent-encoded, and without odd lines; adds long lines to ``odd``."""
-        if odd:
-            text = without_lines(text, odd)
-        if not text.isascii():
-            text = text.decode().encode("ascii", PERCENT)
-        if _has_long_line(text):
-            lines = enumerate(text.split(b"\n"))
-            long = {place for place, line in lines if len(line) > MAX_LINE}
-            odd |= long
-            text = without_lines(text, long)
-        return text
-
 
 @lru_cache(maxsize=256)
 def line_format(pattern: FastPattern, *, has_image: bool) -> LineFormat:
@@ -157,15 +132,12 @@ def can_hold_lines(location: str) -> bool:
     return len(location) + MAX_LINE <= MAX_LOCATION
 
 
-def without_lines(text: bytes, places: Collection[int]) -> bytes:
-    """Return a text with SKIPPED in the place of some lines."""
-    lines = text.split(b"\n")
-    for place in places:
-        lines[place] = SKIPPED
-    return b"\n".join(lines)
+def percent_encoded(text: bytes) -> bytes:
+    """Return a text with its characters beyond ASCII percent-encoded."""
+    return text if text.isascii() else text.decode().encode("ascii", PERCENT)
 
 
-def _has_long_line(text: bytes) -> bool:
+def has_long_line(text: bytes) -> bool:
     """Return whether a line may be longer than MAX_LINE: seen by a look at every hundredth byte."""
     begin, end = 0, len(text)
     while begin < end:

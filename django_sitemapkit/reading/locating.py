@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Model
 
-from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.images import RelatedReader
 from django_sitemapkit.reading.languages import Languages, ObjectLanguages, Version
 from django_sitemapkit.reading.routes import CompiledRoute, compiled
@@ -65,9 +64,7 @@ class RouteLocator:
         self.columns.append(column)
         return len(self.columns) - 1
 
-    def paths(
-        self, columns: Sequence[Sequence[Any]], rows: int
-    ) -> tuple[list[str | None], dict[int, InvalidValue]] | None:
+    def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any] | None:
         """Return the paths of rows that each have one, whatever the language; else None."""
         if not self.is_same_in_all:
             return None
@@ -114,10 +111,10 @@ class RouteLocator:
                 is_there and values[row] not in (None, "") for row, is_there in enumerate(there)
             ]
         places = list(compress(range(len(keys)), there))
-        paths, refusals = language_route.route.paths(
+        paths = language_route.route.paths(
             [list(compress(column, there)) for column in arguments], len(places)
         )
         locations: list[Any] = [None] * len(keys)
         for place, path in zip(places, paths, strict=True):
             locations[place] = path
-        return Version(code, locations, {places[row]: why for row, why in refusals.items()})
+        return Version(code, locations)

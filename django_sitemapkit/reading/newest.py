@@ -5,7 +5,7 @@ through the dates of all rows, including those that the section does not list. S
 decides, not the database.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import F, Field, Index, Max, Q
@@ -24,22 +24,27 @@ def has_newest_index(keyset: Keyset, expression: Any) -> bool:
     It begins with the columns that the filter compares with one value, in any order, followed by
     that of ``expression``. No index serves a filter of any other kind.
     """
-    lastmod = own_field(keyset, expression)
-    equal = list(equal_fields(keyset))
-    if lastmod is None or len(equal) != _django.count_conditions(keyset.queryset):
+    lastmod, equal = own_field(keyset, expression), equal_fields(keyset)
+    if lastmod is None or equal is None:
         return False
-    meta = lastmod.model._meta
-    declared = [
-        index.fields for index in meta.indexes if type(index) is Index and not index.condition
-    ]
-    if getattr(lastmod, "db_index", False):
-        declared.append([lastmod.name])
-    names = {field.name for field in equal}
-    return meta.managed and any(
-        {name.lstrip("-") for name in fields[: len(equal)]} == names
-        and [name.lstrip("-") for name in fields[len(equal) : len(equal) + 1]] == [lastmod.name]
-        for fields in declared
+    count, names = len(equal), {field.name for field in equal}
+    return lastmod.model._meta.managed and any(
+        set(fields[:count]) == names and fields[count : count + 1] == [lastmod.name]
+        for fields in declared_indexes(lastmod)
     )
+
+
+def declared_indexes(field: "Field[Any, Any]") -> list[list[str]]:
+    """Return the names of the fields of the indexes that a field's model declares, in order.
+
+    Of all rows, and of columns alone; of one column, if it is that of the field.
+    """
+    indexes = [
+        [name.lstrip("-") for name in index.fields]
+        for index in field.model._meta.indexes
+        if type(index) is Index and not index.condition
+    ]
+    return [*indexes, [field.name]] if getattr(field, "db_index", False) else indexes
 
 
 def newest_by_index(
@@ -80,16 +85,19 @@ def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
     return fields.get(expression.name)  # type: ignore[attr-defined]
 
 
-def equal_fields(keyset: Keyset) -> Iterator["Field[Any, Any]"]:
-    """Yield the fields of the key's table that the filter compares with one value."""
-    table = _django.table_of(keyset.queryset)
-    found: list[Field[Any, Any]] = [keyset.field]
-    for lookup in _django.required_conditions(keyset.queryset):
+def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
+    """Return the fields of the key's table that the filter compares with one value each.
+
+    None if it has conditions of any other kind, which no index serves.
+    """
+    conditions, table = _django.conditions_of(keyset.queryset), _django.table_of(keyset.queryset)
+    found: list[Field[Any, Any]] = []
+    for lookup in conditions or ():
         equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
         column = _django.column_of(getattr(lookup, "lhs", None))
         if not equal or column is None or column[0] != table:
-            continue
-        field = column[1]
-        if not _django.is_expression(lookup.rhs) and field not in found:
-            found.append(field)
-            yield field
+            return None
+        if _django.is_expression(lookup.rhs) or column[1] in (keyset.field, *found):
+            return None
+        found.append(column[1])
+    return None if conditions is None else found

@@ -2,13 +2,12 @@
 
 PostgreSQL joins the columns itself (``text_queries``). The clients of other databases hand over
 tuples in no more time than those databases take to join texts, so that Python joins them. Either
-way a text is proven right as a whole (``lines``), and what is odd is for the row path, which stays
-the reference: ``QuerySetReader.chunk``.
+way a text is proven right as a whole (``lines``). One in which any row is odd is for the row path,
+which stays the reference: ``QuerySetReader.chunk``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from contextlib import closing
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -24,11 +23,11 @@ from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
+from django_sitemapkit.reading.lines import SEPARATORS, has_long_line, line_format, percent_encoded
 from django_sitemapkit.reading.obstacles import image_prefix_of, obstacle, patterns_of
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
-    FoundText,
+    TextChunk,
     TextQuery,
     can_join,
 )
@@ -36,55 +35,10 @@ from django_sitemapkit.reading.text_queries import (
 if TYPE_CHECKING:
     from django_sitemapkit.reading.rows import QuerySetReader
 
-MAX_ODD = 0.1
-"""Share of odd rows beyond which a chunk is for the row path."""
-
-NO_VALUE = "\x7f"
-"""What makes the line of a row odd that has no value."""
-
 UTC = "+00:00"
 
 Latest = Callable[[str], str]
 """Returns the greatest text that a lastmod may have which is not in the future."""
-
-NeedsKeys = Callable[[bytes], bool]
-"""Returns whether the keys of a text's rows are needed, though none of them is odd."""
-
-
-@dataclass(slots=True)
-class TextChunk:
-    """Some rows of a section as proven lines, in the order of their key."""
-
-    rows: int
-    """Rows that were read, odd ones too."""
-    first: Any
-    """The key of the first row."""
-    last: Any
-    """The key of the last row."""
-    text: bytes
-    """A line for each row, percent-encoded, its lastmod in W3C form; SKIPPED for an odd row."""
-    lastmods: tuple[str, str, int]
-    """The oldest and the newest lastmod of the lines, "" without any, and how many there are."""
-    keys: Sequence[Any]
-    """The keys of all rows; they may be missing where no row is odd and nobody needs them."""
-    row_chunks: Callable[[], Iterator[Chunk]]
-    """Reads the same rows the row path's way."""
-    odd: Chunk | None = None
-    """The odd rows, read the row path's way."""
-    find_key: Callable[[str], Any] | None = None
-    """Asks for the key of a row with a lastmod, where ``keys`` are missing."""
-
-    def newest_key(self) -> Callable[[], Any]:
-        """Return what finds the key of a line with the newest lastmod, and holds no rows.
-
-        It returns None where that row has another lastmod by now.
-        """
-        newest = self.lastmods[1]
-        if self.find_key is not None and not self.keys:
-            return partial(self.find_key, newest)
-        lines = zip(self.keys, self.text.split(b"\n"), strict=False)
-        found = next(key for key, line in lines if line.endswith(newest.encode()))
-        return lambda: found
 
 
 class Pushdown:
@@ -145,84 +99,73 @@ class Pushdown:
             self._reader = reader.with_hashes()
         return self._reads_hashes
 
-    def are_many_odd(self, keys: KeyRange) -> bool:
-        """Return whether too many of the first rows of a range set the values of tags themselves.
-
-        PostgreSQL would read the range twice.
-        """
-        columns = self._reader.row_value_columns.values()
-        if self._query is None or not columns:
-            return False
-        rows = self._reader.keyset.within(keys).values_list(*columns)[: keysets.FIRST_CHUNK]
-        with self._reader.connection_lock, self._reader.site.active():
-            found = list(rows)
-        odd = sum(any(value not in (None, "") for value in row) for row in found)
-        return odd > MAX_ODD * len(found)
-
     def chunks(
-        self, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
+        self, keys: KeyRange, latest: Latest, *, with_keys: bool = False
     ) -> Iterator[TextChunk | Chunk]:
-        """Yield the rows of a range; as a Chunk where too many are odd."""
+        """Yield the rows of a range; as a Chunk where any of them is odd.
+
+        ``with_keys`` asks for the keys of all rows; else they may be missing.
+        """
         if self._query is not None:
-            yield from self._from_texts(self._query, keys, latest, needs_keys)
+            self._query.with_keys = with_keys
+            yield from self._from_texts(self._query, keys, latest)
             return
         for rows in self._reader.batches(keys):
             if self._reads_hashes:
-                hashes = sum(map(itemgetter(-1), rows))
-                self.digest = self.digest[0] + len(rows), self.digest[1] + hashes
+                self._add_to_digest(len(rows), sum(map(itemgetter(-1), rows)))
             yield self._from_tuples(rows, latest) or self._as_chunk(rows)
+
+    def _add_to_digest(self, rows: int, hashes: int) -> None:
+        self.digest = self.digest[0] + rows, self.digest[1] + hashes
 
     # Texts of PostgreSQL
 
     def _from_texts(
-        self, query: TextQuery, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
+        self, query: TextQuery, keys: KeyRange, latest: Latest
     ) -> Iterator[TextChunk | Chunk]:
-        for found in self._reader.prefetched(query.reads(keys)):
-            chunk, odd = self._from_text(found, latest)
-            used = found
-            if odd is not None and not chunk.keys and (odd or needs_keys(chunk.text)):
-                # Which rows those are has to come from one statement with the text.
-                with self._reader.connection_lock:
-                    again = query.again(found.first, found.last)
-                if not again.rows:
-                    continue
-                if again.is_cut:
-                    odd = None  # Its last key may be before that of the text.
-                else:
-                    used = again
-                    chunk, odd = self._from_text(again, latest)
-            self.digest = self.digest[0] + used.rows, self.digest[1] + used.digest
-            if odd is None:
-                yield from chunk.row_chunks()
-                continue
-            if odd:
-                keys_of_odd = [chunk.keys[place] for place in sorted(odd)]
-                rows = self._reader.rows_where(**{"in": keys_of_odd})
-                chunk.odd = self._as_chunk(rows) if rows else None
-            yield chunk
+        """Yield texts, and those with an odd row by the row path.
 
-    def _from_text(self, found: FoundText, latest: Latest) -> tuple[TextChunk, set[int] | None]:
-        """Return what a statement found, and which rows are odd; None for too many of them."""
-        first, last = found.first, found.last
-        (oldest, newest), refusals = self._reader.lastmod_texts(found.lastmods[:2])
-        chunk = TextChunk(
-            rows=found.rows,
-            first=first,
-            last=last,
-            text=found.text,
-            lastmods=(oldest or "", newest or "", found.lastmods[2]),
-            keys=found.keys,
-            row_chunks=lambda: self._row_chunks(first, last),
-            find_key=lambda text: self._key_of_lastmod(first, last, text),
-        )
+        Where two that follow each other have one, so is all that comes behind: PostgreSQL would
+        read it twice.
+        """
+        found: Any = self._reader.prefetched(query.reads(keys))
+        is_odd = False
+        with closing(found):
+            for chunk in found:
+                was_odd = is_odd
+                is_odd = not self._is_text_right(chunk, latest)
+                if is_odd and was_odd:
+                    break
+                self._add_to_digest(chunk.rows, chunk.digest)
+                if is_odd:
+                    yield from chunk.row_chunks()
+                else:
+                    yield chunk
+            else:
+                return
+        rest = KeyRange(chunk.first, keys.upper)
+        if query.has_hashes:
+            (digest,) = self._reader.fingerprints([rest])
+            self._add_to_digest(digest[0], int(digest[1]))
+        yield from self._reader.chunks(rest)
+
+    def _is_text_right(self, chunk: TextChunk, latest: Latest) -> bool:
+        """Bring what a statement found into its final form; return whether no row is odd."""
+        first, last = chunk.first, chunk.last
+        oldest, newest, dated = chunk.lastmods
+        texts, refusals = self._reader.lastmod_texts([oldest or None, newest or None])
+        oldest, newest = (text or "" for text in texts)
+        chunk.lastmods = oldest, newest, dated
+        chunk.row_chunks = lambda: self._row_chunks(first, last)
+        chunk.find_key = lambda text: self._key_of_lastmod(first, last, text)
         # All lastmods are of the kind that the oldest and the newest are: they lie between them.
-        is_moment = chunk.lastmods[1].endswith(UTC)
-        if refusals or not (is_moment or len(chunk.lastmods[1]) in {0, len("YYYY-MM-DD")}):
-            return chunk, None
-        return chunk, self._prove(chunk, set(), latest, is_moment=is_moment)
+        is_moment = newest.endswith(UTC)
+        if refusals or not (is_moment or len(newest) in {0, len("YYYY-MM-DD")}):
+            return False
+        return self._is_right(chunk, latest, is_moment=is_moment)
 
     def _row_chunks(self, first: Any, last: Any) -> Iterator[Chunk]:
-        if rows := self._reader.rows_where(gte=first, lte=last):
+        if rows := self._reader.rows_between(first, last):
             yield self._as_chunk(rows)
 
     def _key_of_lastmod(self, first: Any, last: Any, text: str) -> Any:
@@ -232,14 +175,11 @@ class Pushdown:
     # Tuples
 
     def _from_tuples(self, rows: Sequence[Any], latest: Latest) -> TextChunk | None:
-        """Return rows as text; None where they are for the row path."""
+        """Return rows as text; None where any of them is odd."""
         keys, *found = zip(*rows, strict=True)
         columns = dict(zip(self._reader.expressions, found, strict=True))
-        odd: set[int] = set()
-        for tag in self._reader.row_value_columns:
-            values = enumerate(columns[f"row_{tag}"])
-            odd |= {place for place, value in values if value not in (None, "")}
-        if len(odd) > MAX_ODD * len(rows):
+        own_values = (columns[f"row_{tag}"] for tag in self._reader.row_value_columns)
+        if any(value not in (None, "") for value in chain.from_iterable(own_values)):
             return None
         parts = self._parts(columns)
         if parts is None:
@@ -247,7 +187,8 @@ class Pushdown:
         lastmods: Sequence[str | None] = ()
         if "lastmod" in columns:
             lastmods, refusals = self._reader.lastmod_texts(columns["lastmod"])
-            odd |= refusals.keys()
+            if refusals:
+                return None
             parts.append([text or "" for text in lastmods] if None in lastmods else lastmods)
         try:
             data = _joined(parts, len(rows)).encode()
@@ -263,12 +204,7 @@ class Pushdown:
             keys=keys,
             row_chunks=lambda: iter([self._as_chunk(rows)]),
         )
-        proven = self._prove(chunk, odd, latest)
-        if proven is None:
-            return None
-        if proven:
-            chunk.odd = self._as_chunk([rows[place] for place in sorted(proven)])
-        return chunk
+        return chunk if self._is_right(chunk, latest) else None
 
     def _parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
         """Return the texts of each value with the separator behind it; None where one has none."""
@@ -290,56 +226,23 @@ class Pushdown:
         with self._reader.site.active():
             return self._reader.chunk(rows)
 
-    def _prove(
-        self, chunk: TextChunk, odd: set[int], latest: Latest, *, is_moment: bool = False
-    ) -> set[int] | None:
-        """Bring a chunk's text into its final form; return which rows are odd.
+    def _is_right(self, chunk: TextChunk, latest: Latest, *, is_moment: bool = False) -> bool:
+        """Bring a chunk's text into its final form; return whether no row is odd.
 
-        ``odd`` are those that are known to be. None where too many are. ``is_moment`` says that
-        lastmods are moments as PostgreSQL writes them.
+        ``is_moment`` says that lastmods are moments as PostgreSQL writes them.
         """
-        found = self._lines.odd_lines(chunk.text, chunk.rows)
-        if found is None or len(found | odd) > MAX_ODD * chunk.rows:
-            return None
-        odd |= found
-        text = without_lines(chunk.text, odd) if odd else chunk.text
-        if is_moment:
-            text = self._in_w3c_form(text, is_complete=not odd and chunk.lastmods[2] == chunk.rows)
         newest = chunk.lastmods[1]
-        if newest and newest > (limit := latest(newest)):
-            future = self._later(text, limit.encode())
-            odd |= future
-            text = without_lines(text, future)
-        chunk.text = self._lines.finished(text, odd)
-        if len(odd) > MAX_ODD * chunk.rows:
-            return None
-        if odd and newest:
-            chunk.lastmods = self._summary(chunk.text)
-        return odd
-
-    def _in_w3c_form(self, text: bytes, *, is_complete: bool) -> bytes:
-        """Return lines with their moments in W3C form; they are all in UTC."""
-        end, zone = self._lines.separators[-1], UTC.encode()
-        text = text.replace(b" ", b"T").replace(b"\n", zone + b"\n")
-        for without in () if is_complete else (end, SKIPPED):
-            text = text.replace(without + zone + b"\n", without + b"\n")
-        return text
-
-    def _later(self, text: bytes, limit: bytes) -> set[int]:
-        """Return the places of the lines with a lastmod behind a limit."""
-        end = self._lines.separators[-1]
-        return {
-            place
-            for place, line in enumerate(text.split(b"\n"))
-            if line != SKIPPED and line.rpartition(end)[2] > limit
-        }
-
-    def _summary(self, text: bytes) -> tuple[str, str, int]:
-        """Return the oldest and the newest lastmod of some lines, and how many there are."""
-        end = self._lines.separators[-1]
-        lines = (line for line in text.split(b"\n") if line != SKIPPED)
-        dated = list(filter(None, (line.rpartition(end)[2] for line in lines)))
-        return (min(dated).decode(), max(dated).decode(), len(dated)) if dated else ("", "", 0)
+        is_future = newest != "" and newest > latest(newest)
+        if is_future or not self._lines.are_right(chunk.text, chunk.rows):
+            return False
+        text = chunk.text
+        if is_moment:
+            end, zone = self._lines.separators[-1], UTC.encode()
+            text = text.replace(b" ", b"T").replace(b"\n", zone + b"\n")
+            if chunk.lastmods[2] < chunk.rows:
+                text = text.replace(end + zone + b"\n", end + b"\n")
+        chunk.text = percent_encoded(text)
+        return not has_long_line(chunk.text)
 
 
 def _joined(parts: Sequence[Sequence[str] | str], rows: int) -> str:
@@ -352,19 +255,11 @@ def _joined(parts: Sequence[Sequence[str] | str], rows: int) -> str:
 
 
 def _texts(column: Sequence[Any], converter: type) -> Sequence[str] | None:
-    """Return a column's values as texts, NO_VALUE for None; None where one is of another type."""
+    """Return a column's values as texts; None where one is missing, or of another type."""
     kinds = set(map(type, column))
-    if type(None) in kinds:
-        texts = _texts([value for value in column if value is not None], converter)
-        if texts is None:
-            return None
-        known = iter(texts)
-        return [NO_VALUE if value is None else next(known) for value in column]
     wanted: tuple[type, ...] = (str, int, UUID)
     if converter in (IntConverter, UUIDConverter):
         wanted = (int,) if converter is IntConverter else (UUID,)
-    if not kinds:
-        return ()
     if len(kinds) > 1 or not kinds <= set(wanted):
         return None
     return column if kinds == {str} else list(map(str, column))

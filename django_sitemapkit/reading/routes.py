@@ -35,7 +35,7 @@ from django_sitemapkit._django import (
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
+from django_sitemapkit.reading.chunks import each
 from django_sitemapkit.sections import Route
 
 _QUOTE_SAFE = _django.RFC3986_SUBDELIMS + "/~:@"
@@ -174,33 +174,27 @@ class CompiledRoute:
     candidates: tuple[Candidate, ...]
     """At least one."""
 
-    def paths(
-        self, columns: Sequence[Sequence[Any]], rows: int
-    ) -> tuple[list[str | None], dict[int, InvalidValue]]:
-        """Return the paths of ``rows`` rows from their columns, and why some have none."""
+    def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
+        """Return the paths of ``rows`` rows from their columns, or why one has none."""
         fast = self.candidates[0].fast
-        paths: list[str | None] = fast.paths(columns, rows) if fast else [None] * rows
-        refusals: dict[int, InvalidValue] = {}
-        if None not in paths:
-            return paths, refusals
-        for row, path in enumerate(paths):
-            if path is None:
-                values = [column[row] for column in columns]
-                try:
-                    _refuse_unsafe(values)
-                    paths[row] = self.path(values)
-                except INFRASTRUCTURE:
-                    raise
-                except Exception as error:  # noqa: BLE001  a project's converter may raise anything
-                    refusals[row] = refusal_of(error, "location")
-        return paths, refusals
+        paths: list[Any] = fast.paths(columns, rows) if fast else [None] * rows
+        missing = [row for row, path in enumerate(paths) if path is None] if None in paths else []
+        values = ([column[row] for column in columns] for row in missing)
+        for row, path in zip(missing, each(self.path, values, "location"), strict=True):
+            paths[row] = path
+        return paths
 
     def path(self, values: Sequence[Any]) -> str:
         """Return what ``reverse()`` returns for one row's values.
 
-        Raises NoReverseMatch where no pattern takes them, and for None, of which ``reverse()``
-        would make the address ``/None/``.
+        Raises InvalidValue for characters that no URL has, and NoReverseMatch where no pattern
+        takes the values, and for None, of which ``reverse()`` would make the address ``/None/``.
         """
+        for value in values:
+            if unsafe := UNSAFE.search(str(value)):
+                raise InvalidValue(
+                    "invalid-url", f"Invalid URL: {value!a} contains U+{ord(unsafe[0]):04X}."
+                )
         if None not in values:
             for candidate in self.candidates:
                 if (path := candidate.fill(values)) is not None:
@@ -290,11 +284,3 @@ def _may_name_a_host(head: str, converters: Sequence[Any]) -> bool:
     return head.startswith("//") or (
         head == "/" and bool(converters) and type(converters[0]) is PathConverter
     )
-
-
-def _refuse_unsafe(values: Sequence[Any]) -> None:
-    for value in values:
-        if unsafe := UNSAFE.search(str(value)):
-            raise InvalidValue(
-                "invalid-url", f"Invalid URL: {value!a} contains U+{ord(unsafe[0]):04X}."
-            )

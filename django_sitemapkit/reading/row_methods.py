@@ -140,18 +140,18 @@ class RowMethods:
 
     def computed(
         self, formula: Formula, option: str, columns: Sequence[Sequence[Any]], keys: Sequence[Any]
-    ) -> tuple[list[Any], dict[int, InvalidValue]]:
-        """Return what a method gives for rows by their columns, and why some have no value."""
+    ) -> list[Any]:
+        """Return what a method gives for rows by their columns, or why one has no value."""
         values = formula.values(columns, len(keys))
         if ASK not in values:
-            return values, {}
+            return values
         odd = [place for place, value in enumerate(values) if value is ASK]
-        asked, refusals = self.asked(formula, option, keys, odd)
-        return [asked.get(place, value) for place, value in enumerate(values)], refusals
+        asked = self.asked(formula, option, keys, odd)
+        return [asked.get(place, value) for place, value in enumerate(values)]
 
     def asked(
         self, formula: Formula, option: str, keys: Sequence[Any], places: Sequence[int]
-    ) -> tuple[dict[int, Any], dict[int, InvalidValue]]:
+    ) -> dict[int, Any]:
         """Return what the method itself gives for the rows at some places, or why none.
 
         A row that is gone by now has None.
@@ -161,9 +161,8 @@ class RowMethods:
             objects = self._reader.objects([keys[place] for place in places])
             found = [objects.get(keys[place]) for place in places]
             is_there = [obj is not None for obj in found]
-            values, refusals = each(formula.method, found, option, is_there)
-        by_place = {places[row]: refusal for row, refusal in refusals.items()}
-        return dict(zip(places, values, strict=True)), by_place
+            values = each(formula.method, found, option, is_there)
+        return dict(zip(places, values, strict=True))
 
     # What is proven, compared with what is so
 
@@ -238,10 +237,10 @@ class RowMethods:
                     (values,) = read or [()]
                 case Constant(value=value):
                     values = [value] * len(keys)
-            given, refusals = each(self.declared[option].function, objects, option)
+            given = each(self.declared[option].function, objects, option)
             for row, (value, real) in enumerate(zip(values, given, strict=True)):
-                if value is not ASK and (row in refusals or value != real):
-                    said = refusals.get(row, quoted(real))
+                if value is not ASK and value != real:
+                    said = real if isinstance(real, InvalidValue) else quoted(real)
                     return (
                         f"{option} of the row with key {keys[row]} is {said}; its source says"
                         f" {quoted(value)}"

@@ -183,10 +183,8 @@ class RowSources(SectionReader):
         if self.images_path is not None and not self.images_path.is_of_many:
             found["images"] = self.images_path.path
         if self.links_rows:
-            for option in ("translations", "language"):
-                source = self.source(option)
-                assert isinstance(source, Column)  # noqa: S101  a check has made sure
-                found[option] = source.expression
+            linked = {option: self.source(option) for option in ("translations", "language")}
+            found |= {option: s.expression for option, s in linked.items() if isinstance(s, Column)}
         for tag, source in self.sources.items():
             if isinstance(source, Formula):
                 found |= {f"{tag}_{n}": column for n, column in enumerate(source.read)}

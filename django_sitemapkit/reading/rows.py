@@ -8,12 +8,12 @@ from operator import attrgetter, itemgetter
 from typing import Any, Self
 
 from django.db import connections
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch
-from django_sitemapkit.reading.chunks import Chunk, optional_values
+from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.digests import digests_of, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.formulas import Formula
@@ -51,7 +51,7 @@ class QuerySetReader(RowSources):
         if self.language_plan is None:
             return None
         if not self.languages_path:
-            return self.languages_by_method(objects, chunk.refusals)
+            return self.languages_by_method(objects, chunk)
         keys = chunk.keys
         places = {key: place for place, key in enumerate(keys)}
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
@@ -79,12 +79,11 @@ class QuerySetReader(RowSources):
         """Yield reads as they are, asked for ahead if there is who does."""
         return self._prefetch(reads)
 
-    def rows_where(self, **lookups: Any) -> list[Any]:
-        """Return the rows of which the key meets all lookups, such as ``gte``."""
-        key = self.options.key
-        rows = self.queryset.filter(**{f"{key}__{lookup}": at for lookup, at in lookups.items()})
+    def rows_between(self, first: Any, last: Any) -> list[Any]:
+        """Return the rows from one key to another, both included."""
+        rows = Keyset(self.queryset, self.options.key).between(first, last)
         with self.connection_lock, self.site.active():
-            return list(rows.order_by(key))
+            return list(rows)
 
     def key_with_lastmod(self, first: Any, last: Any, text: str) -> Any:
         """Return the first key of a range whose lastmod the database writes with this beginning."""
@@ -111,10 +110,9 @@ class QuerySetReader(RowSources):
             if isinstance(source, Column):
                 chunk.columns[tag] = columns[tag]
             elif isinstance(source, Formula):
-                values, refusals = self._computed(source, tag, columns, keys)
-                chunk.columns[tag] = [refusals.get(n, value) for n, value in enumerate(values)]
+                chunk.columns[tag] = self._computed(source, tag, columns, keys)
             elif isinstance(source, Method) and tag not in self.sources_by_language:
-                chunk.columns[tag] = optional_values(source.function, objects, tag)
+                chunk.columns[tag] = each(source.function, objects, tag)
         if self.lastmod_text is not None:
             texts, refusals = self.lastmod_texts(columns["lastmod"])
             chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.
@@ -158,8 +156,7 @@ class QuerySetReader(RowSources):
         if objects and plan is None:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
         if isinstance(source, Formula) and plan is None:
-            chunk.locations, refusals = self._computed(source, "location", columns, chunk.keys)
-            chunk.refusals |= refusals
+            chunk.locations = self._computed(source, "location", columns, chunk.keys)
             return chunk
         if locator is None:
             chunk.locations = columns["location"]
@@ -167,18 +164,17 @@ class QuerySetReader(RowSources):
         chunk.normal = True
         arguments = [columns[f"location_{n}"] for n in range(len(locator.columns))]
         if (paths := locator.paths(arguments, len(chunk.keys))) is not None:
-            chunk.locations, refusals = paths
-            chunk.refusals |= refusals
+            chunk.locations = paths
             return chunk
         languages = self.languages_of(chunk, objects)
         versions = locator.versions(arguments, chunk.keys, languages, self.related)
         if isinstance(source, Formula) and plan is not None:
             for version in versions:
+                located = list(enumerate(version.locations))
+                odd = [place for place, one in located if isinstance(one, InvalidValue)]
                 with plan.active(version.language):
-                    asked, version.refusals = self.methods.asked(
-                        source, "location", chunk.keys, [*version.refusals]
-                    )
-                version.locations = [asked.get(n, one) for n, one in enumerate(version.locations)]
+                    asked = self.methods.asked(source, "location", chunk.keys, odd)
+                version.locations = [asked.get(place, one) for place, one in located]
         return self.in_languages(chunk, objects, versions)
 
     @property
@@ -192,7 +188,7 @@ class QuerySetReader(RowSources):
 
     def _computed(
         self, formula: Formula, option: str, columns: dict[str, Sequence[Any]], keys: Sequence[Any]
-    ) -> tuple[list[Any], dict[int, InvalidValue]]:
+    ) -> list[Any]:
         places: Sequence[int] = range(len(formula.read))
         if option == "location" and self.locator is not None:  # It has the constants, too.
             places = [self.locator.columns.index(column) for column in formula.read]
@@ -326,15 +322,8 @@ class QuerySetReader(RowSources):
             for one in patterns
         ]
         images = self.images_path.base() if self.images_path else ""
-        statement = fixed_parts(self.queryset, self._again)
+        statement = fixed_parts(self.queryset, lambda: self.fresh().queryset)
         zone = connections[self.rows.db].timezone_name  # Of the moments that formulas read.
         methods = [(formula.text, zone) for formula in self._formulas]
         state = super().declaration(), statement, list(self.columns), templates, images, methods
         return repr(state)
-
-    def _again(self) -> QuerySet[Any]:
-        """Return the rows once more, with the moment of another call of the project's code."""
-        again = type(self)(self.options)
-        again.setting_values = self.setting_values
-        again.called_methods = self.called_methods
-        return again.queryset

@@ -5,8 +5,9 @@ that of a sorted subquery, which PostgreSQL documents for aggregates without a j
 ORDER BY in the aggregate would sort what is sorted already, for half of the time again.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -36,8 +37,9 @@ from django.db.models.lookups import Exact
 
 from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, UUIDConverter
+from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, stored_kind
-from django_sitemapkit.reading.keysets import FIRST_CHUNK, KeyRange, Keyset
+from django_sitemapkit.reading.keysets import FIRST_CHUNK, KeyRange, Keyset, SqlColumn
 from django_sitemapkit.reading.lines import SEPARATORS
 from django_sitemapkit.reading.routes import FastPattern
 
@@ -75,25 +77,42 @@ _COLUMNS = (
 
 
 @dataclass(slots=True)
-class FoundText:
-    """What one statement found."""
+class TextChunk:
+    """Some rows of a section as lines, in the order of their key."""
 
     rows: int
-    """How many rows; of none, the rest means nothing."""
-    first: Any
+    """Rows that were read; of none, the rest is empty."""
+    first: Any = None
     """The key of the first row."""
-    last: Any
+    last: Any = None
     """The key of the last row."""
-    text: bytes
-    """A line for each row as ``lines`` has it, but its lastmod as PostgreSQL writes it."""
-    lastmods: tuple[str | None, str | None, int] = (None, None, 0)
-    """The oldest and the newest as PostgreSQL writes them, and how many there are."""
-    keys: Sequence[Any] = field(default_factory=list)
+    text: bytes = b""
+    """A line for each row: proven, percent-encoded, its lastmod in W3C form.
+
+    Before that, a lastmod is as PostgreSQL writes it.
+    """
+    lastmods: tuple[str, str, int] = ("", "", 0)
+    """The oldest and the newest lastmod of the lines, "" without any, and how many there are."""
+    keys: Sequence[Any] = ()
     """The keys of all rows, if they were asked for."""
+    row_chunks: Callable[[], Iterator[Chunk]] = lambda: iter(())
+    """Reads the same rows the row path's way."""
+    find_key: Callable[[str], Any] | None = None
+    """Asks for the key of a row with a lastmod, where ``keys`` are missing."""
     digest: int = 0
     """The sum of the rows' hashes, if it was asked for."""
-    is_cut: bool = False
-    """Whether there are more rows than one statement reads."""
+
+    def newest_key(self) -> Callable[[], Any]:
+        """Return what finds the key of a line with the newest lastmod, and holds no rows.
+
+        It returns None where that row has another lastmod by now.
+        """
+        newest = self.lastmods[1]
+        if self.find_key is not None and not self.keys:
+            return partial(self.find_key, newest)
+        lines = zip(self.keys, self.text.split(b"\n"), strict=False)
+        found = next(key for key, line in lines if line.endswith(newest.encode()))
+        return lambda: found
 
 
 def can_join(
@@ -165,7 +184,8 @@ class TextQuery:
         self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
         """Whether all keys are asked for."""
-        self._has_hashes = False
+        self.has_hashes = False
+        """Whether the sums of the rows' hashes are found, too."""
         self._field = keyset.field
         self._has_lastmod = lastmod_text is not None
         line = _line(keyset.queryset, columns, lastmod_text)
@@ -180,76 +200,62 @@ class TextQuery:
         """Have the sums of the rows' hashes found, too."""
         rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash)
         self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)
-        self._has_hashes = True
+        self.has_hashes = True
 
-    def reads(self, keys: KeyRange) -> Iterator[FoundText]:
+    def reads(self, keys: KeyRange) -> Iterator[TextChunk]:
         """Yield the rows of a range; few at first, as a reader waits for their bytes."""
         size = FIRST_CHUNK
         found = self._found(self._statement(self._keyset.within(keys)[:size]))
-        following: _Statement | None = None
+        following: SqlColumn | None = None
         while found.rows:
+            is_rest, last = found.rows < size, found.last
             yield found
-            if found.rows < size:
+            if is_rest:
                 return
             is_full = size == self._rows_per_text
-            if following is None or not is_full or following.has_keys != self.with_keys:
+            if following is None or not is_full:
                 size = min(4 * size, self._rows_per_text)
                 behind = self._keyset.after(_LastKey(output_field=self._field), keys)
                 following = self._statement(behind[:size])
-            found = self._found(following, found.last)
+            found = self._found(following, last)
 
-    def again(self, first: Any, last: Any) -> FoundText:
-        """Return the rows from one key to another, with all keys, as they are by now."""
-        self.with_keys = True
-        at_most = 2 * self._rows_per_text
-        found = self._found(self._statement(self._keyset.between(first, last)[:at_most]))
-        found.is_cut = found.rows == at_most
-        return found
-
-    def _statement(self, rows: QuerySet[Any]) -> "_Statement | None":
+    def _statement(self, rows: QuerySet[Any]) -> SqlColumn | None:
         """Return what reads some rows; None where a filter excludes all of them."""
         # The ORM would take longer for the outer statement than for the inner one.
         columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]
         if self.with_keys:
             columns = (*columns, _KEYS)
-        if self._has_hashes:
+        if self.has_hashes:
             columns = (*columns, SUM_OF_HASHES)
         with self._keyset.active():
             try:
                 inner, parameters = _django.select_sql(rows, rows.db)
             except EmptyResultSet:
                 return None
-        sql = f"SELECT {', '.join(columns)} FROM ({inner}) found"  # noqa: S608
-        return _Statement(sql, parameters, self.with_keys)
+        return f"SELECT {', '.join(columns)} FROM ({inner}) found", parameters  # noqa: S608
 
-    def _found(self, statement: "_Statement | None", last: Any = None) -> FoundText:
+    def _found(self, statement: SqlColumn | None, last: Any = None) -> TextChunk:
         """Return what a statement finds, behind the key ``last`` if it reads what follows one."""
         if statement is None:
-            return FoundText(rows=0, first=None, last=None, text=b"")
-        parameters = statement.parameters
+            return TextChunk(0)
+        sql, parameters = statement
         connection = connections[self._keyset.queryset.db]
         if last is not None:
             key = self._keyset.stored.get_db_prep_value(last, connection)
             parameters = tuple(key if value is LAST_KEY else value for value in parameters)
         with self._keyset.active(), connection.cursor() as cursor:
-            cursor.execute(statement.sql, parameters)
+            cursor.execute(sql, parameters)
             count, first, last, text, *others = cursor.fetchone()
-        digest = int(others.pop()) if self._has_hashes else 0
-        keys = others.pop() if statement.has_keys else ()
         to_python = self._field.to_python
-        found = FoundText(count, to_python(first), to_python(last), f"{text}\n".encode())
-        found.digest = digest
+        found = TextChunk(count, to_python(first), to_python(last), f"{text}\n".encode())
+        if self.has_hashes:
+            found.digest = int(others.pop())
+        if self.with_keys:
+            found.keys = others.pop() or ()
         if self._has_lastmod:
-            found.lastmods = tuple(others)
-        found.keys = keys or ()
+            oldest, newest, dated = others
+            found.lastmods = oldest or "", newest or "", dated
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    sql: str
-    parameters: tuple[Any, ...]
-    has_keys: bool
 
 
 class _LastKey(Expression):

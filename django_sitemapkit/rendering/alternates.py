@@ -24,17 +24,17 @@ def alternates_of(site: SitemapSite, item: Any) -> list[tuple[str, str]]:
     for section in sections_of(site):
         if not (section.links_rows or (section.options.alternates and section.language_plan)):
             continue
-        for_pk = _for_pk(section, item)
-        if for_pk is None:
+        reader = _reader_of_one(section, item)
+        if reader is None:
             continue
-        pipeline = ChunkPipeline(for_pk, site.scope(), ProblemLog(""))
-        for chunk in for_pk.chunks(EVERYTHING):
+        pipeline = ChunkPipeline(reader, site.scope(), ProblemLog(""))
+        for chunk in reader.chunks(EVERYTHING):
             for links in pipeline.links(chunk):
                 return links
     return []
 
 
-def _for_pk(section: SectionReader, item: Any) -> SectionReader | None:
+def _reader_of_one(section: SectionReader, item: Any) -> SectionReader | None:
     """Return a section with one object or item alone, of which it says nothing but where it is."""
     if isinstance(section, ItemReader):
         if item not in section.rows:
@@ -42,7 +42,7 @@ def _for_pk(section: SectionReader, item: Any) -> SectionReader | None:
         # It is the page's own object, which would be left in the last language.
         section.rows = [copy(item) if hasattr(item, "set_current_language") else item]
     elif isinstance(item, Model) and section.label == label_of(type(item)):
-        section = section.for_pk(item.pk)
+        section = section.where(pk=item.pk)
     else:
         return None
     section.extension_sources = {}

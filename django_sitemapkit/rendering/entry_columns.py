@@ -1,11 +1,11 @@
 """Rows that passed all checks, by column: what a page is written from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
-from django_sitemapkit.protocol.writers import TagColumn
+from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading.chunks import Versions
 
 
@@ -25,6 +25,8 @@ class EntryColumns:
     """Which rows are one object; None where each is one by itself."""
     translations: Sequence[tuple[Any, Any]] | None = None
     """What each row shares with its translations, which are other rows, and its language."""
+    proven: Set[Any] = frozenset()
+    """The keys of the rows that were read as text, so that their XML is known to be well-formed."""
 
 
 def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
@@ -51,6 +53,7 @@ def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
         extensions=_kept_rows(entries.extensions, listed),
         versions=entries.versions and entries.versions.of_rows(listed),
         translations=entries.translations and list(compress(entries.translations, listed)),
+        proven=entries.proven,
     )
 
 
@@ -65,7 +68,8 @@ def with_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> Entry
     tags = dict(entries.tags)
     for tag, rows in texts.items():
         tags[tag] = replaced(tags.get(tag), rows, len(entries.keys))
-    return replace(entries, tags=tags)
+    changed = {entries.keys[row] for rows in texts.values() for row in rows}
+    return replace(entries, tags=tags, proven=entries.proven - changed)
 
 
 def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
@@ -76,3 +80,10 @@ def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
     for row, text in texts.items():
         replaced[row] = text
     return replaced
+
+
+def xml_of(entries: EntryColumns) -> bytes:
+    """Return entries as the writer writes them, each as a line."""
+    extensions = entries.extensions
+    data, _ = UrlsetWriter().add(entries.locations, **entries.tags, extensions=extensions)  # type: ignore[arg-type]
+    return data

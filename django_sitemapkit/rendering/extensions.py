@@ -91,7 +91,7 @@ class ExtensionFormatter:
 
     def _report(self, key: Any, refusal: InvalidValue) -> None:
         is_whole = refusal.code == "expired-video"  # Its date says all.
-        self._problems.add(key, refusal.code, str(refusal), skipped=False, is_whole=is_whole)
+        self._problems.add(key, refusal, skipped=False, is_whole=is_whole)
 
     def _image(self, value: Any, location: str, report: Report) -> str:
         if isinstance(value, FieldFile):

@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
-from django_sitemapkit.reading.chunks import each, optional_values
+from django_sitemapkit.reading.chunks import each
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
@@ -57,40 +57,35 @@ def _listed(
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        yield section, _distinct(_section_entries(section, problems), listed, problems), problems
+        yield section, _section_entries(section, listed, problems), problems
 
 
-def _distinct(
-    entries: Iterator[IndexEntry], listed: set[str], problems: ProblemLog
+def _section_entries(
+    section: ExternalSection, listed: set[str], problems: ProblemLog
 ) -> Iterator[IndexEntry]:
-    """Yield the entries that are not listed yet."""
-    for entry in entries:
-        if entry.location in listed:
-            message = f"Duplicate: {entry.location} is already in the index."
-            problems.add(entry.location, "duplicate-url", message)
-            continue
-        listed.add(entry.location)
-        yield entry
-
-
-def _section_entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:
+    """Yield the entries of a section that are not ``listed`` yet."""
     places = Places(section)
     for host, why in places.refused:
-        problems.add(host, why.code, str(why), skipped=False)
+        problems.add(host, why, skipped=False)
     with section.site.active():
         items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
-        locations, refusals = each(locate, items, "sitemaps")
-        lastmods = optional_values(partial(_lastmod_of, section), items, "lastmod")
+        locations = each(locate, items, "sitemaps")
+        lastmods = each(partial(_lastmod_of, section), items, "lastmod")
     tags = TagFormatter(problems)
-    for row, (item, location) in enumerate(zip(items, locations, strict=True)):
+    for item, location, value in zip(items, locations, lastmods, strict=True):
         try:
-            if row in refusals:
-                raise refusals[row]
+            if isinstance(location, InvalidValue):
+                raise location
             address = places.address(location)
         except InvalidValue as refusal:
-            problems.add(item, refusal.code, str(refusal))
+            problems.add(item, refusal)
             continue
-        (lastmod,) = tags.column("lastmod", [lastmods[row]], [item])
+        (lastmod,) = tags.column("lastmod", [value], [item])
+        if address in listed:
+            message = f"Duplicate: {address} is already in the index."
+            problems.add(address, InvalidValue("duplicate-url", message))
+            continue
+        listed.add(address)
         yield IndexEntry(location=address, lastmod=lastmod)
 
 

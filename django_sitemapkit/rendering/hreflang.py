@@ -47,7 +47,7 @@ class HreflangSets:
                 try:
                     self._fallback = default_url(url, section.options)
                 except InvalidValue as refusal:
-                    problems.add("x_default", refusal.code, str(refusal), skipped=False)
+                    problems.add("x_default", refusal, skipped=False)
 
     def code(self, language: str) -> str | None:
         """Return the code for hreflang of a language; None, and a problem, where it has none."""
@@ -56,7 +56,7 @@ class HreflangSets:
             try:
                 self._codes[language] = format_hreflang(language)
             except InvalidValue as refusal:
-                self._problems.add("languages", refusal.code, str(refusal), skipped=False)
+                self._problems.add("languages", refusal, skipped=False)
         return self._codes[language]
 
     def links(self, versions: Iterable[tuple[str, str]]) -> list[HreflangLink]:

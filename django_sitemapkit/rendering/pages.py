@@ -13,18 +13,19 @@ from django.utils import timezone
 
 from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.planning import FILL, PlannedPage, split
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
-from django_sitemapkit.reading import Chunk, SectionReader
+from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
 from django_sitemapkit.reading.entries import too_many_urls
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.reading.validation import naming
-from django_sitemapkit.rendering.entry_columns import EntryColumns
-from django_sitemapkit.rendering.line_entries import LineBlock, LineEntries, WrittenBlock
+from django_sitemapkit.rendering.entry_columns import EntryColumns, only, xml_of
+from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import ProblemLog
 
@@ -55,8 +56,6 @@ class PageRendering:
         """The rows that were left out, and why."""
         self.overflow: Any = None
         """The key of the first row that did not fit any more; None where all did."""
-        self.middle: Any = None
-        """A key near the middle of a page that overflows, where it may be split evenly."""
         self.complete = False
         """Whether all rows are written, and at most the closing tag is still to come."""
         self.first: Any = None
@@ -67,8 +66,8 @@ class PageRendering:
         """URLs written so far."""
         self.rows = 0
         """Rows read so far, listed or not."""
-        self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
+        self._is_compared = seen is not None or on_locations is not None
         self._scope = scope
         self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
         self.lastmods = self._pipeline.lastmods
@@ -79,12 +78,15 @@ class PageRendering:
     def split_at(self) -> Any:
         """Where a page that overflows is best split; None where it does not.
 
-        In its middle, or rows that go on coming would each get a page of their own. But where
-        they always come last, what is full stays full.
+        In the middle of the rows that fit, or rows that go on coming would each get a page of their
+        own. But where they always come last, what is full stays full. Two queries find the middle.
         """
         keyset = self.section.keyset
-        comes_last = keyset is not None and keyset.grows and self.keys.upper is None
-        return self.overflow if comes_last else self.middle
+        if self.overflow is None or keyset is None or (keyset.grows and self.keys.upper is None):
+            return self.overflow
+        fitting = KeyRange(self.first, self.overflow)
+        half = max(1, keyset.count(fitting) // 2)  # The first row alone would split nothing off.
+        return keyset.key_behind(half, fitting) or self.overflow
 
     def split_bounds(self) -> list[Any]:
         """Return where a page that overflows is split for each part to fit, if rows are alike.
@@ -120,10 +122,7 @@ class PageRendering:
     @cached_property
     def _lines(self) -> LineEntries | None:
         """What makes the entries where rows are read as text; None for the row path."""
-        if self._on_locations is not None and not self._pipeline.deduplicates:
-            return None  # What a line makes is known only where it has to be compared.
-        lines = LineEntries.of(self.section, self._pipeline, self._scope)
-        return None if lines is None or lines.pushdown.are_many_odd(self.keys) else lines
+        return LineEntries.of(self.section, self._pipeline, self._scope, self._is_compared)
 
     def add_digest(self) -> bool:
         """Have the rows digested by the statements that read them; return whether that is possible.
@@ -161,40 +160,17 @@ class PageRendering:
 
     def body(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
-        return self._of_rows() if self._lines is None else self._of_lines(self._lines)
-
-    def _of_rows(self) -> Iterator[tuple[bytes, bytes]]:
-        for data, *_ in self.written():
-            yield data, data
-
-    def _of_lines(self, lines: LineEntries) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what is written of rows that are read as text, and which part is not proven."""
-        for block in lines.chunks(self.keys):
-            chunks: Iterable[Chunk] = (block,) if isinstance(block, Chunk) else ()
-            if isinstance(block, LineBlock):
-                if self._writer.has_room(block.max_urls, block.max_bytes):
-                    written = lines.write(block)
-                    self.rows += block.rows
-                    if written.urls:
-                        self._take(written)
-                        yield written.data, written.unproven
-                    continue
-                chunks = block.chunk.row_chunks()  # The writer tells what fits.
-            for data, *_ in self._written(chunks):
-                yield data, data
+        lines = self._lines
+        if lines is None:
+            yield from self._of_rows(self.section.chunks(self.keys))
+            return
+        for chunk in lines.chunks(self.keys):
+            if isinstance(chunk, Chunk):
+                yield from self._of_rows([chunk])
+            else:
+                yield from self._of_text(lines, chunk)
             if self.overflow is not None:
                 return
-
-    def _take(self, written: WrittenBlock) -> None:
-        """Count what is written, and hand on its locations."""
-        first, self.last = written.keys
-        if self.urls:
-            self._marks.append((self.urls, first))
-        self.first = first if self.first is None else self.first
-        self.urls += written.urls
-        self._writer.count(written.urls, len(written.data))
-        if self._on_locations is not None:
-            self._on_locations(written.locations)
 
     def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
         """Yield what is written: the bytes, the entries, and which of them these bytes are."""
@@ -209,16 +185,47 @@ class PageRendering:
             if self.overflow is not None:
                 return
 
+    def _of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
+        for data, *_ in self._written(chunks):
+            yield data, data
+
+    def _of_text(self, lines: LineEntries, chunk: TextChunk) -> Iterator[tuple[bytes, bytes]]:
+        """Yield what is written of rows that were read as text.
+
+        Their lines, where all of them fit and nothing else is written for any row. Else the same
+        rows by column; where their keys are not known, they are read once more by the row path.
+        """
+        data = lines.xml(chunk)
+        urls = chunk.rows * lines.urls_per_row
+        are_lines = self._writer.has_room(urls, len(data))
+        if not are_lines and not lines.may_differ:
+            yield from self._of_rows(chunk.row_chunks())
+            return
+        self.rows += chunk.rows
+        declared = lines.entries(chunk) if lines.may_differ else None
+        if declared is None:
+            lines.count_lastmods(chunk)
+        else:
+            entries = self._pipeline.finished(declared)
+            if not are_lines or entries is not declared:
+                for written, begin, end in self._write(entries):
+                    yield written, _unproven(entries, begin, end)
+                return
+        self.first = chunk.first if self.first is None else self.first
+        self.last = chunk.last
+        self.urls += urls
+        self._writer.count(urls, len(data))
+        if self._on_locations is not None and declared is not None:
+            self._on_locations(declared.locations)
+        yield data, b""
+
     def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
         """Write entries until all are, or the page is full.
 
         Yields the bytes, and of which entries they are: the first one, and the one behind the last.
         """
-        before, begin = self.urls, 0
-        written: list[Any] = []
+        begin = 0
         objects = self._together(entries)
-        if before and entries.keys:
-            self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
             data, count = self._writer.add(
                 entries.locations[begin:],
@@ -230,7 +237,6 @@ class PageRendering:
                 self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
                 self.last = entries.keys[begin + count - 1]
-                written += entries.keys[begin : begin + count]
                 if self._on_locations is not None:
                     self._on_locations(entries.locations[begin : begin + count])
                 yield data, begin, begin + count
@@ -240,7 +246,6 @@ class PageRendering:
             behind = begin + (objects.count(objects[begin]) if objects is not None else 1)
             if self._has_room_elsewhere(entries, begin, behind):
                 self.overflow = entries.keys[begin]
-                self.middle = self._middle(written, before)
                 if not self.section.can_split:
                     self._report_unsplittable()
                 return
@@ -275,25 +280,13 @@ class PageRendering:
         )
         return count == behind - begin
 
-    def _middle(self, keys: Sequence[Any], before: int) -> Any:
-        """Return a key near the middle of the URLs written; ``keys`` are those behind ``before``.
-
-        Never the first one, of a row in several languages: that would split nothing off.
-        """
-        half = self.urls // 2
-        if half >= before:
-            key = keys[half - before]
-        else:
-            _, key = min(self._marks, key=lambda mark: abs(mark[0] - half))
-        return self.overflow if key == self.first else key
-
     def _report_unsplittable(self) -> None:
         """Say that a page is full of bytes, and that no plan can cut it where that happens."""
         message = (
             f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
             f" are skipped until the section sets limit to {self.urls:,} or less."
         )
-        self.problems.add(self.overflow, "file-too-large", message)
+        self.problems.add(self.overflow, InvalidValue("file-too-large", message))
 
     def _refuse(self, entries: EntryColumns, begin: int, behind: int) -> None:
         """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
@@ -303,15 +296,14 @@ class PageRendering:
         is_rest = bool(self.urls) and entries.keys[begin] == self.first
         if is_rest or behind - begin > self._writer.max_urls:
             refusal = too_many_urls(self.urls if is_rest else self._writer.max_urls)
-            code, message = refusal.code, str(refusal)
         else:
-            code = "file-too-large"
-            message = (
+            refusal = InvalidValue(
+                "file-too-large",
                 f"File too large: this entry alone exceeds {self._writer.max_bytes:,} bytes,"
-                " the limit of a file."
+                " the limit of a file.",
             )
         for place in range(begin, behind):
-            self.problems.add(entries.keys[place], code, message)
+            self.problems.add(entries.keys[place], refusal)
 
 
 def _writer_of(section: SectionReader) -> UrlsetWriter:
@@ -322,6 +314,12 @@ def _writer_of(section: SectionReader) -> UrlsetWriter:
         namespaces=section.used_namespaces,
         schema_location=settings.SCHEMA_LOCATION,
     )
+
+
+def _unproven(entries: EntryColumns, begin: int, end: int) -> bytes:
+    """Return the XML of those entries of some that were made value by value."""
+    keys = entries.keys
+    return xml_of(only(entries, (n for n in range(begin, end) if keys[n] not in entries.proven)))
 
 
 def _from(column: Any, begin: int) -> Any:

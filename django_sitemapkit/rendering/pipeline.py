@@ -5,7 +5,7 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import repeat
 from typing import Any
@@ -60,7 +60,7 @@ class ChunkPipeline:
             self._foreign = self._links.foreign
         self._translations: TranslationLinks | None = None
         if isinstance(section, QuerySetReader) and section.links_rows:
-            self._translations = TranslationLinks(section, problems, _listed_rows)
+            self._translations = TranslationLinks(section, problems, listed_entries)
         self._extensions = None
         if section.extension_sources:
             self._extensions = ExtensionFormatter(section, scope, problems)
@@ -74,19 +74,15 @@ class ChunkPipeline:
         ages_at = self._extensions.changes_at if self._extensions else None
         return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
 
-    @property
-    def deduplicates(self) -> bool:
-        """Whether entries are left out that another page lists."""
-        return self._seen is not None
+    def may_override(self, prefixes: Iterable[str]) -> bool:
+        """Return whether editors may have set something for a row.
 
-    @property
-    def overrides_keys(self) -> bool:
-        """Whether editors may have set something for a row by its key."""
-        return self._overrides is not None and self._section.label in self._overrides.models
-
-    def overrides_paths(self, prefix: str) -> bool:
-        """Return whether editors may have set something for a path with that beginning."""
-        return self._overrides is not None and self._overrides.may_match(prefix)
+        The paths of all rows begin with one of the ``prefixes``.
+        """
+        overrides = self._overrides
+        return overrides is not None and (
+            self._section.label in overrides.models or any(map(overrides.may_match, prefixes))
+        )
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
@@ -95,10 +91,23 @@ class ChunkPipeline:
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
-        entries, foreign = self._listed_and_foreign(chunk)
-        listed = self.listed_already(entries.locations)
+        return self.finished(*self._declared_and_foreign(chunk))
+
+    def finished(
+        self, declared: EntryColumns, foreign: Iterable[LinkedVersion] = ()
+    ) -> EntryColumns:
+        """Return those of some entries that are listed, with what editors have set, and links.
+
+        They are the very same object where nothing changes. ``foreign`` are the versions that other
+        sites list.
+        """
+        entries = self._overridden(declared)
+        listed = {} if self._seen is None else self._seen(entries.locations)
+        for row, where in listed.items():
+            location = entries.locations[row]
+            message = f"Duplicate URL: {location} is listed by {where}; the first one is used."
+            self.problems.add(entries.keys[row], InvalidValue("duplicate-url", message))
         if listed:
-            self.report_duplicates(entries.keys, entries.locations, listed)
             entries = without(entries, listed)
         entries = self.linked(entries, foreign)
         self.lastmods.add(entries)
@@ -115,7 +124,8 @@ class ChunkPipeline:
 
     def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
         """Return the links of each object of a chunk, as codes and locations."""
-        entries, foreign = self._listed_and_foreign(chunk)
+        declared, foreign = self._declared_and_foreign(chunk)
+        entries = self._overridden(declared)
         if self._translations is not None:
             return self._translations.per_row(entries)
         assert self._links is not None  # noqa: S101  asked of sections with alternates
@@ -123,21 +133,18 @@ class ChunkPipeline:
 
     def listed(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed, without links to other rows."""
-        return self._listed_and_foreign(chunk)[0]
+        return self._overridden(self._declared_and_foreign(chunk)[0])
 
-    def _listed_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
-        """Return the rows that may be listed, and the versions that other sites list."""
-        self._tags.read_clock()  # Rows may have been edited since the page was begun.
+    def _declared_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
+        """Return the rows as declared, and the versions that other sites list."""
         entries = self.declared(chunk)
-        foreign: list[LinkedVersion] = []
         if self._links is not None and self._foreign:
-            entries, foreign = self._links.split_foreign(entries)
-        entries = self.overridden(entries, self.effects(entries.keys, entries.locations))
-        return entries, foreign
+            return self._links.split_foreign(entries)
+        return entries, []
 
     def declared(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk as declared, whatever editors have set."""
-        refusals = chunk.refusals
+        self._tags.read_clock()  # Rows may have been edited since the page was begun.
         # Rows of languages that other sites list report there what is wrong.
         foreign: set[int] = set()
         if self._foreign and chunk.versions is not None:
@@ -146,11 +153,11 @@ class ChunkPipeline:
         locations = self._locate(chunk)
         if self._refuses_repeated and (self._by_position or chunk.versions is not None):
             self._refuse_repeated(chunk, locations)
-        without_url = set()
-        if None in locations:
-            missing = (row for row, location in enumerate(locations) if location is None)
-            without_url = {row for row in missing if row not in refusals}
-        unlisted = refusals.keys() | foreign | without_url
+        refused = {row: why for row, why in enumerate(locations) if not isinstance(why, str)}
+        unlisted = refused.keys() | foreign
+        listed: Sequence[str | None] = locations
+        if unlisted:
+            listed = [None if row in unlisted else url for row, url in enumerate(locations)]
         tags = dict(self.constants)
         for tag, values in chunk.columns.items():
             tags[tag] = (
@@ -171,74 +178,58 @@ class ChunkPipeline:
             translations=chunk.translations,
         )
         if self._extensions is not None:
-            listed = [None if row in unlisted else url for row, url in enumerate(locations)]
             entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
-        for row in sorted(refusals.keys() - foreign):
-            self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
-        absent = refusals.keys() | without_url
-        self._report_escaped(chunk.keys, locations, unlisted)
-        return without(entries, absent) if absent else entries
+        for row, why in refused.items():
+            if why is not None and row not in foreign:
+                self.problems.add(chunk.keys[row], why)
+        self._report_escaped(chunk.keys, listed)
+        return without(entries, refused) if refused else entries
 
-    def _report_escaped(
-        self, keys: Sequence[Any], locations: Sequence[Any], unlisted: Set[int]
-    ) -> None:
+    def _report_escaped(self, keys: Sequence[Any], locations: Sequence[str | None]) -> None:
         """Report the locations that look escaped twice; they are listed as declared."""
         text = "\n".join(filter(None, locations))
         if not any(mark in text for mark in ("%25", ";", "%3B")):
             return
-        for row, location in enumerate(locations):
-            if location and row not in unlisted and is_escaped_twice(location):
+        for key, location in zip(keys, locations, strict=True):
+            if location and is_escaped_twice(location):
                 message = f"Invalid URL: {location} looks escaped twice; give it as it is opened."
-                self.problems.add(keys[row], "escaped-twice", message, skipped=False, is_whole=True)
+                doubt = InvalidValue("escaped-twice", message)
+                self.problems.add(key, doubt, skipped=False, is_whole=True)
 
     def _locate(self, chunk: Chunk) -> list[Any]:
-        """Return the locations as absolute URLs in the scope; a row that has none is refused."""
-        refusals = chunk.refusals
+        """Return the locations as absolute URLs in the scope, or why a row has none."""
+        scopes: Iterable[Scope] = repeat(self._scope)
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
-            rows = list(zip(chunk.versions.languages, chunk.locations, strict=True))
-            return _row_by_row(
-                lambda row: self._foreign.get(row[0], self._scope).normalise(row[1]),
-                rows,
-                refusals,
-            )
-        if chunk.normal:
-            locations, refused = self._scope.enclose_all(chunk.locations)
-            refusals.update(refused)
-            return locations
-        if not refusals:
+            scopes = [self._foreign.get(code, self._scope) for code in chunk.versions.languages]
+        elif chunk.normal:
+            return self._scope.enclose_all(chunk.locations)
+        else:
             with suppress(InvalidValue):
                 return [*self._scope.normalise_all(chunk.locations)]
-        return _row_by_row(self._scope.normalise, chunk.locations, refusals)
+        return list(map(_normalised, scopes, chunk.locations))
 
-    def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
+    def _refuse_repeated(self, chunk: Chunk, locations: list[Any]) -> None:
         """Refuse what was listed on this page already; in a section by key, by the same object."""
         owners: Iterable[Any] = repeat(None)
         listed = self._listed
         if not self._by_position and chunk.versions is not None:
             owners, listed = chunk.versions.objects, set()
         for row, (owner, location) in enumerate(zip(owners, locations, strict=False)):
-            if location is None:
+            if not isinstance(location, str):
                 continue
-            if (owner, location) in listed and row not in chunk.refusals:
-                chunk.refusals[row] = InvalidValue(
+            if (owner, location) in listed:
+                locations[row] = InvalidValue(
                     "duplicate-url",
                     f"Duplicate URL: {location} is already listed; the first one is used.",
                 )
             listed.add((owner, location))
 
-    def effects(self, keys: Sequence[Any], locations: Sequence[str]) -> OverrideResult:
-        """Return what editors have set for some rows, by their keys and locations.
-
-        Either may be empty where nothing can be set by it.
-        """
-        if self._overrides is None:
-            return OverrideResult()
-        with self._section.connection_lock:  # The same connection may be reading the next rows.
-            found: OverrideResult = self._overrides.effects(self._section, keys, locations)
-        return found
-
-    def overridden(self, entries: EntryColumns, effects: OverrideResult) -> EntryColumns:
+    def _overridden(self, entries: EntryColumns) -> EntryColumns:
         """Return the entries with what editors have set."""
+        if self._overrides is None:
+            return entries
+        with self._section.connection_lock:  # The same connection may be reading the next rows.
+            effects = self._overrides.effects(self._section, entries.keys, entries.locations)
         if not effects:
             return entries
         self._tags.read_clock()  # An override may have been saved since the page was begun.
@@ -258,48 +249,19 @@ class ChunkPipeline:
                 found[tag] = listed
         return found
 
-    def listed_already(self, locations: Sequence[str]) -> Mapping[int, str]:
-        """Return the places of those that are listed already, and by what; none if nobody asks."""
-        return {} if self._seen is None else self._seen(locations)
 
-    def report_duplicates(
-        self, keys: Sequence[Any], locations: Sequence[str], listed: Mapping[int, str]
-    ) -> None:
-        """Report the entries that are left out, as ``listed_already`` has found them."""
-        for row, where in listed.items():
-            message = (
-                f"Duplicate URL: {locations[row]} is listed by {where}; the first one is used."
-            )
-            self.problems.add(keys[row], "duplicate-url", message)
-
-
-def _listed_rows(section: SectionReader) -> Iterator[EntryColumns]:
-    return listed_entries(section, EVERYTHING, section.site.scope())
-
-
-def listed_entries(section: SectionReader, keys: KeyRange, scope: Scope) -> Iterator[EntryColumns]:
+def listed_entries(section: SectionReader, keys: KeyRange = EVERYTHING) -> Iterator[EntryColumns]:
     """Yield the rows of a range that may be listed, whether or not they fit on a page."""
-    pipeline = ChunkPipeline(section, scope, ProblemLog(section.get_name()))
+    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
         yield pipeline.listed(chunk)
 
 
-def _row_by_row(
-    function: Callable[[Any], str | None],
-    values: Sequence[Any],
-    refusals: dict[int, InvalidValue],
-) -> list[str | None]:
-    """Format the rows that are not refused yet; what breaks the protocol refuses its row.
-
-    One of None stays None: it has no URL.
-    """
-    texts: list[str | None] = []
-    for row, value in enumerate(values):
-        text = None
-        if row not in refusals and value is not None:
-            try:
-                text = function(value)
-            except InvalidValue as refusal:
-                refusals[row] = refusal
-        texts.append(text)
-    return texts
+def _normalised(scope: Scope, location: Any) -> Any:
+    """Return a location in normal form, or why it has none; None, and such a reason, stay."""
+    if location is None or isinstance(location, InvalidValue):
+        return location
+    try:
+        return scope.normalise(location)
+    except InvalidValue as refusal:
+        return refusal

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import printable
 
 EXAMPLES_PER_KIND = 20
@@ -48,14 +49,15 @@ class ProblemLog:
         return self.counts.total()
 
     def add(
-        self, key: Any, code: str, message: str, *, skipped: bool = True, is_whole: bool = False
+        self, key: Any, error: InvalidValue, *, skipped: bool = True, is_whole: bool = False
     ) -> None:
         """Count a problem, and remember it if it is among the first of its kind."""
-        self.counts[code] += 1
+        self.counts[error.code] += 1
         self.skipped += skipped
-        if self.counts[code] <= EXAMPLES_PER_KIND:
-            found = {"section": self.section, "key": key, "code": code, "message": message}
-            self.examples.append(Problem(**found, skipped=skipped, is_whole=is_whole))
+        if self.counts[error.code] <= EXAMPLES_PER_KIND:
+            found = {"key": key, "code": error.code, "message": str(error)}
+            problem = Problem(section=self.section, skipped=skipped, is_whole=is_whole, **found)
+            self.examples.append(problem)
 
     def kinds(self) -> dict[str, tuple[int, str]]:
         """Return by code how many problems there were, and the first of them."""

@@ -140,7 +140,7 @@ class TagFormatter:
                 raise value
             return self._formatters[tag](value)
         except InvalidValue as refusal:
-            self._problems.add(key, refusal.code, str(refusal), skipped=False)
+            self._problems.add(key, refusal, skipped=False)
             return None
 
     def _future(self, values: Sequence[Any], texts: Sequence[str | None]) -> list[int]:
@@ -158,8 +158,8 @@ class TagFormatter:
         return [row for row, value in present.items() if is_future(value, self._now, self._zone)]
 
     def _report_future(self, key: Any, text: str | None) -> None:
-        message = f"Invalid date: lastmod {text} is in the future."
-        self._problems.add(key, "future-date", message, skipped=False)
+        future = InvalidValue("future-date", f"Invalid date: lastmod {text} is in the future.")
+        self._problems.add(key, future, skipped=False)
         comes_at = None
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
             comes_at = moment_of(text, self._zone).astimezone(dt.UTC) if text else None

@@ -1,6 +1,7 @@
 """Streaming a template: block by block, as far as its tags can."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
 
 from django.template import Context, Node, NodeList, TemplateSyntaxError
 from django.template.base import Template
@@ -10,14 +11,21 @@ PIECE_CHARACTERS = 65_536
 """Characters handed on at a time, about."""
 
 
-class StreamingNode(Node):
-    """A tag that can hand on its output in pieces; rendered as others are, it joins them."""
+class RepeatNode(Node):
+    """A tag that repeats its block for some values, and can hand on its output in pieces."""
 
-    nodelist: NodeList
+    def __init__(
+        self, name: str, values: Callable[[Context], Iterable[Any]], nodelist: NodeList
+    ) -> None:
+        self.name = name
+        self.values = values
+        self.nodelist = nodelist
 
     def stream(self, context: Context) -> Iterator[str]:
-        """Yield the output in pieces."""
-        raise NotImplementedError
+        """Yield the block for one value after the other."""
+        for value in self.values(context):
+            with context.push({self.name: value}):
+                yield self.nodelist.render(context)
 
     def render(self, context: Context) -> str:
         """Return the whole output."""
@@ -50,7 +58,7 @@ def _rendered_pieces(template: Template, context: Context) -> Iterator[str]:
             if isinstance(node, ExtendsNode):
                 message = f"{template.name} extends another template, so it cannot stream."
                 raise TemplateSyntaxError(message)
-            if isinstance(node, StreamingNode):
+            if isinstance(node, RepeatNode):
                 yield from node.stream(context)
             else:
                 yield str(node.render_annotated(context))

@@ -64,15 +64,11 @@ class TranslationLinks:
         return [
             # Of two rows in one language, the first is the one that others link to.
             links[share]
-            if share in links and location == self._location(versions[share], language)
+            if share in links
+            and location == versions[share].get(self._code(language) or "", ("", ""))[1]
             else []
             for (share, language), location in rows
         ]
-
-    def _location(self, versions: dict[str, tuple[str, str]], language: Any) -> str | None:
-        """Return the location of the version in a language."""
-        code = self._code(language)
-        return versions[code][1] if code in versions else None
 
     def _code(self, language: Any) -> str | None:
         """Return hreflang's code of a language; None without one."""

@@ -1,7 +1,7 @@
 """Tags that link to the sitemap, and tags that write one: ``{% load sitemapkit %}``."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.rendering import LivePage, index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
-from django_sitemapkit.rendering.templates import StreamingNode
+from django_sitemapkit.rendering.templates import RepeatNode
 from django_sitemapkit.sites import site_of_context
 
 logger = logging.getLogger("django_sitemapkit")
@@ -99,23 +99,6 @@ def sitemap_entries(parser: Parser, token: Token) -> Node:
             )
             return RepeatNode(name, entries, _block(parser, "endsitemap_entries"))
     raise template.TemplateSyntaxError("Write {% sitemap_entries section number as entry %}.")
-
-
-class RepeatNode(StreamingNode):
-    """Repeats its block for every page of the site, or every entry of a page."""
-
-    def __init__(
-        self, name: str, values: Callable[[template.Context], Iterable[Any]], nodelist: NodeList
-    ) -> None:
-        self.name = name
-        self.values = values
-        self.nodelist = nodelist
-
-    def stream(self, context: template.Context) -> Iterator[str]:
-        """Yield the block for one value after the other."""
-        for value in self.values(context):
-            with context.push({self.name: value}):
-                yield self.nodelist.render(context)
 
 
 def _pages(context: template.Context) -> Iterable[LivePage]:

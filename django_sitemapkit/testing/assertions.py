@@ -108,7 +108,7 @@ def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]
         (section.get_name(), location)
         for section in _sections(site)
         if section.label == label
-        for location in _locations(section.for_pk(obj_or_url.pk), EVERYTHING)
+        for location in _locations(section.where(pk=obj_or_url.pk), EVERYTHING)
     ]
     # Sections over lists do not say which objects their entries are of.
     location = None if found else _location_of(site, obj_or_url)

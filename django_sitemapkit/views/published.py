@@ -4,7 +4,7 @@ import datetime as dt
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from contextlib import suppress
 from typing import IO
 
 from django.core.exceptions import ValidationError
@@ -184,18 +184,15 @@ def _send(file: Place, responder: Responder) -> HttpResponseBase:
 def _handed_over(storage: SitemapStorage, file: Place) -> HttpResponseBase | None:
     """Return a response that lets the web server send the file, where it is set up for that."""
     path = storage.local_path(file.page.name)
-    if settings.SENDFILE is None or path is None or not _has_stored_size(path, file):
+    if settings.SENDFILE is None or path is None:
         return None
+    headers = {"X-Accel-Redirect": settings.SENDFILE_ROOT + file.page.name}
     if settings.SENDFILE == "x-sendfile":
-        return HttpResponse(headers={"X-Sendfile": str(path)})
-    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + file.page.name})
-
-
-def _has_stored_size(path: Path, file: Place) -> bool:
-    try:
-        return path.stat().st_size == file.page.stored_bytes
-    except OSError:
-        return False
+        headers = {"X-Sendfile": str(path)}
+    with suppress(OSError):
+        if path.stat().st_size == file.page.stored_bytes:
+            return HttpResponse(headers=headers)
+    return None
 
 
 class StoredResponse(StreamingHttpResponse):

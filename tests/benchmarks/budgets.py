@@ -225,8 +225,8 @@ BUDGETS = (
             *overridden(bytes_each=8, tolerance=4),
         ),
         reason=(
-            "Each overridden row is found, rendered by itself and put in the place of the one that"
-            " was read as text."
+            "Each overridden row is found, and all rows that were read in one text with it are"
+            " written by column."
         ),
     ),
     Budget(

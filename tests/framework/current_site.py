@@ -124,7 +124,6 @@ def test_the_host_of_a_language_is_seen_from_its_section(framework, sections, se
     factories.ArticleFactory()
     (chunk,) = reader_of(Products(all_sites()[0])).chunks(KeyRange())
     assert len(chunk.locations) == 2
-    assert not chunk.refusals
     assert {location.split("/")[1] for location in chunk.locations} == {"1"}
 
 

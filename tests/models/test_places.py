@@ -2,6 +2,7 @@
 
 import pytest
 
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Place
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.testing.factories import BuildFactory, PlaceFactory
@@ -13,7 +14,7 @@ def test_problems_keep_their_order():
     """That in which they were found, whatever their codes and whatever order a database keeps."""
     log = ProblemLog("pages")
     for key, code in enumerate(["no-url", "invalid-date", "no-url", "a", "invalid-date"]):
-        log.add(key, code, f"Bad: {key}")
+        log.add(key, InvalidValue(code, f"Bad: {key}"))
     place = PlaceFactory(build=BuildFactory(), problems=log.by_code())
     place.refresh_from_db()
     assert place.problem_texts == list(map(str, log.examples))

@@ -24,6 +24,7 @@ from django_sitemapkit.overrides.transfer import (
     compared,
     exported,
 )
+from django_sitemapkit.reading import keysets
 from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE, ReadingFactory, TokenFactory, products
 from tests.testapp.models import Moment
@@ -125,7 +126,7 @@ def test_no_separator_begins_a_formula(note):
 
 def test_export_reads_some_rows_at_a_time(django_assert_num_queries, monkeypatch):
     """Memory does not grow with the rows: each query reads no more than a batch."""
-    monkeypatch.setattr(transfer, "ROWS_PER_QUERY", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
     for number in range(5):
         UrlOverride(site="default", path=f"/{number}/").save()
     lines = exported(OVERRIDE_TABLE, UrlOverride.objects.all())

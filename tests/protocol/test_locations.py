@@ -457,24 +457,19 @@ def test_enclosing_a_normal_path_is_normalising_it(scope, paths):
 def test_enclosing_many_paths_is_enclosing_each(scope, paths, holes):
     """One row that is refused, or that has no path, changes nothing for the others."""
     column = [None if row in holes else path for row, path in enumerate(paths)]
-    enclosed, refusals = scope.enclose_all(column)
-    outcomes = [
-        refusals[row].code if row in refusals else location for row, location in enumerate(enclosed)
-    ]
+    outcomes = [getattr(location, "code", location) for location in scope.enclose_all(column)]
     assert outcomes == [path and code(scope.normalise, path) for path in column]
-    assert all(enclosed[row] is None for row in refusals)
 
 
 def test_one_refused_path_leaves_the_others_in_place():
-    """Errors are found by the position in the column."""
-    paths = ["/catalog/a", "/catalog/../b", None, "/c", "/catalog/" + "x" * 2048, "/catalog/d"]
-    enclosed, refusals = CATALOG.enclose_all(paths)
-    assert enclosed == [f"{ORIGIN}/catalog/a", *[None] * 4, f"{ORIGIN}/catalog/d"]
-    assert {row: refusal.code for row, refusal in refusals.items()} == {
-        1: "invalid-url",
-        3: "url-not-allowed",
-        4: "invalid-url",
-    }
+    """Each error takes the place of its path; what is no path, or an error already, stays."""
+    known = InvalidValue("no-url", "No URL")
+    paths = ["/catalog/a", "/catalog/../b", None, "/c", "/catalog/" + "x" * 2048, known]
+    first, climbing, none, outside, long, same = CATALOG.enclose_all([*paths])
+    assert (first, none, same) == (f"{ORIGIN}/catalog/a", None, known)
+    assert (climbing.code, outside.code, long.code) == (
+        *("invalid-url", "url-not-allowed", "invalid-url"),
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -485,14 +480,14 @@ def test_no_bad_path_hides_in_a_column_of_good_ones(path, place):
     """The question asked of all at once finds the one row that fails it."""
     paths, locations = ["/a/", "/b"], [f"{ORIGIN}/a/", f"{ORIGIN}/b"]
     paths.insert(place, path)
-    locations.insert(place, None)
-    enclosed, refusals = SCOPE.enclose_all(paths)
-    assert (enclosed, list(refusals)) == (locations, [place])
+    enclosed = SCOPE.enclose_all(paths)
+    assert enclosed.pop(place).code == "invalid-url"
+    assert enclosed == locations
 
 
 def test_no_paths_have_no_locations():
     """An empty column is no error."""
-    assert SCOPE.enclose_all([]) == ([], {})
+    assert SCOPE.enclose_all([]) == []
 
 
 @pytest.mark.slow

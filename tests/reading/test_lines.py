@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.reading import lines as module
-from django_sitemapkit.reading.lines import MAX_LINE, NUMBERS, SEPARATORS, SKIPPED, LineFormat
+from django_sitemapkit.reading.lines import (
+    MAX_LINE,
+    NUMBERS,
+    SEPARATORS,
+    LineFormat,
+    has_long_line,
+    percent_encoded,
+)
 from django_sitemapkit.reading.routes import UNQUOTED, compiled
 from tests.reading import urlconfs
 from tests.reading.test_routes import ANY, NASTY
@@ -84,23 +91,24 @@ def test_right_lines_are_proven_together(lines, values, lastmod):
     """No line is looked at by itself."""
     text = line(*values, lastmod=lastmod)
     assert lines._is_proven(text * 3, 3)
-    assert lines.odd_lines(text * 3, 3) == set()
+    assert lines.are_right(text * 3, 3)
 
 
 @pytest.mark.parametrize(("lines", "values"), BAD)
 def test_a_wrong_line_is_found_among_right_ones(lines, values):
-    """Wherever it is; and the right ones stay."""
+    """Wherever it is; and the right ones are right."""
     good = line(*next(right for own, right in FITTING if own is lines), lastmod=LASTMODS[-1])
     bad = line(*values, lastmod=LASTMODS[-1])
-    assert lines.odd_lines(bad + good, 2) == {0}
-    assert lines.odd_lines(good + bad + good, 3) == {1}
-    assert lines.odd_lines(good + good + bad, 3) == {2}
+    assert lines.are_right(good + good, 2)
+    assert not lines.are_right(bad + good, 2)
+    assert not lines.are_right(good + bad + good, 3)
+    assert not lines.are_right(good + good + bad, 3)
 
 
 @pytest.mark.parametrize(("text", "rows"), [(b"", 1), (b"a\x01b\n\x02\n", 1), (b"a\x01b\x02\n", 2)])
 def test_other_lines_than_rows_are_no_text(text, rows):
     """A value has a newline in it: nobody can tell which line is which row's."""
-    assert PRODUCT.odd_lines(text, rows) is None
+    assert not PRODUCT.are_right(text, rows)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -118,17 +126,20 @@ def test_what_is_proven_together_is_proven_one_by_one(viewname, values):
         assert lines._is_right(text[:-1])
 
 
-def test_finished_lines_are_percent_encoded_and_not_too_long():
-    """An odd line leaves a mark in its place; a long one becomes odd."""
-    odd = {1}
-    long = "ü" * (MAX_LINE // 6)
-    text = line("de", "münchen", 1) + line("a", "b", 2) + line("de", long, 3)
-    assert (
-        CITY.finished(text, odd)
-        == line("de", "m%C3%BCnchen", 1) + SKIPPED + b"\n" + SKIPPED + b"\n"
-    )
-    assert odd == {1, 2}
-    assert CITY.finished(line("de", "b" * (MAX_LINE - 6), 1), set()).endswith(b"b\x021\x03\n")
+def test_lines_are_percent_encoded():
+    """Whatever is beyond ASCII, and nothing else."""
+    assert percent_encoded(line("de", "münchen", 1)) == line("de", "m%C3%BCnchen", 1)
+    assert percent_encoded(line("de", "a~b", 1)) == line("de", "a~b", 1)
+
+
+@pytest.mark.parametrize("before", [0, 1, 500])
+@pytest.mark.parametrize(("size", "is_long"), [(MAX_LINE, False), (MAX_LINE + 1, True)])
+def test_a_long_line_is_found(before, size, is_long):
+    """Wherever it is, as it is percent-encoded."""
+    short, long = line("a", "b", 2) * before, line("de", "b" * (size - 6), 1)
+    assert len(long) == size + 1
+    assert has_long_line(short + long + short) == is_long
+    assert not has_long_line(short)
 
 
 def test_every_builtin_converter_has_its_plain_characters():

@@ -19,22 +19,22 @@ from django.urls import include, path
 from django.utils import timezone
 
 from django_sitemapkit import Route, StaticSection, Translated
+from django_sitemapkit.overrides import overrides_of
 from django_sitemapkit.reading import (
     Chunk,
     TextChunk,
     keysets,
     languages,
     obstacle,
-    pushdown,
     text_queries,
 )
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.text_queries import TextQuery
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
-from tests.factories import EPOCH, SITE, ProductFactory, ShopFactory, declare, products
+from tests.factories import EPOCH, SITE, ProductFactory, declare, products
+from tests.overrides.setting import by_object
 from tests.reading.urlconfs import translated
 from tests.testapp.models import Pass, Photo, Place, Product, Shop, Token, Topic
 from tests.urls import view
@@ -49,9 +49,9 @@ def section(**options):
     return declare(**{"queryset": Product.objects.all(), "location": ROUTE} | options)
 
 
-def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
+def texts(reader, *, with_keys=False):
     """Return what is read of a section."""
-    return list(Pushdown(reader).chunks(EVERYTHING, latest, needs_keys))
+    return list(Pushdown(reader).chunks(EVERYTHING, lambda newest: "9999", with_keys=with_keys))
 
 
 @pytest.mark.usefixtures("methods_are_called")
@@ -289,7 +289,7 @@ def test_rows_come_as_proven_lines():
     lines = [f"{shop}\x01{one.slug}\x02{when}\n" for one in (first, second)]
     assert chunk.text.decode() == "".join(lines)
     assert (chunk.rows, chunk.first, chunk.last) == (2, first.pk, second.pk)
-    assert (chunk.lastmods, chunk.odd) == ((when, when, 2), None)
+    assert chunk.lastmods == (when, when, 2)
     assert chunk.newest_key()() == first.pk
 
 
@@ -309,55 +309,42 @@ def test_rows_in_several_languages_come_as_few_lines_as_chunks(monkeypatch, firs
 
 
 @pytest.mark.django_db
-def test_odd_rows_are_read_one_by_one(monkeypatch):
-    """Up to a tenth of them; more make a chunk that is read by the row path."""
+@pytest.mark.parametrize(
+    ("odd", "are_texts"),
+    [
+        ([6], [True, False, True, True, True]),
+        ([6, 13], [True, False, True, False, True]),
+        ([2, 6], [False, False, not JOINS_ROWS, not JOINS_ROWS, not JOINS_ROWS]),
+    ],
+    ids=str,
+)
+def test_a_chunk_with_an_odd_row_is_for_the_row_path(monkeypatch, odd, are_texts):
+    """After two of them, PostgreSQL would read the rest of the page twice."""
+    for module in (keysets, text_queries):
+        monkeypatch.setattr(module, "FIRST_CHUNK", 4)
+    monkeypatch.setattr(keysets, "CHUNK", 4)
+    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 4)
     stored = products(20)
-    Product.objects.filter(pk=stored[7].pk).update(slug="a/b")
-    (chunk,) = texts(section())
-    assert list(chunk.odd.keys) == [stored[7].pk]
-    assert chunk.text.split(b"\n")[7] == b"\x0e"
-    Product.objects.filter(pk__in=[one.pk for one in stored[:3]]).update(note="x y")
-    (chunk,) = texts(section(location=Route("product", "note", "slug")))
-    assert isinstance(chunk, Chunk)
-    assert len(chunk.keys) == 20
-
-
-@JOINS
-@pytest.mark.django_db
-def test_odd_rows_are_those_of_the_text_though_others_change(monkeypatch):
-    """Which row is odd and where it stands come from one statement."""
-    stored = products(20)
-    Product.objects.filter(pk=stored[7].pk).update(slug="a/b")
-    again = TextQuery.again
-
-    def changed(self, first, last):
-        Product.objects.filter(pk=stored[2].pk).delete()
-        return again(self, first, last)
-
-    monkeypatch.setattr(TextQuery, "again", changed)
-    (chunk,) = texts(section())
-    assert list(chunk.odd.keys) == [stored[7].pk]
-    assert (chunk.rows, chunk.text.split(b"\n")[6]) == (19, b"\x0e")
-    Product.objects.filter(slug="a/b").update(slug="a//b")
-    monkeypatch.setattr(TextQuery, "again", lambda *_: Product.objects.all().delete() and again(*_))
-    assert texts(section()) == []
+    for place in odd:
+        Product.objects.filter(pk=stored[place].pk).update(slug=f"a/{place}")
+    chunks = texts(section(), with_keys=True)
+    assert [isinstance(chunk, TextChunk) for chunk in chunks] == are_texts
+    assert [chunk.rows for chunk in chunks] == [4] * 5
+    assert [key for chunk in chunks for key in chunk.keys] == [one.pk for one in stored]
 
 
 @pytest.mark.django_db
-def test_rows_that_set_a_value_themselves_are_odd(monkeypatch):
+@pytest.mark.parametrize("values", [{"sitemap_changefreq": "daily"}, {"sitemap_priority": 0}])
+def test_a_row_that_sets_a_value_itself_is_odd(values):
     """The others are lines, blank or null."""
-    monkeypatch.setattr(pushdown, "MAX_ODD", 0.5)
-    for code, values in {
-        "a": {},
-        "b": {"sitemap_changefreq": "daily"},
-        "c": {"sitemap_priority": 0},
-        "d": {},
-    }.items():
-        Topic.objects.create(code=code, **values)
+    Topic.objects.create(code="a")
     reader = section(queryset=Topic.objects.all(), location=Route("product", "pk", "pk"))
     (chunk,) = texts(reader)
-    assert chunk.text == b"a\x01a\x02\n\x0e\n\x0e\nd\x01d\x02\n"
-    assert list(chunk.odd.keys) == ["b", "c"]
+    assert chunk.text == b"a\x01a\x02\n"
+    Topic.objects.create(code="b", **values)
+    (chunk,) = texts(reader)
+    assert isinstance(chunk, Chunk)
+    assert list(chunk.keys) == ["a", "b"]
 
 
 class OwnDefault(models.CharField):
@@ -388,52 +375,15 @@ def test_days_are_those_of_the_projects_zone(settings, zone):
 
 @JOINS
 @pytest.mark.django_db
-def test_keys_are_read_again_where_they_are_needed(django_assert_num_queries):
-    """And from then on read with the text."""
+def test_keys_are_read_with_the_text_if_asked_for(django_assert_num_queries):
+    """Else there are none."""
     stored = products(20)
     with django_assert_num_queries(1):
         (chunk,) = texts(section())
     assert not chunk.keys
-    with django_assert_num_queries(2):
-        (chunk,) = texts(section(), needs_keys=lambda text: True)
+    with django_assert_num_queries(1):
+        (chunk,) = texts(section(), with_keys=True)
     assert list(chunk.keys) == [one.pk for one in stored]
-
-
-@JOINS
-@pytest.mark.django_db
-def test_more_rows_than_one_statement_reads_are_for_the_row_path(monkeypatch):
-    """They came between the first and the last key meanwhile."""
-    stored = products(4)
-    Product.objects.filter(pk=stored[1].pk).update(slug="a/b")
-    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
-    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 2)
-    (chunk,) = texts(section())
-    assert isinstance(chunk, Chunk)
-    assert len(chunk.keys) == 4
-
-
-@JOINS
-@pytest.mark.django_db
-def test_rows_that_come_meanwhile_cut_off_no_others(monkeypatch):
-    """The row path reads to the last key of the text, not to that of the second read."""
-    shop = ShopFactory()
-    keyed = [ProductFactory.build(pk=100 * number, shop=shop) for number in range(1, 31)]
-    keyed[3].slug = "a/b"
-    Product.objects.bulk_create(keyed)
-    later = [ProductFactory.build(pk=101 + number, shop=shop) for number in range(25)]
-    again = TextQuery.again
-
-    def more(self, first, last):
-        Product.objects.bulk_create(later)
-        return again(self, first, last)
-
-    monkeypatch.setattr(TextQuery, "again", more)
-    monkeypatch.setattr(text_queries, "FIRST_CHUNK", 10)
-    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 10)
-    by_row, *others = texts(section())
-    keys = [one.pk for one in (*keyed[:1], *later, *keyed[1:10])]
-    assert list(by_row.keys) == keys
-    assert [chunk.rows for chunk in others] == [10, 10]
 
 
 @JOINS
@@ -487,17 +437,17 @@ def test_the_key_of_the_newest_lastmod_is_asked_for_only_if_wanted(django_assert
 
 @JOINS
 @pytest.mark.django_db
-def test_an_odd_row_that_is_gone_by_now_is_not_counted(monkeypatch):
+def test_a_row_that_is_gone_by_now_is_not_counted(monkeypatch):
     """A page keeps the fingerprint of its rows only if it has rendered as many."""
     stored = products(20)
-    Product.objects.filter(pk__in=[stored[3].pk, stored[7].pk]).update(note="a&b")
-    rows_where = QuerySetReader.rows_where
+    Product.objects.filter(pk=stored[3].pk).update(note="a&b")
+    rows_between = QuerySetReader.rows_between
 
-    def without_one(self, **lookups):
+    def without_one(self, first, last):
         Product.objects.filter(pk=stored[7].pk).delete()
-        return rows_where(self, **lookups)
+        return rows_between(self, first, last)
 
-    monkeypatch.setattr(QuerySetReader, "rows_where", without_one)
+    monkeypatch.setattr(QuerySetReader, "rows_between", without_one)
     location = Route("product", "shop__slug", Concat("slug", "note"))
     rendering = PageRendering(section(location=location), EVERYTHING, SITE.scope())
     assert rendering.add_digest()
@@ -506,40 +456,34 @@ def test_an_odd_row_that_is_gone_by_now_is_not_counted(monkeypatch):
     assert rendering.digest[0] == 20
 
 
-def edit_before(monkeypatch, kind, name, row):
-    """Change a row just before a method is called."""
-    method = getattr(kind, name)
-
-    def edited(*arguments, **named):
-        Product.objects.filter(pk=row.pk).update(note="x&y")
-        return method(*arguments, **named)
-
-    monkeypatch.setattr(kind, name, edited)
-
-
 @JOINS
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("kind", "name", "is_new"), [(QuerySetReader, "rows_where", False), (TextQuery, "again", True)]
-)
-def test_the_digest_is_never_newer_than_what_is_rendered(monkeypatch, kind, name, is_new):
-    """An odd row that changes before it is read is in the file, and due in the next build.
+@pytest.mark.parametrize("name", ["rows_between", "chunks"])
+def test_the_digest_is_never_newer_than_what_is_rendered(monkeypatch, name):
+    """A row that changes before it is read is in the file, and due in the next build.
 
-    A row that changes before its keys are asked for is in the text that is read with them.
+    Whether it is odd alone, or one of those behind many odd ones.
     """
-    odd = products(20)[3]
-    Product.objects.filter(pk=odd.pk).update(note="a&b")
+    monkeypatch.setattr(text_queries, "FIRST_CHUNK", 4)
+    stored = products(20)
+    odd = [one.pk for one in (stored[:10] if name == "chunks" else stored[3:4])]
+    Product.objects.filter(pk__in=odd).update(note="a&b")
     location = Route("product", "shop__slug", Concat("slug", "note"))
     reader = section(location=location)
     before = reader.fingerprints([EVERYTHING])[0]
     rendering = PageRendering(reader, EVERYTHING, SITE.scope())
     assert rendering.add_digest()
+    read = getattr(QuerySetReader, name)
+
+    def edited(self, *arguments):
+        Product.objects.filter(pk__in=odd[-1:]).update(note="x&y")
+        return read(self, *arguments)
+
     with monkeypatch.context() as patch:
-        edit_before(patch, kind, name, odd)
+        patch.setattr(QuerySetReader, name, edited)
         assert b"x&amp;y" in b"".join(rendering)
-    after = reader.fingerprints([EVERYTHING])[0]
-    assert after != before
-    assert rendering.digest == (after if is_new else before)
+    assert reader.fingerprints([EVERYTHING])[0] != before
+    assert rendering.digest == before
 
 
 @pytest.mark.django_db
@@ -555,14 +499,16 @@ def test_what_is_not_digested_as_it_is_read(options):
 
 @pytest.mark.django_db
 def test_only_what_is_made_value_by_value_is_left_to_parse():
-    """The declaration, the odd rows and the end: a document of their own."""
+    """The declaration, the rows that editors changed and the end: a document of their own."""
     stored = products(20)
-    Product.objects.filter(pk=stored[7].pk).update(slug="a&b")
-    rendering = PageRendering(section(), EVERYTHING, SITE.scope())
+    reader = section()
+    by_object(stored[7], priority="0.9")
+    reader.overrides = overrides_of(SITE)
+    rendering = PageRendering(reader, EVERYTHING, SITE.scope())
     data, unproven = map(b"".join, zip(*rendering.blocks(), strict=True))
     assert data.count(b"<url>") == 20
     assert unproven.count(b"<url>") == 1
-    assert b"a&amp;b" in unproven
+    assert b"<priority>0.9</priority>" in unproven
     assert unproven.startswith(data[:50])
     assert unproven.endswith(b"</urlset>\n")
 

@@ -31,7 +31,7 @@ def by_slug(**options):
 
 
 def read(section, keys=EVERYTHING):
-    """Return all chunks of a section as one: keys, locations, columns, refusals."""
+    """Return all chunks of a section as one: keys, locations, columns."""
     (chunk,) = section.chunks(keys)
     return chunk
 
@@ -268,16 +268,11 @@ def test_an_exception_in_a_method_refuses_its_row_or_tag_alone(shop, option, err
 
     chunk = read(by_slug(**{option: method}))
     assert list(chunk.keys) == ["a", "b"]
-    if option == "location":
-        (refusal,) = chunk.refusals.values()
-    else:
-        refusal = chunk.columns[option][0]
-        assert not chunk.refusals
+    refusal, value = chunk.locations if option == "location" else chunk.columns[option]
     assert refusal.code == "exception"
     assert f"{option} raised {type(error).__name__}" in str(refusal)
     assert "no good" in str(refusal)
-    values = chunk.locations if option == "location" else chunk.columns[option]
-    assert values[1] == "fine"
+    assert value == "fine"
 
 
 @pytest.mark.parametrize(

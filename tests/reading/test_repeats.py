@@ -85,9 +85,7 @@ def listed(section):
     """Return the keys of all rows that the pages list, and how many pages there are."""
     keys, pages = [], pages_of(section)
     for page in pages:
-        rendering = PageRendering(section, page.keys, SITE.scope())
-        rendering._pipeline._seen = lambda urls: keys.extend(urls) or {}
-        b"".join(rendering)
+        b"".join(PageRendering(section, page.keys, SITE.scope(), on_locations=keys.extend))
     return sorted(keys), len(pages)
 
 

@@ -21,6 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.routes import CompiledRoute, compiled
 from tests.cases import few
 from tests.reading import urlconfs
@@ -156,10 +157,10 @@ def route_of(name, arguments):
 def written(name, arguments, rows):
     """Return what the compiled route makes of rows: paths, and codes where they are refused."""
     columns = [[row[index] for row in rows] for index in range(len(arguments))]
-    paths, refusals = compiled(route_of(name, arguments)).paths(columns, len(rows))
-    assert [row for row, path in enumerate(paths) if path is None] == sorted(refusals)
-    assert all(str(refusal).isprintable() for refusal in refusals.values())
-    return [refusals[row].code if row in refusals else path for row, path in enumerate(paths)]
+    paths = compiled(route_of(name, arguments)).paths(columns, len(rows))
+    refusals = [path for path in paths if isinstance(path, InvalidValue)]
+    assert all(str(refusal).isprintable() for refusal in refusals)
+    return [path.code if path in refusals else path for path in paths]
 
 
 def unsafe(value):
@@ -323,13 +324,16 @@ def test_values_that_fit_never_go_the_slow_way(monkeypatch, name, columns):
 
 
 def test_an_odd_row_leaves_the_others_in_place():
-    """Paths and refusals are reported by place, and each refusal has its own reason."""
+    """Each takes the place of its path, and has its own reason."""
     rows = [("a",), (None,), ("b",), ("x y",), ("\0",), ("c",)]
     with active():
-        paths, refusals = compiled(route_of("shop:item", {"slug": ()})).paths(
+        paths = compiled(route_of("shop:item", {"slug": ()})).paths(
             [[row[0] for row in rows]], len(rows)
         )
-    assert paths == ["/shop/item/a/", None, "/shop/item/b/", None, None, "/shop/item/c/"]
+    refusals = {place: paths[place] for place in (1, 3, 4)}
+    assert [path for place, path in enumerate(paths) if place not in refusals] == [
+        *("/shop/item/a/", "/shop/item/b/", "/shop/item/c/")
+    ]
     assert {row: refusal.code for row, refusal in refusals.items()} == {
         1: "no-url",
         3: "no-url",
@@ -479,7 +483,7 @@ def test_another_urlconf_gives_other_urls(order):
     urls = {"tests.urls": "/articles/7/", "tests.reading.urlconfs": "/a/7/"}
     for urlconf in list(urls)[::order] * 2:
         with override_settings(ROOT_URLCONF=urlconf):
-            assert compiled(route).paths([[7]], 1) == ([urls[urlconf]], {})
+            assert compiled(route).paths([[7]], 1) == [urls[urlconf]]
 
 
 def test_other_languages_and_prefixes_give_other_urls():
@@ -488,7 +492,7 @@ def test_other_languages_and_prefixes_give_other_urls():
     found = []
     for prefix, language in [("/", "es"), ("/app/", "es"), ("/", "fr"), ("/", "es")]:
         with active(prefix, language):
-            found += compiled(route).paths([["a"]], 1)[0]
+            found += compiled(route).paths([["a"]], 1)
     assert found == [
         "/es/producto/a/",
         "/app/es/producto/a/",

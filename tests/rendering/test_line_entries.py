@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import ExtractYear, Lower
 from django.test import override_settings
@@ -262,8 +262,9 @@ def state_of(section, before=None):
     if is_digested and rendering.overflow is None:
         assert rendering.digest == section.fingerprints([EVERYTHING])[0]
     lastmods = rendering.lastmods
+    rows = rendering.rows if rendering.overflow is None else None  # Else as many as were read.
     return document, {
-        "urls": (rendering.urls, rendering.rows, rendering.size),
+        "urls": (rendering.urls, rows, rendering.size),
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
         "overridden": rendering.overridden,
@@ -326,14 +327,13 @@ def edit(locations, edits):
     return overrides_of(SITE)
 
 
-def compare(rows, options, share, edits, zone, max_bytes, others):
+def compare(rows, options, edits, zone, max_bytes, others):
     """Have some rows rendered both ways; ``others`` are those of which another page has the URL."""
     store(rows)
     for model in (UrlOverride, ExclusionRule):
         model.objects.all().delete()
     changed = override_settings(TIME_ZONE=zone, SITEMAPKIT_MAX_BYTES=max_bytes)
     with pytest.MonkeyPatch.context() as patch, changed:
-        patch.setattr(pushdown, "MAX_ODD", share)
         patch.setattr(in_force, "MAX_ROWS_WITHOUT_FILTER", 2 * len(edits))
         section = declare(queryset=Product.objects.all(), **options)
         locations = locations_of(section)
@@ -342,10 +342,8 @@ def compare(rows, options, share, edits, zone, max_bytes, others):
         require_equal(section, before)
 
 
-SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
 EXAMPLES = {
     "rows": ROWS,
-    "share": SHARES,
     "edits": EDITS,
     "zone": ZONES,
     "max_bytes": st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096]),
@@ -398,16 +396,13 @@ TOPICS = st.lists(
     rows=TOPICS,
     lastmod=st.sampled_from(["edited_at", dt.date(2024, 2, 29)]),
     priority=st.sampled_from([0.3, 7]),
-    share=SHARES,
 )
-def test_rows_that_set_values_themselves_are_odd(rows, lastmod, priority, share):
+def test_rows_that_set_values_themselves_are_odd(rows, lastmod, priority):
     """Both ways give the same, whichever of them set one."""
     Topic.objects.all().delete()
     Topic.objects.bulk_create([Topic(**row) for row in rows], ignore_conflicts=True)
     options = {"location": Route("untyped", name="pk"), "lastmod": lastmod, "priority": priority}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pushdown, "MAX_ODD", share)
-        assert require_equal(declare(queryset=Topic.objects.all(), **options))
+    assert require_equal(declare(queryset=Topic.objects.all(), **options))
 
 
 def dated_products(odd=()):
@@ -424,9 +419,8 @@ def dated_products(odd=()):
 @pytest.mark.parametrize("listed", [(), (0,), (1, 4), (2, 3), (7,), range(8)])
 @pytest.mark.parametrize("odd", [(), (0, 3)])
 @pytest.mark.parametrize("values", [{}, {"include": False}, {"priority": "0.9"}])
-def test_duplicates_are_left_out_of_lines(monkeypatch, listed, odd, values):
+def test_duplicates_are_left_out_of_lines(listed, odd, values):
     """The first rows, the last and all of them; odd ones, and those that editors have changed."""
-    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
     reader = dated_products(odd)
     locations = locations_of(reader)
     overridden = (2, 4) if values else ()
@@ -510,19 +504,18 @@ IMAGES = {
     )
     | st.fixed_dictionaries({"i18n": st.just(True)}, optional={"alternates": st.just(True)}),
     "media": MEDIA,
-    **{name: EXAMPLES[name] for name in ("share", "edits", "max_bytes", "others")},
+    **{name: EXAMPLES[name] for name in ("edits", "max_bytes", "others")},
 }
 
 
-def compare_images(rows, options, media, share, edits, max_bytes, others):
+def compare_images(rows, options, media, edits, max_bytes, others):
     """Have some rows with images rendered both ways."""
     for model in (Place, UrlOverride, ExclusionRule):
         model.objects.all().delete()
     Place.objects.bulk_create([Place(**row) for row in rows])
     options = {"location": Route("page", slug="slug"), "images": "cover"} | options
     changed = override_settings(MEDIA_URL=media, SITEMAPKIT_MAX_BYTES=max_bytes)
-    with pytest.MonkeyPatch.context() as patch, changed:
-        patch.setattr(pushdown, "MAX_ODD", share)
+    with changed:
         section = declare(queryset=Place.objects.all(), **options)
         locations = locations_of(section)
         section.overrides = edit(locations, edits)
@@ -598,30 +591,8 @@ def test_lines_are_used_only_if_they_make_valid_urls_of_images(settings, media, 
     location = Route("file", rest="slug")
     reader = declare(queryset=Place.objects.all(), location=location, images="cover")
     pipeline = ChunkPipeline(reader, SITE.scope(), ProblemLog(""))
-    assert (LineEntries.of(reader, pipeline, SITE.scope()) is not None) == is_possible
+    assert (LineEntries.of(reader, pipeline, SITE.scope(), False) is not None) == is_possible
     assert require_equal(reader)
-
-
-@pytest.mark.django_db
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="only PostgreSQL joins rows itself")
-@pytest.mark.parametrize(("setting", "is_text"), [(0, True), (2, True), (3, False)])
-def test_rows_of_which_many_set_values_are_read_once(monkeypatch, setting, is_text):
-    """As the first ones say: else the text of a chunk would be read for nothing."""
-    monkeypatch.setattr(keysets, "FIRST_CHUNK", 20)
-    Topic.objects.bulk_create(
-        Topic(code=f"t{n}", sitemap_priority="0.9" if n < setting else None) for n in range(20)
-    )
-    found, texts = text_queries.TextQuery._found, []
-
-    def spy(*arguments):
-        texts.append(arguments)
-        return found(*arguments)
-
-    monkeypatch.setattr(text_queries.TextQuery, "_found", spy)
-    assert require_equal(
-        declare(queryset=Topic.objects.all(), location=Route("untyped", name="pk"))
-    )
-    assert bool(texts) == is_text
 
 
 def in_languages(viewname="translated", **options):
@@ -646,9 +617,8 @@ def test_right_rows_in_several_languages_are_written_without_the_row_path(monkey
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("room", range(-1500, 1501, 250))
-def test_odd_rows_in_several_languages_are_given_room(monkeypatch, settings, room):
+def test_odd_rows_in_several_languages_are_given_room(settings, room):
     """Whatever their URLs take, once escaped, a page does not exceed its bytes."""
-    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
     store([{"slug": f"a{n}" if n % 2 else f"a{n}" + "&" * 100, "shop": 0} for n in range(12)])
     reader = in_languages("page")
     _, found = state_of(reader)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.reading.lines import SKIPPED
-from django_sitemapkit.rendering.line_templates import LineTemplate
+from django_sitemapkit.rendering.line_entries import LineTemplate
 
 SEPARATORS = b"\x01\x02"
 LINES = [(b"a", b"b", b"2024"), (b"c%20d", b"e", b""), (b"%s", b"100%", b"2025")]
@@ -35,14 +34,3 @@ def test_each_line_fills_the_places_of_its_values(xml):
     template = LineTemplate(xml, SEPARATORS)
     lines = b"\n".join(as_line(values, b"\x0f" in xml) for values in LINES)
     assert template.fill(lines) == b"".join(filled(xml, *values) for values in LINES)
-
-
-@pytest.mark.parametrize("xml", XML)
-def test_a_skipped_line_has_as_many_entries(xml):
-    """So that other XML can take their place, or nothing."""
-    template = LineTemplate(xml, SEPARATORS)
-    first, _, last = (as_line(values, b"\x0f" in xml) for values in LINES)
-    entries = xml.count(b"\n")
-    written = template.fill(b"\n".join([first, SKIPPED, last])).splitlines(keepends=True)
-    assert b"".join(written[:entries]) == filled(xml, *LINES[0])
-    assert b"".join(written[2 * entries :]) == filled(xml, *LINES[2])

@@ -251,7 +251,7 @@ def test_a_failure_of_the_database_breaks_the_page_off():
 def test_a_page_that_is_exactly_full_does_not_overflow():
     """The limit is what a page may hold."""
     rendering, document = render(static(*(f"/{n}" for n in range(10)), limit=10))
-    assert (rendering.urls, rendering.overflow, rendering.middle) == (10, None, None)
+    assert (rendering.urls, rendering.overflow, rendering.split_at) == (10, None, None)
     assert len(locations(document)) == 10
 
 
@@ -259,7 +259,7 @@ def test_a_page_that_passes_its_limit_is_closed_at_the_first_key_that_does_not_f
     """It is valid as it is, and names where the next one begins."""
     rendering, document = render(static(*(f"/{n}" for n in range(15)), limit=10))
     assert paths(document) == [f"/{n}" for n in range(10)]
-    assert (rendering.overflow, rendering.middle) == ("/10", "/5")
+    assert (rendering.overflow, rendering.split_at) == ("/10", "/10")
 
 
 def test_rows_that_are_skipped_do_not_count_toward_the_limit():
@@ -277,7 +277,7 @@ def test_a_page_that_passes_its_bytes_is_closed_within_them(settings):
     rendering, document = render(static(*(f"/{n:03}" + "x" * 200 for n in range(30))))
     assert 4096 - 260 < len(document) <= 4096
     assert rendering.overflow[:4] == f"/{rendering.urls:03}"
-    assert rendering.middle[:4] == f"/{rendering.urls // 2:03}"
+    assert rendering.split_at == rendering.overflow  # A list is cut by its positions.
 
 
 def test_bytes_are_filled_to_the_last_one(settings):
@@ -293,17 +293,15 @@ def test_bytes_are_filled_to_the_last_one(settings):
 @pytest.mark.parametrize("limit", [2, 5, 7, 23, 40, 59])
 @pytest.mark.django_db
 def test_the_middle_halves_the_urls_of_a_full_page(monkeypatch, limit):
-    """To the row within the last chunk, to half a chunk where it lies in one before."""
+    """To the row, wherever it lies."""
     monkeypatch.setattr(keysets, "FIRST_CHUNK", 3)
     monkeypatch.setattr(keysets, "CHUNK", 8)
     factories.products(60, shop=factories.ShopFactory(slug="s"))
     rendering, document = render(by_slug(limit=limit))
     written = [path.split("/")[3] for path in paths(document)]
     assert len(written) == limit
-    lower = written.index(rendering.middle)
-    assert lower >= 1
-    assert abs(lower - limit // 2) <= 4
-    assert limit > 10 or lower == limit // 2 or lower == 3
+    lower = written.index(rendering.split_at)
+    assert lower == limit // 2
 
 
 @pytest.mark.django_db
@@ -318,9 +316,9 @@ def test_a_split_at_the_middle_never_leaves_a_half_empty(monkeypatch):
     section = by_slug(limit=4)
     rendering, document = render(section)
     assert paths(document)[0] == "/products/s/000/"
-    assert rendering.middle > "000"
-    assert render(section, KeyRange(None, rendering.middle))[0].urls >= 1
-    assert render(section, KeyRange(rendering.middle, rendering.overflow))[0].urls >= 1
+    assert rendering.split_at > "000"
+    assert render(section, KeyRange(None, rendering.split_at))[0].urls >= 1
+    assert render(section, KeyRange(rendering.split_at, rendering.overflow))[0].urls >= 1
 
 
 @pytest.fixture
@@ -355,10 +353,10 @@ def test_a_row_in_several_languages_is_not_where_its_own_page_is_cut(translated,
         if rendering.overflow is None:
             found.update(paths(document))
         else:
-            assert rendering.middle <= rendering.overflow
+            assert rendering.split_at <= rendering.overflow
             ranges += [
-                KeyRange(keys.lower, rendering.middle),
-                KeyRange(rendering.middle, keys.upper),
+                KeyRange(keys.lower, rendering.split_at),
+                KeyRange(rendering.split_at, keys.upper),
             ]
         assert not rendering.problems
     assert ranges == []
@@ -373,7 +371,7 @@ def test_a_row_with_more_urls_than_fit_on_a_page_is_told(translated):
     rendering, document = render(section)
     assert paths(document) == [f"/en/{first.slug}", f"/es/{first.slug}"]
     assert [(p.key, p.code) for p in rendering.problems.examples] == [(first.pk, "too-many-urls")]
-    assert (rendering.overflow, rendering.middle) == (second.pk, second.pk)
+    assert (rendering.overflow, rendering.split_at) == (second.pk, second.pk)
 
 
 def test_an_entry_too_large_by_itself_is_refused(settings):
@@ -420,10 +418,10 @@ def test_rows_too_large_by_themselves_are_no_place_to_split_at(settings, huge):
             found += [path[1:4] for path in paths(document)]
             named.update(problem.key for problem in rendering.problems.examples)
         else:
-            assert rendering.middle not in (keys.lower, keys.upper, rendering.first)
+            assert rendering.split_at not in (keys.lower, keys.upper, rendering.first)
             ranges += [
-                KeyRange(rendering.middle, keys.upper),
-                KeyRange(keys.lower, rendering.middle),
+                KeyRange(rendering.split_at, keys.upper),
+                KeyRange(keys.lower, rendering.split_at),
             ]
     assert ranges == []
     assert found == [f"{number:03}" for number in range(8) if number not in huge]

@@ -20,7 +20,7 @@ PAST = dt.datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=dt.UTC)
 FUTURE = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
 
 
-def check(locations=None, refusals=None, normal=False, plain=None, **columns):
+def check(locations=None, normal=False, plain=None, **columns):
     """Return the entries of one chunk, and its problems; the keys are the row's numbers."""
     rows = len(locations or next(iter(columns.values())))
     pipeline = ChunkPipeline(
@@ -30,7 +30,6 @@ def check(locations=None, refusals=None, normal=False, plain=None, **columns):
         range(rows),
         locations or [f"/{row}" for row in range(rows)],
         columns,
-        refusals=dict(refusals or {}),
         normal=normal,
     )
     return pipeline.entries(chunk), pipeline.problems
@@ -100,9 +99,9 @@ def test_a_location_of_2047_characters_is_listed():
 
 def test_paths_of_routes_are_checked_too():
     """They are in normal form, but may be too long, or climb."""
-    paths = ["/a", "/" + "x" * 2100, None, "/b/../c"]
     refusal = InvalidValue("no-url", "No URL: none fits")
-    entries, problems = check(paths, refusals={2: refusal}, normal=True)
+    paths = ["/a", "/" + "x" * 2100, refusal, "/b/../c"]
+    entries, problems = check(paths, normal=True)
     assert entries.locations == ["https://www.example.com/a"]
     assert shown(problems) == [
         (1, "invalid-url", True),
@@ -196,9 +195,7 @@ def test_a_row_is_told_once_however_much_is_wrong_with_it():
 def test_a_row_refused_before_is_not_looked_at_again():
     """What its method raised is the reason, not the value that is missing for it."""
     refusal = InvalidValue("exception", "location raised ValueError: no")
-    entries, problems = check(
-        [None, "/b"], refusals={0: refusal}, lastmod=["nonsense", PAST], priority=[9, 1]
-    )
+    entries, problems = check([refusal, "/b"], lastmod=["nonsense", PAST], priority=[9, 1])
     assert list(entries.keys) == [1]
     assert entries.tags == {"lastmod": ["2024-02-29T12:30:15+00:00"], "priority": ["1.0"]}
     assert shown(problems) == [(0, "exception", True)]
@@ -302,8 +299,8 @@ def test_the_log_counts_all_and_remembers_some_of_each_kind():
     """A million bad rows do not fill the memory."""
     log = ProblemLog("things")
     for number in range(1000):
-        log.add(number, "invalid-url", "Invalid URL")
-        log.add(number, "future-date", "Invalid date", skipped=False)
+        log.add(number, InvalidValue("invalid-url", "Invalid URL"))
+        log.add(number, InvalidValue("future-date", "Invalid date"), skipped=False)
     assert (len(log), log.skipped) == (2000, 1000)
     assert log.counts == {"invalid-url": 1000, "future-date": 1000}
     assert len(log.examples) == 2 * EXAMPLES_PER_KIND
@@ -335,6 +332,6 @@ def test_the_summary_is_one_line_with_the_first_of_each_kind():
     log = ProblemLog("things")
     assert log.summary() == ""
     for key in (3, 4):
-        log.add(key, "a", "A.")
-    log.add(5, "b", "B.", skipped=False)
+        log.add(key, InvalidValue("a", "A."))
+    log.add(5, InvalidValue("b", "B."), skipped=False)
     assert log.summary() == ("2 x things 3: A. (skipped); 1 x things 5: B. (listed without it)")

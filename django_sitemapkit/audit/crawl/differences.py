@@ -8,8 +8,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
-from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.audit.sorting import sorted_on_disk
+from django_sitemapkit.reading.keysets import read_by_key
 
 MAX_EXAMPLES = 3
 """URLs of each kind of change that a summary names."""

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import delete_in_batches
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
-from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 

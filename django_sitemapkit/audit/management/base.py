@@ -12,11 +12,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
-from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.exceptions import BuildRunning, MissingExtra, SitemapKitError
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import Exit, PublishedCommand, ending_cleanly
 from django_sitemapkit.printable import count_of, quoted
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
 
 CONCURRENCY = 4

@@ -2,9 +2,11 @@
 
 import hashlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from heapq import merge
 from itertools import chain
 from typing import Any
 
@@ -22,7 +24,6 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
-from django_sitemapkit.overrides.integers import IntegerSet
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import QuerySetReader, SectionReader
@@ -36,6 +37,18 @@ MAX_CHANGES = 10_000
 
 PAGES_PER_QUERY = 10
 """Pages whose fingerprints are computed at a time: between two, the lease may be renewed."""
+
+
+class _Hashes:
+    """A set of many hashes, with eight bytes for each."""
+
+    def __init__(self, batches: Iterable[Iterable[int]]) -> None:
+        """Store integers of 64 bits, which come some at a time and in any order."""
+        self._sorted = array("q", merge(*(array("q", sorted(batch)) for batch in batches)))
+
+    def __contains__(self, value: int) -> bool:
+        place = bisect_left(self._sorted, value)
+        return place < len(self._sorted) and self._sorted[place] == value
 
 
 class OverrideChanges:
@@ -116,24 +129,24 @@ class OverrideChanges:
         return list(changed.values())
 
     @cached_property
-    def _unchanged(self) -> IntegerSet:
+    def _unchanged(self) -> _Hashes:
         """The hashes of all that is as it was."""
-        return IntegerSet(
+        return _Hashes(
             batch
             for model in (UrlOverride, ExclusionRule)
             for batch in _batches(self._rows(model).filter(revision__lte=self._revision))
         )
 
     @cached_property
-    def _hiding(self) -> IntegerSet:
+    def _hiding(self) -> _Hashes:
         """What may have left out a URL, so that no file tells of it, that is to be listed again."""
         again = [change.path for change in self._changed if change.include and change.path]
         if not again:
-            return IntegerSet(())
+            return _Hashes(())
         rules = self._rows(ExclusionRule).values_list("pattern", "hash")
         matching = [one for text, one in rules if any(map(Pattern(text).matches, again))]
         objects = self._rows(UrlOverride).filter(include=False).exclude(model="")
-        return IntegerSet(chain([matching], _batches(objects)))
+        return _Hashes(chain([matching], _batches(objects)))
 
     def _rows(self, model: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = model._default_manager.using(router.db_for_write(model))

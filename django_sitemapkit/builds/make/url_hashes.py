@@ -156,7 +156,7 @@ class ComparedPage:
 def hashes_of_rows(section: SectionReader, keys: KeyRange) -> "array[int]":
     """Return the sorted hashes of all URLs that a page's rows have, whether or not they fit."""
     hashes: set[int] = set()
-    for entries in listed_entries(section, keys, section.site.scope()):
+    for entries in listed_entries(section, keys):
         heartbeat()
         hashes.update(hashes_of(entries.locations))
     return array("q", sorted(hashes))

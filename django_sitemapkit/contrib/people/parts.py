@@ -154,7 +154,7 @@ def names_of(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
             for _, link in keyed_links(section, rows, or_other=True)
         ]
     else:
-        reader = section.for_keys(keys)
+        reader = section.where(**{f"{section.keyset.name}__in": keys})
         linked = keyed_links(reader, reader.chunks(EVERYTHING), or_other=True)
     titles = {key: link.title for key, link in linked}
     return [_name(titles.get(first), titles.get(last)) for first, last in ends]

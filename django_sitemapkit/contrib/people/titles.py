@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.encoding import uri_to_iri
 
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import each
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
@@ -75,10 +76,11 @@ def _method_titles(
             objects = list(map(section.objects(keys).get, keys))
     there = [obj for obj in objects if obj is not None]
     with _active(section, language, there):
-        values, refusals = each(source.function, there, "title")
+        values = each(source.function, there, "title")
+    refusals = [value for value in values if isinstance(value, InvalidValue)]
     if refusals:
-        logger.warning("%r: %s", section, next(iter(refusals.values())))
-    found = iter(values)
+        logger.warning("%r: %s", section, refusals[0])
+    found = iter(None if isinstance(value, InvalidValue) else value for value in values)
     return [None if obj is None else next(found) for obj in objects]
 
 

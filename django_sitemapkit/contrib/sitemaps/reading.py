@@ -101,9 +101,8 @@ class NumberedReader(ContribReader):
 
         Called where it is a column.
         """
-        assert self.keyset is not None  # noqa: S101  only rows have columns
         column = self.lastmod_column
-        rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
+        rows = self.row_keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
             found = rows.aggregate(
                 rows=Count("*"), dated=Count("sitemapkit_lastmod"), newest=Max("sitemapkit_lastmod")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.audit import rows, sorting
+from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl.differences import (
     ChangeSummary,
     UrlChange,
@@ -10,6 +10,7 @@ from django_sitemapkit.audit.crawl.differences import (
     previous_crawl,
 )
 from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.reading import keysets
 from django_sitemapkit.sites import SitemapSite
 from tests.audit.crawl.finished import BASE, crawl
 
@@ -79,7 +80,7 @@ def test_what_is_pending_is_not_compared():
 def test_many_urls_are_compared(monkeypatch):
     """In parts on disk, in the order of their code points on each database."""
     monkeypatch.setattr(sorting, "ROWS_IN_MEMORY", 4)
-    monkeypatch.setattr(rows, "ROWS_PER_QUERY", 3)
+    monkeypatch.setattr(keysets, "CHUNK", 3)
     names = [f"{letter}{number}" for letter in "aBé" for number in range(5)]
     earlier = crawled(**dict.fromkeys(names, "page"))
     later = crawled(**dict.fromkeys([name.swapcase() for name in names], "page"))

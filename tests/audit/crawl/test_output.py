@@ -13,12 +13,13 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.audit import rows, sorting
+from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl.output import FIXED, MARK, people, require_folder, write_output
 from django_sitemapkit.audit.crawl.output import folder as output_folder
 from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.audit.validation import validate_source
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.reading import keysets
 from django_sitemapkit.sites import SitemapSite
 from tests.audit.crawl.finished import BASE, STARTED, crawl, link
 from tests.factories import SITE
@@ -110,7 +111,7 @@ def test_a_small_crawl_has_one_file_of_each_kind(tmp_path):
 
 def test_one_url_more_makes_an_index(tmp_path, settings, monkeypatch):
     """Files are cut by the limits; the texts are cut as the XML."""
-    monkeypatch.setattr(rows, "ROWS_PER_QUERY", 3)
+    monkeypatch.setattr(keysets, "CHUNK", 3)
     settings.SITEMAPKIT_MAX_URLS = 5
     paths = [f"/{number}/" for number in range(10)]
     assert "sitemap-1.xml" in written(tmp_path, *paths)

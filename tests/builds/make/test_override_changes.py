@@ -436,8 +436,8 @@ def during(monkeypatch, name, act):
 def acting(chunks, name, acts):
     """Return a method that does the next of some acts before each chunk of a section."""
 
-    def method(self, *arguments):
-        for chunk in chunks(self, *arguments):
+    def method(self, *arguments, **named):
+        for chunk in chunks(self, *arguments, **named):
             section = getattr(self, "_reader", self)
             if section.get_name() == name and acts:
                 acts.pop()()

@@ -13,7 +13,7 @@ from django_sitemapkit.audit.crawl.output.people import write_site_map
 from django_sitemapkit.audit.crawl.output.sitemaps import write_sitemaps
 from django_sitemapkit.audit.crawl.output.tables import write_tables
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
-from django_sitemapkit.audit.rows import read_by_key
+from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
 
 NUMBERED = re.compile(r"(?:sitemap|urls)-[1-9][0-9]*\.(?:xml|html|txt)")

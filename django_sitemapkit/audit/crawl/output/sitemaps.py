@@ -8,11 +8,11 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.audit.rows import ROWS_PER_QUERY
 from django_sitemapkit.conf import settings
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.reading.keysets import CHUNK
 from django_sitemapkit.rendering import write_index
 from django_sitemapkit.words import english_of
 
@@ -63,7 +63,7 @@ def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[Row]:
 def _write_urlsets(rows: Iterator[Row], made: Path) -> int:
     """Write numbered XML files, each with its text; return how many."""
     number = 0
-    batch = list(islice(rows, ROWS_PER_QUERY))
+    batch = list(islice(rows, CHUNK))
     while batch:
         number += 1
         batch = _write_urlset(batch, rows, made / _xml_name(number), made / _text_name(number))
@@ -89,6 +89,6 @@ def _write_urlset(batch: list[Row], rows: Iterator[Row], xml: Path, text: Path) 
             if count < len(batch):
                 batch = batch[count:]
                 break
-            batch = list(islice(rows, ROWS_PER_QUERY))
+            batch = list(islice(rows, CHUNK))
         xml_file.write(writer.end())
     return batch

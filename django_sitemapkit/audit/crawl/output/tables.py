@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
-from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.overrides.transfer import csv_lines
+from django_sitemapkit.reading.keysets import read_by_key
 
 URL_COLUMNS = {
     "url": "url",
