@@ -74,6 +74,12 @@ class AuditRun(models.Model):
         """Whether it is an audit, or a crawl from the home page that was not for one folder."""
         return bool(self.kind != self.Kind.CRAWL or self.options.get("whole_site", True))
 
+    def alike(self) -> list["AuditRun"]:
+        """Return the finished runs of this kind that looked at the same places, newest first."""
+        finished = AuditRun.objects.filter(status=self.Status.FINISHED)
+        runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
+        return [run for run in runs if run.places == self.places]
+
 
 class AuditFinding(models.Model):
     """Something that is wrong with one URL."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -16,7 +17,15 @@ from django_sitemapkit.exceptions import RobotsUnavailable
 
 logger = logging.getLogger("django_sitemapkit")
 
-Fetch = Callable[[str], Fetched]
+
+class Fetch(Protocol):
+    """Fetches a URL: the ``fetch`` of either fetcher."""
+
+    def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
+        """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
+        ...
+
+
 Fault = tuple[Kind, str]
 """The kind and the detail of what is wrong with a URL."""
 

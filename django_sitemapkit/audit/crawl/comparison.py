@@ -70,7 +70,9 @@ class CrawlComparison:
         self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
         self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
         self._compare_entries()
-        self._compare_rows(self._rows.filter(outcome=Outcome.PAGE, is_listed=False), self._missing)
+        if self._run.options["compares"]:
+            unlisted = self._rows.filter(outcome=Outcome.PAGE, is_listed=False)
+            self._compare_rows(unlisted, self._missing)
         self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicates)
 
     def _reset(self) -> None:
@@ -110,7 +112,8 @@ class CrawlComparison:
             kind = _kind_of(chain)
             if any(is_login(redirect.target) for redirect in chain):
                 continue  # Visitors are asked to log in: the link is as it should be.
-            if row.linking_pages or (row.depth == 0 and kind is Kind.BROKEN_LINK):
+            leads_away = chain[-1].outcome == Outcome.REDIRECT or kind is Kind.BROKEN_LINK
+            if row.linking_pages or (row.depth == 0 and leads_away):
                 yield self._finding(kind, row.url, f"{_hops(chain)}; {origins[row.pk]}")
 
     def _chains(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:

@@ -15,13 +15,13 @@ from django_sitemapkit.audit.auditing import (
     finish,
     open_run,
 )
-from django_sitemapkit.audit.crawl.comparison import CrawlComparison
+from django_sitemapkit.audit.crawl.comparison import CrawlComparison, listing_sections
 from django_sitemapkit.audit.crawl.frontier import Frontier
-from django_sitemapkit.audit.crawl.outcome import CrawlFetch, CrawlJudge, Outcome, UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import audit_options
-from django_sitemapkit.audit.rules import robots_of
+from django_sitemapkit.audit.rules import Fetch, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -47,7 +47,7 @@ def crawl(
     *,
     starts: Sequence[str] = (),
     below: str = "",
-    fetch: CrawlFetch | None = None,
+    fetch: Fetch | None = None,
     concurrency: int = 1,
     max_urls: int = MAX_URLS,
     max_depth: int | None = None,
@@ -79,6 +79,7 @@ def crawl(
         "whole_site": not below and f"{site.base}/" in first,
         "max_urls": max_urls,
         "max_depth": max_depth,
+        "compares": bool(listing_sections(site)),
     }
     is_live, threads = fetch is not None, concurrency if fetch else 1  # Within, one thread.
     fetch = fetch or InProcessFetcher(all_sites()).fetch
@@ -100,18 +101,9 @@ def crawl(
             _fetch_all(run, frontier, pages, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record()
         finish(run, lease.now())
-        _delete_old_urls(run)
+        for old in run.alike()[KEPT_CRAWLS:]:
+            delete_urls(old)
     return run
-
-
-def _delete_old_urls(run: AuditRun) -> None:
-    """Delete the URLs of the crawls of the same places before the last ones; findings stay."""
-    finished = AuditRun.objects.filter(
-        site=run.site, kind=run.kind, status=AuditRun.Status.FINISHED
-    )
-    same = [old for old in finished.order_by("-pk") if old.places == run.places]
-    for old in same[KEPT_CRAWLS:]:
-        delete_urls(old)
 
 
 class _Pages(AbstractContextManager["_Pages"]):
@@ -186,4 +178,5 @@ def _record(
         frontier.record(batch)
         run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
         run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
-        run.save(update_fields=["checked", "bad"])
+        run.pending = frontier.waiting
+        run.save(update_fields=["checked", "bad", "pending"])

@@ -103,11 +103,7 @@ def previous_crawl(run: AuditRun) -> AuditRun | None:
     None if there is none, or if its URLs are not kept any more. What a crawl with other starts did
     not meet says nothing.
     """
-    crawls = AuditRun.objects.filter(
-        site=run.site, kind=AuditRun.Kind.CRAWL, status=AuditRun.Status.FINISHED
-    )
-    earlier = crawls.filter(pk__lt=run.pk).order_by("-pk")
-    crawl = next((each for each in earlier if each.places == run.places), None)
+    crawl = next((each for each in run.alike() if each.pk < run.pk), None)
     return crawl if crawl is not None and CrawledUrl.objects.filter(run=crawl).exists() else None
 
 

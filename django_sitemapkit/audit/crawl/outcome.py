@@ -2,12 +2,12 @@
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Protocol
 
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import CrawledUrl
 from django_sitemapkit.audit.rules import (
+    Fetch,
     IsSoft404,
     answer_fault,
     indexing_faults,
@@ -37,14 +37,6 @@ _OUTCOMES = {
 """What a page is that a search engine does not index."""
 
 
-class CrawlFetch(Protocol):
-    """Fetches a URL: the ``fetch`` of either fetcher."""
-
-    def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
-        """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlOutcome:
     """What a URL turned out to be, and where it leads."""
@@ -72,7 +64,7 @@ class CrawlJudge:
 
     def __init__(
         self,
-        fetch: CrawlFetch,
+        fetch: Fetch,
         scope: CrawlScope,
         robots: RobotsRules,
         *,

@@ -97,6 +97,7 @@ class FindingsCommand(PublishedCommand):
         bad = [kind for kind in self.kinds if kind in BAD_KINDS]
         fail_on = parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
         failed, code, found = [], Exit.FAILED, 0
+        self._unfinished = self.interrupted
         with self._fetching(options) as fetching:
             for site in self.sites_of(options):
                 try:
@@ -145,7 +146,7 @@ class FindingsCommand(PublishedCommand):
     def _examine(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
-        self.interrupted = type(self).interrupted  # The site before this one is finished.
+        self.interrupted = self._unfinished  # The site before this one is finished.
         self._progress: tuple[float, int] | None = None
         began = time.monotonic()
         try:
@@ -170,7 +171,8 @@ class FindingsCommand(PublishedCommand):
         began, checked = self._progress = self._progress or (now, run.checked)
         rate = (run.checked - checked) / (now - began) if now > began else 0
         urls = count_of(run.checked, "URL")
-        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad")
+        left = f", {run.pending:,} left" if run.pending else ""
+        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 
     def _write_json(self, run: AuditRun) -> None:
         columns = ("section", "kind", "url", "detail")
