@@ -187,6 +187,7 @@ def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
     ]
     run.checked += len(verdicts)
     run.bad += sum(is_bad(verdict) for verdict in verdicts)
+    run.undetermined += sum(finding.kind == FindingKind.UNDETERMINED for finding in findings)
     with transaction.atomic(using=router.db_for_write(AuditRun)):
         add_findings(run, findings + _repeated_titles(run, verdicts))
 
@@ -203,7 +204,7 @@ def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
     """Store findings, and the numbers of their run, in the caller's transaction."""
     AuditFinding.objects.bulk_create(findings)
     run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
-    run.save(update_fields=["counts", "checked", "bad"])
+    run.save(update_fields=["counts", "checked", "bad", "undetermined"])
 
 
 def is_bad(verdict: Verdict) -> bool:

@@ -77,7 +77,10 @@ class Judge:
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
         faults: list[Fault] = []
-        if not self._robots(split_origin(entry.url)[0]).allows(entry.url, self._user_agent):
+        robots = self._robots(split_origin(entry.url)[0])
+        if robots.unavailable:
+            return Verdict(entry, ((Kind.UNDETERMINED, robots.unavailable),))
+        if not robots.allows(entry.url, self._user_agent):
             faults.append((Kind.ROBOTS, ""))
         fetched = self._fetch(entry.url)
         if fault := answer_fault(fetched):

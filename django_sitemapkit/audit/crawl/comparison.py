@@ -47,8 +47,9 @@ _ENDS = {
 class CrawlComparison:
     """Records what is wrong with the links of a crawl and with what the site's sitemap lists.
 
-    Orphans are judged only if every URL that the crawl met was fetched, and at least one was a web
-    page. If a process is killed meanwhile, the next one starts the comparison again. ::
+    Orphans are judged only if every URL that the crawl met was fetched and could be read, and at
+    least one was a web page. If a process is killed meanwhile, the next one starts the comparison
+    again. ::
 
         CrawlComparison(run, site, scope, lease).record()
     """
@@ -68,6 +69,7 @@ class CrawlComparison:
         self._reset()
         self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
         self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
+        self._compare_rows(self._rows.filter(outcome=Outcome.UNKNOWN), self._undetermined)
         self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
         self._compare_entries()
         if self._run.options["compares"]:
@@ -103,6 +105,12 @@ class CrawlComparison:
             if row.linking_pages or row.depth == 0:
                 why = _ENDS.get(Outcome(row.outcome), row.detail)
                 yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
+
+    def _undetermined(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        origins = _origins_of(rows)
+        for row in rows:
+            detail = f"{row.detail}; {origins[row.pk]}"
+            yield self._finding(Kind.UNDETERMINED, row.url, detail)
 
     def _redirects(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         chains = self._chains(rows)
@@ -158,7 +166,8 @@ class CrawlComparison:
         """Return whether every page was met that a link leads to, from the home page on."""
         started = f"{self._scope.base}/" in self._run.options["starts"]
         found_pages = self._rows.filter(outcome__in=WEB_PAGES).exists()
-        return started and found_pages and not self._run.pending
+        is_complete = not self._run.pending and not self._run.undetermined
+        return started and found_pages and is_complete
 
     def _missing(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         scope = self._site.scope()
@@ -267,7 +276,7 @@ def _way_of(row: CrawledUrl) -> str:
 
 def _shown(row: CrawledUrl) -> str:
     """Return a URL that others lead to, with what is wrong with it."""
-    if row.outcome == Outcome.BROKEN:
+    if row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}:
         return f"{row.url} ({row.detail})"
     if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:
         return row.url

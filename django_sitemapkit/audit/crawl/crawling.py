@@ -24,6 +24,7 @@ from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.audit.rules import Fetch, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.exceptions import RobotsUnavailable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 MAX_URLS = 100_000
@@ -86,10 +87,13 @@ def crawl(
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
         run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
+        robots = robots_of(site.origin, fetch)
+        if robots.unavailable:
+            raise RobotsUnavailable(robots.unavailable)
         judge = CrawlJudge(
             fetch,
             scope,
-            robots_of(site.origin, fetch, is_required=True),
+            robots,
             user_agent=options.user_agent,
             is_soft_404=options.is_soft_404(),
         )
@@ -178,5 +182,6 @@ def _record(
         frontier.record(batch)
         run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
         run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
+        run.undetermined += sum(outcome.hides_links for _, outcome in batch)
         run.pending = frontier.waiting
-        run.save(update_fields=["checked", "bad", "pending"])
+        run.save(update_fields=["checked", "bad", "undetermined", "pending"])

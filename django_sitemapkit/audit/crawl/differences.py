@@ -15,6 +15,7 @@ MAX_EXAMPLES = 3
 """URLs of each kind of change that a summary names."""
 
 _Outcome = CrawledUrl.Outcome
+_UNKNOWN = frozenset({_Outcome.PENDING, _Outcome.UNKNOWN})
 
 
 class UrlChange(Enum):
@@ -89,7 +90,7 @@ class ChangeSummary:
     def lines(self) -> Iterator[str]:
         """Yield what limits the comparison, and the first URLs of each change."""
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
-            if run.pending:
+            if run.pending or run.undetermined:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
         for change in (each for each in UrlChange if each in self.counts):
             yield from map(str, self.examples[change])
@@ -118,7 +119,8 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
         for difference in crawl_differences(previous_crawl(run), run):
             print(difference.change.value, difference.url)
     """
-    knows_before, knows_after = not earlier.pending, not later.pending
+    knows_before = not earlier.pending and not earlier.undetermined
+    knows_after = not later.pending and not later.undetermined
     for url, before, after in _paired(earlier, later):
         if (before or knows_before) and (after or knows_after):
             change = _change(before, after)
@@ -128,7 +130,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
 
 def _change(before: str, after: str) -> UrlChange | None:
     """Return what became of a URL by its outcomes; "" stands for a URL that was not met."""
-    if before == after or _Outcome.PENDING in (before, after):
+    if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None
     if after == _Outcome.BROKEN:
         return UrlChange.BROKEN

@@ -26,7 +26,7 @@ MAX_KEPT_LINKS = 5
 MAX_REMEMBERED = 20_000
 """URLs that are remembered as fetched, so that menus cost no query on each page."""
 
-OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN})
+OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN, Outcome.UNKNOWN})
 """Outcomes of URLs whose links are kept."""
 
 _RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]

@@ -13,7 +13,7 @@ from django_sitemapkit.audit.rules import (
     indexing_faults,
     is_login,
 )
-from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import http_moment
@@ -57,6 +57,8 @@ class UrlOutcome:
     """The header ``Last-Modified``."""
     links: tuple[tuple[str, str], ...] = ()
     """The URL and the text of each link to follow, each URL once."""
+    hides_links: bool = False
+    """Whether there may be more links, because not all of the page could be read."""
 
 
 class CrawlJudge:
@@ -92,8 +94,12 @@ class CrawlJudge:
             return self._outcome_of_page(url, fetched, page)
         if fetched.hops and not fetched.failure:
             return self._redirect(fetched.final_url, fetched.status)
+        is_unknown = fault[0] is Kind.UNDETERMINED
         return UrlOutcome(
-            outcome=Outcome.BROKEN, status=fetched.status, detail=_short(fault[1], MAX_REASON)
+            outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
+            status=fetched.status,
+            detail=_short(fault[1], MAX_REASON),
+            hides_links=is_unknown,
         )
 
     def _redirect(self, target: str, status: int | None) -> UrlOutcome:
@@ -128,6 +134,7 @@ class CrawlJudge:
             title=_text(page.title or ""),
             lastmod=http_moment(fetched.header("Last-Modified")),
             links=() if page.nofollow else self._links_of(page),
+            hides_links=bool(fetched.failure) or len(page.links) == MAX_PAGE_LINKS,
         )
 
     def _links_of(self, page: WebPage) -> tuple[tuple[str, str], ...]:

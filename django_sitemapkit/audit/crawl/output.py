@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
+from django_sitemapkit.audit.crawl.frontier import rows_of
+from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.audit.rows import ROWS_PER_QUERY, read_by_key
@@ -24,7 +26,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.publishing.storage import sync, sync_folder
 from django_sitemapkit.rendering import write_index
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.words import english_of
 
 INDEX = "sitemap.xml"
@@ -35,6 +37,9 @@ FIXED = frozenset({INDEX, "sitemap.html", "urls.txt", "pages.csv", "links.csv"})
 
 NUMBERED = re.compile(r"(?:sitemap|urls)-[1-9][0-9]*\.(?:xml|html|txt)")
 """The names of files that a larger crawl has, and a smaller one has not."""
+
+TEXT = re.compile(r"urls(?:-[1-9][0-9]*)?\.txt")
+"""The names of the files that list a URL on each line."""
 
 MARK = ".sitemapkit-crawl"
 """The file that names the files of the last crawl: only these are a later one's to delete."""
@@ -65,7 +70,8 @@ LINK_COLUMNS = {
 }
 """Field paths by the heading of the column."""
 
-WRONG = (CrawledUrl.Outcome.BROKEN, CrawledUrl.Outcome.REDIRECT)
+UNKNOWN = (CrawledUrl.Outcome.PENDING, CrawledUrl.Outcome.UNKNOWN)
+WRONG = (CrawledUrl.Outcome.BROKEN, CrawledUrl.Outcome.UNKNOWN, CrawledUrl.Outcome.REDIRECT)
 
 Row = tuple[str, str | None]
 """A URL and the text of its lastmod."""
@@ -90,6 +96,8 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     ``sitemap.xml``, ``urls.txt`` and ``sitemap.html`` list the pages, and numbered files follow
     where one has no room for all of them; ``pages.csv`` and ``links.csv`` list all URLs, and the
     links that are broken or redirect. If the crawl found no page, only the CSV files are written.
+    If something could not be determined, a page that the last crawl listed stays listed, unless
+    this one knows better.
 
     All files are complete before the first of them replaces the one of an earlier crawl, and the
     index comes last. Numbered files of an earlier crawl that this one has not are deleted. Raises
@@ -102,24 +110,40 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     pages = CrawledUrl.objects.filter(run=run, outcome=CrawledUrl.Outcome.PAGE)
     count = pages.count()
     with workshop(folder) as made:
+        kept = list(_kept(site, run, folder)) if run.undetermined else []
         names = write_tables(run, made)
         if not count:
             replace_files(made, folder, names, [])
             return names
-        names += write_site_map(read_by_key(pages, "url", "title"), count, made, site)
-        names += write_sitemaps(read_by_key(pages, "url", "lastmod"), made, site.base)
+        titles = chain(read_by_key(pages, "url", "title"), ((url, "") for url in kept))
+        lastmods = chain(read_by_key(pages, "url", "lastmod"), ((url, None) for url in kept))
+        names += write_site_map(titles, count + len(kept), made, site)
+        names += write_sitemaps(lastmods, made, site.base)
         (made / MARK).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        stale = [folder / name for name in _numbered_of_last(folder) if name not in names]
+        numbered = filter(NUMBERED.fullmatch, _names_of_last(folder))
+        stale = [folder / name for name in numbered if name not in names]
         replace_files(made, folder, [*names, MARK], stale)
     return names
 
 
-def _numbered_of_last(folder: Path) -> list[str]:
-    """Return the names of the numbered files that the last crawl wrote into a folder."""
+def _kept(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
+    """Yield the URLs that the last crawl listed, and of which this one found out nothing."""
+    scope = CrawlScope.of(site, all_sites(), run.options.get("below", ""))
+    for name in filter(TEXT.fullmatch, _names_of_last(folder)):
+        with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
+            while batch := [line.rstrip("\n") for line in islice(file, ROWS_PER_QUERY)]:
+                known = rows_of(run, batch)
+                for url in filter(scope.contains, batch):
+                    if url not in known or known[url].outcome in UNKNOWN:
+                        yield url
+
+
+def _names_of_last(folder: Path) -> list[str]:
+    """Return the names of the files that the last crawl wrote into a folder."""
     text = ""
     with suppress(FileNotFoundError):
         text = (folder / MARK).read_text(encoding="utf-8", errors="replace")
-    return [name for name in text.splitlines() if NUMBERED.fullmatch(name)]
+    return [name for name in text.splitlines() if name in FIXED or NUMBERED.fullmatch(name)]
 
 
 # Tables and sitemaps ------------------------------------------------------------------------------

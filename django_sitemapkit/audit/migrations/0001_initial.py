@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                 ('checked', models.PositiveIntegerField(default=0, verbose_name='URLs checked')),
                 ('bad', models.PositiveIntegerField(default=0, help_text='URLs that search engines will not index; of a crawl, URLs that are broken.', verbose_name='bad URLs')),
                 ('pending', models.PositiveIntegerField(default=0, help_text='URLs that a crawl met, but did not fetch.', verbose_name='URLs not fetched')),
+                ('undetermined', models.PositiveIntegerField(default=0, help_text='URLs that did not answer, or of which a crawl could not read all links.', verbose_name='URLs not determined')),
                 ('counts', models.JSONField(default=dict, help_text='How many of each kind.', verbose_name='findings')),
             ],
             options={
@@ -44,7 +45,7 @@ class Migration(migrations.Migration):
                 ('url', models.CharField(max_length=2047, verbose_name='URL')),
                 ('depth', models.PositiveIntegerField(help_text='Links from a start of the crawl to this URL, at least.', verbose_name='depth')),
                 ('hops', models.PositiveSmallIntegerField(default=0, help_text='Redirects in a row that first led to this URL.', verbose_name='redirects')),
-                ('outcome', models.CharField(choices=[('pending', 'not fetched yet'), ('page', 'web page'), ('file', 'file'), ('redirect', 'redirect'), ('duplicate', 'canonical is another URL'), ('noindex', 'noindex'), ('blocked', 'blocked by robots.txt'), ('broken', 'broken')], default='pending', max_length=10, verbose_name='outcome')),
+                ('outcome', models.CharField(choices=[('pending', 'not fetched yet'), ('page', 'web page'), ('file', 'file'), ('redirect', 'redirect'), ('duplicate', 'canonical is another URL'), ('noindex', 'noindex'), ('blocked', 'blocked by robots.txt'), ('broken', 'broken'), ('unknown', 'could not be determined')], default='pending', max_length=10, verbose_name='outcome')),
                 ('status', models.PositiveSmallIntegerField(help_text='HTTP status; empty if there was no answer.', null=True, verbose_name='status')),
                 ('target', models.CharField(blank=True, help_text='Where it redirects, or its canonical URL.', max_length=2047, verbose_name='target')),
                 ('detail', models.CharField(blank=True, help_text='Why it is broken.', max_length=300, verbose_name='detail')),
@@ -92,7 +93,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('section', models.CharField(max_length=100, verbose_name='section')),
-                ('kind', models.CharField(choices=[('not-found', 'Not found'), ('gone', 'Gone'), ('client-error', 'Client error'), ('server-error', 'Server error'), ('no-answer', 'No answer'), ('login', 'Login required'), ('redirect', 'Redirect'), ('redirect-loop', 'Redirect loop'), ('refresh', 'Meta refresh to another page'), ('noindex', 'noindex'), ('canonical', 'Canonical is another URL'), ('robots', 'Blocked by robots.txt'), ('soft-404', 'Soft 404'), ('hreflang', 'Language links differ'), ('hreflang-return', 'No return link between languages'), ('title-missing', 'Title missing'), ('title-repeated', 'Title repeated'), ('slow', 'Slow'), ('lastmod', 'lastmod differs from Last-Modified'), ('broken-link', 'Broken link'), ('redirect-link', 'Link to a redirect'), ('redirect-chain', 'Link to a chain of redirects'), ('orphan', 'In the sitemap, but no crawled page links to it'), ('missing', 'Linked, but not in the sitemap'), ('duplicate', 'Linked, but its canonical is another URL')], max_length=30, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('not-found', 'Not found'), ('gone', 'Gone'), ('client-error', 'Client error'), ('server-error', 'Server error'), ('no-answer', 'No answer'), ('login', 'Login required'), ('redirect', 'Redirect'), ('redirect-loop', 'Redirect loop'), ('refresh', 'Meta refresh to another page'), ('noindex', 'noindex'), ('canonical', 'Canonical is another URL'), ('robots', 'Blocked by robots.txt'), ('soft-404', 'Soft 404'), ('hreflang', 'Language links differ'), ('hreflang-return', 'No return link between languages'), ('title-missing', 'Title missing'), ('title-repeated', 'Title repeated'), ('undetermined', 'Could not be determined'), ('slow', 'Slow'), ('lastmod', 'lastmod differs from Last-Modified'), ('broken-link', 'Broken link'), ('redirect-link', 'Link to a redirect'), ('redirect-chain', 'Link to a chain of redirects'), ('orphan', 'In the sitemap, but no crawled page links to it'), ('missing', 'Linked, but not in the sitemap'), ('duplicate', 'Linked, but its canonical is another URL')], max_length=30, verbose_name='kind')),
                 ('url', models.CharField(max_length=2047, verbose_name='URL')),
                 ('detail', models.TextField(blank=True, verbose_name='detail')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='sitemapkit_audit.auditrun', verbose_name='audit')),

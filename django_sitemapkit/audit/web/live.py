@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPException
 from ssl import SSLError
 from threading import Lock
@@ -174,6 +175,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""
         error: FetchError | None = None
+        if status == HTTPStatus.FORBIDDEN:
+            error = FetchError("forbidden", "The server may refuse programs only.")
         try:
             with _failures():
                 if status in REDIRECTS:
@@ -182,7 +185,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                         read_body(blocks, "", MAX_DRAINED)
                 elif is_read(headers):
                     encoding = response.headers.get("Content-Encoding", "")
-                    body, error = read_body(blocks, encoding, self.max_bytes)
+                    body, incomplete = read_body(blocks, encoding, self.max_bytes)
+                    error = error or incomplete
         except FetchError as failure:
             error = failure
         return HttpAnswer(status=status, headers=headers, body=body, error=error)

@@ -19,6 +19,8 @@ class RobotsRules:
 
     def __init__(self, rules: Protego) -> None:
         self._rules = rules
+        self.unavailable = ""
+        """Why the file could not be read, so that nothing may be fetched for now."""
 
     @classmethod
     def parse(cls, text: str) -> "RobotsRules":

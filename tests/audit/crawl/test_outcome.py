@@ -36,8 +36,22 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
             for status in (201, 204, 205, 206, 300, 304)
         ),
         ({"status": 301}, ("broken", "", "301 without a target")),
-        ({"status": 503, "failure": "Late."}, ("broken", "", "503: Late.")),
-        ({"status": None, "failure": "Late."}, ("broken", "", "Late.")),
+        *(
+            ({"status": status}, ("unknown", "", str(status)))
+            for status in (408, 425, 429, 502, 503, 504)
+        ),
+        *(
+            ({"status": None, "failure": "Late.", "failure_code": code}, ("unknown", "", "Late."))
+            for code in ("timeout", "unreachable", "unknown-host")
+        ),
+        (
+            {"status": None, "failure": "Foreign.", "failure_code": "tls"},
+            ("broken", "", "Foreign."),
+        ),
+        (
+            {"status": 403, "failure": "No.", "failure_code": "forbidden"},
+            ("unknown", "", "403: No."),
+        ),
         ({"failure": "Cut off.", "failure_code": "incomplete"}, ("broken", "", "Cut off.")),
         ({"failure": "Large.", "failure_code": "too-large"}, ("page", "", "")),
         ({"rule": lambda fetched: True}, ("broken", "", "soft 404")),

@@ -182,7 +182,8 @@ class Command(FindingsCommand):
         source = f"build {run.build}" if run.build else "live pages"
         compared = f"; compared with {source}" if run.options["compares"] else ""
         pending = f", {run.pending:,} not fetched" if run.pending else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}"
+        unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}"
         broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
         return f"{crawled}, {broken}{compared}."
 
