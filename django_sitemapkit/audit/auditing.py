@@ -186,7 +186,8 @@ def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
         for kind, detail in verdict.faults
     ]
     run.checked += len(verdicts)
-    run.bad += sum(is_bad(verdict) for verdict in verdicts)
+    are_bad = (any(kind in BAD_KINDS for kind, _ in verdict.faults) for verdict in verdicts)
+    run.bad += sum(are_bad)
     run.undetermined += sum(finding.kind == FindingKind.UNDETERMINED for finding in findings)
     with transaction.atomic(using=router.db_for_write(AuditRun)):
         add_findings(run, findings + _repeated_titles(run, verdicts))
@@ -205,11 +206,6 @@ def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
     AuditFinding.objects.bulk_create(findings)
     run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
     run.save(update_fields=["counts", "checked", "bad", "undetermined"])
-
-
-def is_bad(verdict: Verdict) -> bool:
-    """Return whether search engines will not index the URL."""
-    return any(kind in BAD_KINDS for kind, _ in verdict.faults)
 
 
 def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:

@@ -83,6 +83,11 @@ class AuditRun(models.Model):
         return bool(self.kind != self.Kind.CRAWL or self.options.get("whole_site", True))
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all URLs that a crawl met were fetched, and could be read to their ends."""
+        return not self.pending and not self.undetermined
+
+    @property
     def is_partial(self) -> bool:
         """Whether so much could not be determined that the run says little of the site."""
         return self.undetermined > MAX_UNDETERMINED * self.checked

@@ -53,9 +53,9 @@ def answer_fault(fetched: Fetched) -> Fault | None:
     if fetched.hops:
         return _redirect_fault(fetched)
     if fetched.status in REDIRECTS:
-        return Kind.REDIRECT, f"{_status_of(fetched)} without a target"
+        return Kind.REDIRECT, f"{fetched.status_text} without a target"
     if fetched.status not in {200, None}:
-        return _kind_of_status(fetched.status), _status_of(fetched)
+        return _kind_of_status(fetched.status), fetched.status_text
     if fetched.failure and fetched.failure_code != "too-large":  # What was read is enough.
         return Kind.NO_ANSWER, fetched.failure
     return None
@@ -100,13 +100,8 @@ def is_login(url: str) -> bool:
 def robots_of(origin: str, fetch: Fetch) -> RobotsRules:
     """Return the rules of an origin's robots.txt; they say if the server fails."""
     fetched = fetch(f"{origin}/robots.txt")
-    if fetched.failure_code == "foreign-host":  # Of a site below the root: others serve it.
-        return RobotsRules.parse("")
-    rules = RobotsRules.of(fetched)
-    if RobotsRules.is_unavailable(fetched):
-        why = _status_of(fetched)
-        rules.unavailable = f"{fetched.url} cannot be read, so nothing may be crawled: {why}"
-    return rules
+    is_elsewhere = fetched.failure_code == "foreign-host"  # Of a site below the root.
+    return RobotsRules() if is_elsewhere else RobotsRules.of(fetched)
 
 
 def _redirect_fault(fetched: Fetched) -> Fault:
@@ -125,16 +120,11 @@ def _redirect_fault(fetched: Fetched) -> Fault:
 def _answer_of(fetched: Fetched) -> str:
     """Return each redirect that was followed, and the status that is not 200, and the failure."""
     if not fetched.hops:
-        return _status_of(fetched)
+        return fetched.status_text
     hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])
     if fetched.failure:
         return f"{hops}: {fetched.failure}"
     return hops if fetched.status in {200, None} else f"{hops} ({fetched.status})"
-
-
-def _status_of(fetched: Fetched) -> str:
-    """Return the status of an answer, and why it is not complete."""
-    return ": ".join(filter(None, (str(fetched.status or ""), fetched.failure)))
 
 
 def _soft_404_fault(fetched: Fetched, is_soft_404: IsSoft404) -> Iterator[Fault]:

@@ -166,8 +166,7 @@ class CrawlComparison:
         """Return whether every page was met that a link leads to, from the home page on."""
         started = f"{self._scope.base}/" in self._run.options["starts"]
         found_pages = self._rows.filter(outcome__in=WEB_PAGES).exists()
-        is_complete = not self._run.pending and not self._run.undetermined
-        return started and found_pages and is_complete
+        return started and found_pages and self._run.is_complete
 
     def _missing(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         scope = self._site.scope()

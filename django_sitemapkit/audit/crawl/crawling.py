@@ -20,7 +20,7 @@ from django_sitemapkit.audit.crawl.frontier import Frontier
 from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
-from django_sitemapkit.audit.options import audit_options
+from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
@@ -87,16 +87,7 @@ def crawl(
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
         run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
-        robots = robots_of(site.origin, fetch)
-        if robots.unavailable:
-            raise RobotsUnavailable(robots.unavailable)
-        judge = CrawlJudge(
-            fetch,
-            scope,
-            robots,
-            user_agent=options.user_agent,
-            is_soft_404=options.is_soft_404(),
-        )
+        judge = _judge_of(site, scope, fetch, options)
         frontier = Frontier(run, judge.is_blocked, max_urls=max_urls, max_depth=max_depth)
         if frontier.is_empty:
             with lease.fenced_transaction():
@@ -108,6 +99,21 @@ def crawl(
         for old in run.alike()[KEPT_CRAWLS:]:
             delete_urls(old)
     return run
+
+
+def _judge_of(
+    site: SitemapSite, scope: CrawlScope, fetch: Fetch, options: AuditOptions
+) -> CrawlJudge:
+    robots = robots_of(site.origin, fetch)
+    if robots.unavailable:
+        raise RobotsUnavailable(robots.unavailable)
+    return CrawlJudge(
+        fetch,
+        scope,
+        robots,
+        user_agent=options.user_agent,
+        is_soft_404=options.is_soft_404(),
+    )
 
 
 class _Pages(AbstractContextManager["_Pages"]):

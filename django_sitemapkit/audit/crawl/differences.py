@@ -90,7 +90,7 @@ class ChangeSummary:
     def lines(self) -> Iterator[str]:
         """Yield what limits the comparison, and the first URLs of each change."""
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
-            if run.pending or run.undetermined:
+            if not run.is_complete:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
         for change in (each for each in UrlChange if each in self.counts):
             yield from map(str, self.examples[change])
@@ -119,10 +119,8 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
         for difference in crawl_differences(previous_crawl(run), run):
             print(difference.change.value, difference.url)
     """
-    knows_before = not earlier.pending and not earlier.undetermined
-    knows_after = not later.pending and not later.undetermined
     for url, before, after in _paired(earlier, later):
-        if (before or knows_before) and (after or knows_after):
+        if (before or earlier.is_complete) and (after or later.is_complete):
             change = _change(before, after)
             if change is not None:
                 yield UrlDifference(change=change, url=url, before=before, after=after)

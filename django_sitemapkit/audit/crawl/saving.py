@@ -112,8 +112,7 @@ def _is_complete(site: SitemapSite, run: AuditRun) -> bool:
     """Return whether a crawl looked everywhere, from the home page on."""
     found = CrawledUrl.objects.filter(run=run, outcome=_Outcome.PAGE)
     # Without a single page, the site may just be down.
-    is_known = not run.pending and not run.undetermined
-    return is_known and run.covers_site and found.exists()
+    return run.is_complete and run.covers_site and found.exists()
 
 
 def _by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:

@@ -58,6 +58,11 @@ class Fetched:
     failure_code: str = ""
     """The same as a word: "timeout", "refused-address", "redirect-loop" and so on."""
 
+    @property
+    def status_text(self) -> str:
+        """The status, and why the response is not complete."""
+        return ": ".join(filter(None, (str(self.status or ""), self.failure)))
+
     def header(self, name: str) -> str:
         """Return a header's first value, or ""."""
         return next(header_values(self.headers, name), "")

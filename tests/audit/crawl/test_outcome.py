@@ -17,7 +17,7 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
     judge = CrawlJudge(
         lambda url, **options: Fetched(url=url, status=status, body=body.encode(), **answer),
         CrawlScope(BASE),
-        RobotsRules.parse(robots),
+        RobotsRules(robots),
         user_agent="Googlebot",
         is_soft_404=rule,
     )
