@@ -179,7 +179,10 @@ class CrawledUrl(models.Model):
         help_text=_("Where it redirects, or its canonical URL."),
     )
     detail = models.CharField(
-        _("detail"), max_length=300, blank=True, help_text=_("Why it is broken.")
+        _("detail"),
+        max_length=300,
+        blank=True,
+        help_text=_("Why it is broken, or what is not known."),
     )
     title = models.CharField(_("title"), max_length=200, blank=True)
     lastmod = models.DateTimeField(_("last modified"), null=True)

@@ -69,7 +69,8 @@ class CrawlComparison:
         self._reset()
         self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
         self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
-        self._compare_rows(self._rows.filter(outcome=Outcome.UNKNOWN), self._undetermined)
+        undetermined = self._rows.exclude(outcome=Outcome.BROKEN).exclude(detail="")
+        self._compare_rows(undetermined, self._undetermined)
         self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
         self._compare_entries()
         if self._run.options["compares"]:

@@ -36,8 +36,8 @@ LINKS_PER_RECORD = 20_000
 SECONDS_PER_RECORD = 5.0
 """Seconds after which a batch is recorded, however few URLs it has."""
 
-MAX_AHEAD = 100
-"""URLs that are fetched, or waiting for it, while others are recorded."""
+MAX_AHEAD = 25
+"""URLs that are fetched, or waiting for it, while others are recorded: each may have many links."""
 
 KEPT_CRAWLS = 2
 """Finished crawls of the same places whose URLs are kept, to compare them; then the findings."""
@@ -188,6 +188,6 @@ def _record(
         frontier.record(batch)
         run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
         run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
-        run.undetermined += sum(outcome.hides_links for _, outcome in batch)
+        run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
         run.pending = frontier.waiting
         run.save(update_fields=["checked", "bad", "undetermined", "pending"])

@@ -50,15 +50,18 @@ class UrlOutcome:
     next: str = ""
     """The target, if it is to be crawled; else ""."""
     detail: str = ""
-    """Why it is broken."""
+    """Why it is broken, or what could not be found out."""
     title: str = ""
     """The title of the page."""
     lastmod: dt.datetime | None = None
     """The header ``Last-Modified``."""
     links: tuple[tuple[str, str], ...] = ()
     """The URL and the text of each link to follow, each URL once."""
-    hides_links: bool = False
-    """Whether there may be more links, because not all of the page could be read."""
+
+    @property
+    def is_undetermined(self) -> bool:
+        """Whether something was not found out: what the URL is, or all links of the page."""
+        return bool(self.detail) and self.outcome is not Outcome.BROKEN
 
 
 class CrawlJudge:
@@ -99,7 +102,6 @@ class CrawlJudge:
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
             status=fetched.status,
             detail=_short(fault[1], MAX_REASON),
-            hides_links=is_unknown,
         )
 
     def _redirect(self, target: str, status: int | None) -> UrlOutcome:
@@ -131,10 +133,10 @@ class CrawlJudge:
             status=fetched.status,
             target=target,
             next=following,
+            detail=_why_not_all(fetched, page),
             title=_text(page.title or ""),
             lastmod=http_moment(fetched.header("Last-Modified")),
             links=() if page.nofollow else self._links_of(page),
-            hides_links=bool(fetched.failure) or len(page.links) == MAX_PAGE_LINKS,
         )
 
     def _links_of(self, page: WebPage) -> tuple[tuple[str, str], ...]:
@@ -148,6 +150,13 @@ class CrawlJudge:
         """Return a URL as it is stored, if the crawl fetches it, or ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
+
+
+def _why_not_all(fetched: Fetched, page: WebPage) -> str:
+    """Return why there may be more links than those that were read, or ""."""
+    if len(page.links) == MAX_PAGE_LINKS:
+        return f"Only the first {MAX_PAGE_LINKS:,} links were read."
+    return _short(fetched.failure, MAX_REASON) if page.is_html else ""
 
 
 def _text(text: str) -> str:

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                 ('outcome', models.CharField(choices=[('pending', 'not fetched yet'), ('page', 'web page'), ('file', 'file'), ('redirect', 'redirect'), ('duplicate', 'canonical is another URL'), ('noindex', 'noindex'), ('blocked', 'blocked by robots.txt'), ('broken', 'broken'), ('unknown', 'could not be determined')], default='pending', max_length=10, verbose_name='outcome')),
                 ('status', models.PositiveSmallIntegerField(help_text='HTTP status; empty if there was no answer.', null=True, verbose_name='status')),
                 ('target', models.CharField(blank=True, help_text='Where it redirects, or its canonical URL.', max_length=2047, verbose_name='target')),
-                ('detail', models.CharField(blank=True, help_text='Why it is broken.', max_length=300, verbose_name='detail')),
+                ('detail', models.CharField(blank=True, help_text='Why it is broken, or what is not known.', max_length=300, verbose_name='detail')),
                 ('title', models.CharField(blank=True, max_length=200, verbose_name='title')),
                 ('lastmod', models.DateTimeField(null=True, verbose_name='last modified')),
                 ('linking_pages', models.PositiveIntegerField(default=0, help_text='Web pages that link to it; counted only if it redirects or is broken.', verbose_name='linking pages')),

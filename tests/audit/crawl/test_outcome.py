@@ -53,7 +53,7 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
             ("unknown", "", "403: No."),
         ),
         ({"failure": "Cut off.", "failure_code": "incomplete"}, ("broken", "", "Cut off.")),
-        ({"failure": "Large.", "failure_code": "too-large"}, ("page", "", "")),
+        ({"failure": "Large.", "failure_code": "too-large"}, ("page", "", "Large.")),
         ({"rule": lambda fetched: True}, ("broken", "", "soft 404")),
         ({"robots": "User-agent: *\nDisallow: /x"}, ("blocked", "", "")),
         ({"body": '<meta name="robots" content="noindex">'}, ("noindex", "", "")),
