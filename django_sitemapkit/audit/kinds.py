@@ -79,7 +79,7 @@ ADVICE: Mapping[str, Any] = {
     _Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
     _Kind.TITLE_MISSING: _("Give the page a title."),
     _Kind.TITLE_REPEATED: _("Give each page a title of its own."),
-    _Kind.UNDETERMINED: _("Nothing is known of the URL: find out why, and run the command again."),
+    _Kind.UNDETERMINED: _("Remove the cause, and run the command again."),
     _Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
     _Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
     _Kind.BROKEN_LINK: _("Correct or remove the links, or repair the page."),

@@ -110,7 +110,9 @@ class CrawlComparison:
     def _undetermined(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         origins = _origins_of(rows)
         for row in rows:
-            detail = f"{row.detail}; {origins[row.pk]}"
+            detail = row.detail
+            if row.outcome == Outcome.UNKNOWN:
+                detail = f"{detail.removesuffix('.')}; {origins[row.pk]}"
             yield self._finding(Kind.UNDETERMINED, row.url, detail)
 
     def _redirects(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:

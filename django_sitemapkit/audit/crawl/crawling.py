@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Any
 
 from django_sitemapkit.audit.auditing import (
     AUDIT_LEASE_SECONDS,
@@ -36,8 +37,8 @@ LINKS_PER_RECORD = 20_000
 SECONDS_PER_RECORD = 5.0
 """Seconds after which a batch is recorded, however few URLs it has."""
 
-MAX_AHEAD = 25
-"""URLs that are fetched, or waiting for it, while others are recorded: each may have many links."""
+AHEAD_PER_THREAD = 4
+"""Pages that each thread fetches, at most, while others are read and recorded."""
 
 KEPT_CRAWLS = 2
 """Finished crawls of the same places whose URLs are kept, to compare them; then the findings."""
@@ -119,14 +120,16 @@ def _judge_of(
 class _Pages(AbstractContextManager["_Pages"]):
     """Fetches pages ahead, and gives what they are in their order.
 
-    One thread fetches a page when it is taken; several fetch those that were added meanwhile.
+    One thread fetches a page when it is taken; several fetch those that were added meanwhile. Pages
+    are read by this thread: each one that reads keeps memory for the largest page.
     """
 
     def __init__(self, judge: CrawlJudge, threads: int) -> None:
         self._judge = judge
-        self._ahead: deque[tuple[CrawledUrl, Callable[[], UrlOutcome]]] = deque()
+        self._ahead: deque[tuple[CrawledUrl, Callable[[], Any]]] = deque()
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self.threads = threads
+        self.limit = AHEAD_PER_THREAD * threads
 
     def __exit__(self, *_: object) -> None:
         if self._threads is not None:
@@ -136,12 +139,12 @@ class _Pages(AbstractContextManager["_Pages"]):
         return len(self._ahead)
 
     def add(self, row: CrawledUrl) -> None:
-        job = partial(self._judge.judge, row.url)
-        self._ahead.append((row, self._threads.submit(job).result if self._threads else job))
+        fetch = partial(self._judge.fetch, row.url)
+        self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
-        row, result = self._ahead.popleft()
-        return row, result()
+        row, fetched = self._ahead.popleft()
+        return row, self._judge.outcome_of(row.url, fetched())
 
 
 def _fetch_all(
@@ -157,7 +160,7 @@ def _fetch_all(
     links, recorded_at = 0, time.monotonic()
     while True:
         is_late = end is not None and time.monotonic() >= end
-        while not is_late and len(pages) < MAX_AHEAD and (row := frontier.next()) is not None:
+        while not is_late and len(pages) < pages.limit and (row := frontier.next()) is not None:
             pages.add(row)
         if pages and not is_late:
             batch.append(pages.take())

@@ -65,7 +65,7 @@ class UrlOutcome:
 
 
 class CrawlJudge:
-    """Fetches URLs of a crawl, and says what each of them is. Several threads may use it."""
+    """Fetches URLs of a crawl, for several threads, and says what each of them is."""
 
     def __init__(
         self,
@@ -86,11 +86,14 @@ class CrawlJudge:
         """Return whether robots.txt forbids fetching a URL."""
         return not self._robots.allows(url, self._user_agent)
 
-    def judge(self, url: str) -> UrlOutcome:
-        """Fetch a URL, if robots.txt allows it, and return what it is."""
-        if self.is_blocked(url):
+    def fetch(self, url: str) -> Fetched | None:
+        """Fetch a URL, if robots.txt allows it."""
+        return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
+
+    def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
+        """Return what a URL is, by what `fetch` returned."""
+        if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
-        fetched = self._fetch(url, follow_redirects=False)
         fault = answer_fault(fetched)
         if fault is None:
             page = WebPage.parse(url, fetched.headers, fetched.body)
