@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 MODULES = {
-    "audit": ("protego", "urllib3"),
+    "audit": ("lxml", "protego", "urllib3"),
     "celery": ("celery",),
     "fast": ("isal",),
     "google": ("google", "requests"),
@@ -39,7 +39,7 @@ import json
 import os
 import sys
 
-for name in {sorted([*sum(MODULES.values(), ()), "wagtail"])}:
+for name in {sorted({*sum(MODULES.values(), ()), "wagtail"})}:
     sys.modules[name] = None  # Importing it fails.
 
 from django.conf import settings

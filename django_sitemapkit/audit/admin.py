@@ -43,7 +43,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
     fields = (
         *("kind", "site", "status", "source", "live", "started_at", "ended_at"),
-        *("checked", "bad", "share", "kinds"),
+        *("checked", "bad", "share", "undetermined", "kinds"),
     )
 
     def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:

@@ -47,5 +47,5 @@ def audit_before_publishing(finished: "FinishedBuild") -> "State":
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
-    reason: State = import_extra("django_sitemapkit.audit.gate", "audit").audit_build(finished)
+    reason: State = import_extra("django_sitemapkit.audit.auditing", "audit").audit_build(finished)
     return reason

@@ -1,5 +1,7 @@
 """Audits: each entry of a sample is judged by its web page, and what is wrong is recorded.
 
+An audit before publishing is a gate: the build is held for review if too many pages are bad.
+
 An audit is recorded in batches, so that one that was interrupted continues where it stopped.
 """
 
@@ -13,8 +15,9 @@ from typing import Any
 
 from django.db import router, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of, entries_of_build
 from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import (
@@ -27,10 +30,12 @@ from django_sitemapkit.audit.models import (
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
+from django_sitemapkit.builds import FinishedBuild
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.words import State
 
 URLS_PER_RECORD = 100
 """URLs that are recorded together: what an interrupted run may have to fetch again."""
@@ -98,6 +103,33 @@ def audit(
     return run
 
 
+def audit_build(finished: FinishedBuild) -> State:
+    """Return why a sample of the build is too bad to be published, or ""; record the findings."""
+    options = audit_options()
+    allowed = 1 if options.max_bad is None else options.max_bad
+    run = AuditRun.objects.create(
+        site=finished.site.key,
+        build=finished.build.pk,
+        sample=options.sample,
+        kind=AuditRun.Kind.GATE,
+        started_at=timezone.now(),
+    )
+    entries = entries_of_build(finished.pages, options.sample)
+    for verdicts in judged(judge_of(options), entries, finished.heartbeat):
+        record(run, verdicts)
+    finish(run, timezone.now())
+    if run.bad <= allowed * run.checked:
+        return ""
+    kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in BAD_KINDS)
+    return {
+        "code": "bad-pages",
+        "bad": run.bad,
+        "checked": run.checked,
+        "kinds": ", ".join(f"{kind} {-count:,}" for count, kind in kinds),
+        "allowed": f"{allowed * 100:g}",
+    }
+
+
 def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
     """Return a judge that fetches pages within this process, or by ``fetch``."""
     return Judge(
@@ -154,7 +186,9 @@ def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
         for kind, detail in verdict.faults
     ]
     run.checked += len(verdicts)
-    run.bad += sum(is_bad(verdict) for verdict in verdicts)
+    are_bad = (any(kind in BAD_KINDS for kind, _ in verdict.faults) for verdict in verdicts)
+    run.bad += sum(are_bad)
+    run.undetermined += sum(finding.kind == FindingKind.UNDETERMINED for finding in findings)
     with transaction.atomic(using=router.db_for_write(AuditRun)):
         add_findings(run, findings + _repeated_titles(run, verdicts))
 
@@ -171,12 +205,7 @@ def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
     """Store findings, and the numbers of their run, in the caller's transaction."""
     AuditFinding.objects.bulk_create(findings)
     run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
-    run.save(update_fields=["counts", "checked", "bad"])
-
-
-def is_bad(verdict: Verdict) -> bool:
-    """Return whether search engines will not index the URL."""
-    return any(kind in BAD_KINDS for kind, _ in verdict.faults)
+    run.save(update_fields=["counts", "checked", "bad", "undetermined"])
 
 
 def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:

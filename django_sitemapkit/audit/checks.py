@@ -28,9 +28,10 @@ def check_audit_extra() -> Found:
         max_bad = audit_options().max_bad
     except ImproperlyConfigured:
         return
-    if max_bad is not None and find_spec("protego") is None:
+    missing = [name for name in ("lxml", "protego") if find_spec(name) is None]
+    if max_bad is not None and missing:
         yield Mistake(
             "sitemapkit.E163",
-            'SITEMAPKIT_AUDIT has "max_bad", and audits need the package protego.',
+            f'SITEMAPKIT_AUDIT has "max_bad", and audits need {" and ".join(missing)}.',
             f"Install the extra: {how_to_install('audit')}.",
         )

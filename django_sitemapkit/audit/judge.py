@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from django.utils.dateparse import parse_date, parse_datetime
+from django.utils import timezone
 
 from django_sitemapkit.audit.entries import SitemapEntry
 from django_sitemapkit.audit.kinds import FindingKind as Kind
@@ -20,7 +20,9 @@ from django_sitemapkit.audit.rules import (
 )
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.http_headers import http_moment
+from django_sitemapkit.protocol.dates import moment_of
 from django_sitemapkit.protocol.locations import split_origin
 
 LASTMOD_TOLERANCE = dt.timedelta(days=1)
@@ -75,7 +77,10 @@ class Judge:
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
         faults: list[Fault] = []
-        if not self._robots(split_origin(entry.url)[0]).allows(entry.url, self._user_agent):
+        robots = self._robots(split_origin(entry.url)[0])
+        if robots.unavailable:
+            return Verdict(entry, ((Kind.UNDETERMINED, robots.unavailable),))
+        if not robots.allows(entry.url, self._user_agent):
             faults.append((Kind.ROBOTS, ""))
         fetched = self._fetch(entry.url)
         if fault := answer_fault(fetched):
@@ -137,19 +142,8 @@ def _page_of(fetched: Fetched) -> WebPage:
 
 def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
     header = fetched.header("Last-Modified")
-    listed, modified = _moment(entry.lastmod), http_moment(header)
-    if listed is None or modified is None:
-        return
-    if abs(listed - modified) > LASTMOD_TOLERANCE:
-        yield Kind.LASTMOD, f"lastmod: {entry.lastmod}, Last-Modified: {header}"
-
-
-def _moment(text: str) -> dt.datetime | None:
-    """Return the moment that a lastmod names; of a date, its end."""
-    try:
-        if (date := parse_date(text)) is not None:
-            return dt.datetime.combine(date, dt.time.max, dt.UTC)
-        moment = parse_datetime(text)
-    except ValueError:
-        return None
-    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    modified = http_moment(header)
+    with suppress(InvalidValue):
+        listed = moment_of(entry.lastmod, timezone.get_default_timezone())
+        if modified is not None and abs(listed - modified) > LASTMOD_TOLERANCE:
+            yield Kind.LASTMOD, f"lastmod: {entry.lastmod}, Last-Modified: {header}"

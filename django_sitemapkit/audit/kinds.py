@@ -27,6 +27,7 @@ class FindingKind(TextChoices):
     HREFLANG_RETURN = "hreflang-return", _("No return link between languages")
     TITLE_MISSING = "title-missing", _("Title missing")
     TITLE_REPEATED = "title-repeated", _("Title repeated")
+    UNDETERMINED = "undetermined", _("Could not be determined")
     SLOW = "slow", _("Slow")
     LASTMOD = "lastmod", _("lastmod differs from Last-Modified")
     BROKEN_LINK = "broken-link", _("Broken link")
@@ -40,12 +41,14 @@ class FindingKind(TextChoices):
 _Kind = FindingKind
 
 CRAWL_KINDS = (
-    *(_Kind.BROKEN_LINK, _Kind.REDIRECT_LINK, _Kind.REDIRECT_CHAIN),
+    *(_Kind.BROKEN_LINK, _Kind.UNDETERMINED, _Kind.REDIRECT_LINK, _Kind.REDIRECT_CHAIN),
     *(_Kind.ORPHAN, _Kind.MISSING, _Kind.DUPLICATE),
 )
 """What crawls find, in the order in which they report it."""
 
-AUDIT_KINDS = tuple(kind for kind in FindingKind if kind not in CRAWL_KINDS)
+AUDIT_KINDS = tuple(
+    kind for kind in FindingKind if kind not in CRAWL_KINDS or kind is _Kind.UNDETERMINED
+)
 """What audits find."""
 
 BAD_KINDS = frozenset(
@@ -76,6 +79,7 @@ ADVICE: Mapping[str, Any] = {
     _Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
     _Kind.TITLE_MISSING: _("Give the page a title."),
     _Kind.TITLE_REPEATED: _("Give each page a title of its own."),
+    _Kind.UNDETERMINED: _("Remove the cause, and run the command again."),
     _Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
     _Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
     _Kind.BROKEN_LINK: _("Correct or remove the links, or repair the page."),

@@ -9,6 +9,9 @@ from django_sitemapkit.audit.kinds import FindingKind
 from django_sitemapkit.models.managers import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 
+MAX_UNDETERMINED = 0.01
+"""The part of the URLs that may be undetermined; a run with more is partial."""
+
 
 class AuditRun(models.Model):
     """One audit or crawl of a site."""
@@ -52,6 +55,11 @@ class AuditRun(models.Model):
     pending = models.PositiveIntegerField(
         _("URLs not fetched"), default=0, help_text=_("URLs that a crawl met, but did not fetch.")
     )
+    undetermined = models.PositiveIntegerField(
+        _("URLs not determined"),
+        default=0,
+        help_text=_("URLs that did not answer, or of which a crawl could not read all links."),
+    )
     counts = models.JSONField(_("findings"), default=dict, help_text=_("How many of each kind."))
 
     objects = PrimaryManager["AuditRun"]()
@@ -73,6 +81,22 @@ class AuditRun(models.Model):
     def covers_site(self) -> bool:
         """Whether it is an audit, or a crawl from the home page that was not for one folder."""
         return bool(self.kind != self.Kind.CRAWL or self.options.get("whole_site", True))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all URLs that a crawl met were fetched, and could be read to their ends."""
+        return not self.pending and not self.undetermined
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether so much could not be determined that the run says little of the site."""
+        return self.undetermined > MAX_UNDETERMINED * self.checked
+
+    def alike(self) -> list["AuditRun"]:
+        """Return the finished runs of this kind that looked at the same places, newest first."""
+        finished = AuditRun.objects.filter(status=self.Status.FINISHED)
+        runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
+        return [run for run in runs if run.places == self.places]
 
 
 class AuditFinding(models.Model):
@@ -129,6 +153,7 @@ class CrawledUrl(models.Model):
         NOINDEX = "noindex", _("noindex")
         BLOCKED = "blocked", _("blocked by robots.txt")
         BROKEN = "broken", _("broken")
+        UNKNOWN = "unknown", _("could not be determined")
 
     run = models.ForeignKey(
         AuditRun, models.CASCADE, related_name="crawled", verbose_name=_("crawl")
@@ -154,7 +179,10 @@ class CrawledUrl(models.Model):
         help_text=_("Where it redirects, or its canonical URL."),
     )
     detail = models.CharField(
-        _("detail"), max_length=300, blank=True, help_text=_("Why it is broken.")
+        _("detail"),
+        max_length=300,
+        blank=True,
+        help_text=_("Why it is broken, or what is not known."),
     )
     title = models.CharField(_("title"), max_length=200, blank=True)
     lastmod = models.DateTimeField(_("last modified"), null=True)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -12,16 +13,31 @@ from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import REDIRECTS, Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
-from django_sitemapkit.exceptions import RobotsUnavailable
 
 logger = logging.getLogger("django_sitemapkit")
 
-Fetch = Callable[[str], Fetched]
+
+class Fetch(Protocol):
+    """Fetches a URL: the ``fetch`` of either fetcher."""
+
+    def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
+        """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
+        ...
+
+
 Fault = tuple[Kind, str]
 """The kind and the detail of what is wrong with a URL."""
 
 IsSoft404 = Callable[[Fetched], bool]
 """A project's own rule: whether a page says "not found" with status 200."""
+
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
+"""Statuses that say something of a server or proxy, and nothing of the page."""
+
+TRANSIENT_FAILURES = frozenset(
+    {"forbidden", "invalid-encoding", "invalid-response", "timeout", "unknown-host", "unreachable"}
+)
+"""Codes of failures that say nothing of the page."""
 
 _STATUSES: Mapping[int, Kind] = {
     401: Kind.LOGIN,
@@ -32,17 +48,22 @@ _STATUSES: Mapping[int, Kind] = {
 
 def answer_fault(fetched: Fetched) -> Fault | None:
     """Return what is wrong with an answer that is not a page at its own URL, or None."""
+    if is_transient(fetched):
+        return Kind.UNDETERMINED, _answer_of(fetched)
     if fetched.hops:
         return _redirect_fault(fetched)
-    if fetched.status is None:
-        return Kind.NO_ANSWER, fetched.failure
     if fetched.status in REDIRECTS:
-        return Kind.REDIRECT, f"{_status_of(fetched)} without a target"
-    if fetched.status != 200:
-        return _kind_of_status(fetched.status), _status_of(fetched)
+        return Kind.REDIRECT, f"{fetched.status_text} without a target"
+    if fetched.status not in {200, None}:
+        return _kind_of_status(fetched.status), fetched.status_text
     if fetched.failure and fetched.failure_code != "too-large":  # What was read is enough.
         return Kind.NO_ANSWER, fetched.failure
     return None
+
+
+def is_transient(fetched: Fetched) -> bool:
+    """Return whether an answer says nothing of the page: another time there may be one."""
+    return fetched.failure_code in TRANSIENT_FAILURES or fetched.status in TRANSIENT_STATUSES
 
 
 def _kind_of_status(status: int) -> Kind:
@@ -76,34 +97,34 @@ def is_login(url: str) -> bool:
     return urlsplit(url).path == urlsplit(login).path
 
 
-def robots_of(origin: str, fetch: Fetch, *, is_required: bool = False) -> RobotsRules:
-    """Return the rules of an origin's robots.txt.
-
-    Raises RobotsUnavailable if ``is_required`` is set and the server fails.
-    """
+def robots_of(origin: str, fetch: Fetch) -> RobotsRules:
+    """Return the rules of an origin's robots.txt; they say if the server fails."""
     fetched = fetch(f"{origin}/robots.txt")
-    if fetched.failure_code == "foreign-host":  # Of a site below the root: others serve it.
-        return RobotsRules.parse("")
-    if is_required and RobotsRules.is_unavailable(fetched):
-        raise RobotsUnavailable(
-            f"{fetched.url} cannot be read, so nothing may be crawled: {_status_of(fetched)}"
-        )
-    return RobotsRules.of(fetched)
+    is_elsewhere = fetched.failure_code == "foreign-host"  # Of a site below the root.
+    return RobotsRules() if is_elsewhere else RobotsRules.of(fetched)
 
 
 def _redirect_fault(fetched: Fetched) -> Fault:
-    hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])
+    answer = _answer_of(fetched)
     if is_login(fetched.final_url):
-        return Kind.LOGIN, hops
+        return Kind.LOGIN, answer
+    if fetched.failure_code in {"redirect-loop", "too-many-redirects"}:
+        return Kind.REDIRECT_LOOP, answer
     if fetched.failure:
-        return Kind.REDIRECT_LOOP, f"{hops}: {fetched.failure}"
-    ended = f" ({fetched.status})" if fetched.status not in {200, None} else ""
-    return Kind.REDIRECT, hops + ended
+        return Kind.NO_ANSWER, answer
+    if fetched.status is None or fetched.status in {200, *REDIRECTS}:
+        return Kind.REDIRECT, answer
+    return _kind_of_status(fetched.status), answer
 
 
-def _status_of(fetched: Fetched) -> str:
-    """Return the status of an answer, and why it is not complete."""
-    return ": ".join(filter(None, (str(fetched.status or ""), fetched.failure)))
+def _answer_of(fetched: Fetched) -> str:
+    """Return each redirect that was followed, and the status that is not 200, and the failure."""
+    if not fetched.hops:
+        return fetched.status_text
+    hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])
+    if fetched.failure:
+        return f"{hops}: {fetched.failure}"
+    return hops if fetched.status in {200, None} else f"{hops} ({fetched.status})"
 
 
 def _soft_404_fault(fetched: Fetched, is_soft_404: IsSoft404) -> Iterator[Fault]:

@@ -318,7 +318,9 @@ def test_lastmod_and_last_modified(lastmod, header, is_fault):
     assert ("lastmod" in [kind for kind, _ in faults.faults]) == is_fault
 
 
-@pytest.mark.parametrize(("code", "expected"), [("timeout", ["no-answer"]), ("too-large", [])])
+@pytest.mark.parametrize(
+    ("code", "expected"), [("timeout", ["undetermined"]), ("tls", ["no-answer"]), ("too-large", [])]
+)
 def test_incomplete_answers(code, expected):
     """A page that is too large is judged by what was read."""
     url = "https://a.example/"

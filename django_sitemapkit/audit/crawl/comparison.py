@@ -47,8 +47,9 @@ _ENDS = {
 class CrawlComparison:
     """Records what is wrong with the links of a crawl and with what the site's sitemap lists.
 
-    Orphans are judged only if every URL that the crawl met was fetched, and at least one was a web
-    page. If a process is killed meanwhile, the next one starts the comparison again. ::
+    Orphans are judged only if every URL that the crawl met was fetched and could be read, and at
+    least one was a web page. If a process is killed meanwhile, the next one starts the comparison
+    again. ::
 
         CrawlComparison(run, site, scope, lease).record()
     """
@@ -68,9 +69,13 @@ class CrawlComparison:
         self._reset()
         self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
         self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
+        undetermined = self._rows.exclude(outcome=Outcome.BROKEN).exclude(detail="")
+        self._compare_rows(undetermined, self._undetermined)
         self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
         self._compare_entries()
-        self._compare_rows(self._rows.filter(outcome=Outcome.PAGE, is_listed=False), self._missing)
+        if self._run.options["compares"]:
+            unlisted = self._rows.filter(outcome=Outcome.PAGE, is_listed=False)
+            self._compare_rows(unlisted, self._missing)
         self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicates)
 
     def _reset(self) -> None:
@@ -102,6 +107,14 @@ class CrawlComparison:
                 why = _ENDS.get(Outcome(row.outcome), row.detail)
                 yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
 
+    def _undetermined(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        origins = _origins_of(rows)
+        for row in rows:
+            detail = row.detail
+            if row.outcome == Outcome.UNKNOWN:
+                detail = f"{detail.removesuffix('.')}; {origins[row.pk]}"
+            yield self._finding(Kind.UNDETERMINED, row.url, detail)
+
     def _redirects(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         chains = self._chains(rows)
         origins = _origins_of(rows)
@@ -110,7 +123,8 @@ class CrawlComparison:
             kind = _kind_of(chain)
             if any(is_login(redirect.target) for redirect in chain):
                 continue  # Visitors are asked to log in: the link is as it should be.
-            if row.linking_pages or (row.depth == 0 and kind is Kind.BROKEN_LINK):
+            leads_away = chain[-1].outcome == Outcome.REDIRECT or kind is Kind.BROKEN_LINK
+            if row.linking_pages or (row.depth == 0 and leads_away):
                 yield self._finding(kind, row.url, f"{_hops(chain)}; {origins[row.pk]}")
 
     def _chains(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
@@ -155,7 +169,7 @@ class CrawlComparison:
         """Return whether every page was met that a link leads to, from the home page on."""
         started = f"{self._scope.base}/" in self._run.options["starts"]
         found_pages = self._rows.filter(outcome__in=WEB_PAGES).exists()
-        return started and found_pages and not self._run.pending
+        return started and found_pages and self._run.is_complete
 
     def _missing(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         scope = self._site.scope()
@@ -264,7 +278,7 @@ def _way_of(row: CrawledUrl) -> str:
 
 def _shown(row: CrawledUrl) -> str:
     """Return a URL that others lead to, with what is wrong with it."""
-    if row.outcome == Outcome.BROKEN:
+    if row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}:
         return f"{row.url} ({row.detail})"
     if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:
         return row.url

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Any
 
 from django_sitemapkit.audit.auditing import (
     AUDIT_LEASE_SECONDS,
@@ -15,15 +16,16 @@ from django_sitemapkit.audit.auditing import (
     finish,
     open_run,
 )
-from django_sitemapkit.audit.crawl.comparison import CrawlComparison
+from django_sitemapkit.audit.crawl.comparison import CrawlComparison, listing_sections
 from django_sitemapkit.audit.crawl.frontier import Frontier
-from django_sitemapkit.audit.crawl.outcome import CrawlFetch, CrawlJudge, Outcome, UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
-from django_sitemapkit.audit.options import audit_options
-from django_sitemapkit.audit.rules import robots_of
+from django_sitemapkit.audit.options import AuditOptions, audit_options
+from django_sitemapkit.audit.rules import Fetch, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.exceptions import RobotsUnavailable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 MAX_URLS = 100_000
@@ -35,8 +37,8 @@ LINKS_PER_RECORD = 20_000
 SECONDS_PER_RECORD = 5.0
 """Seconds after which a batch is recorded, however few URLs it has."""
 
-MAX_AHEAD = 100
-"""URLs that are fetched, or waiting for it, while others are recorded."""
+AHEAD_PER_THREAD = 4
+"""Pages that each thread fetches, at most, while others are read and recorded."""
 
 KEPT_CRAWLS = 2
 """Finished crawls of the same places whose URLs are kept, to compare them; then the findings."""
@@ -47,7 +49,7 @@ def crawl(
     *,
     starts: Sequence[str] = (),
     below: str = "",
-    fetch: CrawlFetch | None = None,
+    fetch: Fetch | None = None,
     concurrency: int = 1,
     max_urls: int = MAX_URLS,
     max_depth: int | None = None,
@@ -79,19 +81,14 @@ def crawl(
         "whole_site": not below and f"{site.base}/" in first,
         "max_urls": max_urls,
         "max_depth": max_depth,
+        "compares": bool(listing_sections(site)),
     }
     is_live, threads = fetch is not None, concurrency if fetch else 1  # Within, one thread.
     fetch = fetch or InProcessFetcher(all_sites()).fetch
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
         run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
-        judge = CrawlJudge(
-            fetch,
-            scope,
-            robots_of(site.origin, fetch, is_required=True),
-            user_agent=options.user_agent,
-            is_soft_404=options.is_soft_404(),
-        )
+        judge = _judge_of(site, scope, fetch, options)
         frontier = Frontier(run, judge.is_blocked, max_urls=max_urls, max_depth=max_depth)
         if frontier.is_empty:
             with lease.fenced_transaction():
@@ -100,31 +97,39 @@ def crawl(
             _fetch_all(run, frontier, pages, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record()
         finish(run, lease.now())
-        _delete_old_urls(run)
+        for old in run.alike()[KEPT_CRAWLS:]:
+            delete_urls(old)
     return run
 
 
-def _delete_old_urls(run: AuditRun) -> None:
-    """Delete the URLs of the crawls of the same places before the last ones; findings stay."""
-    finished = AuditRun.objects.filter(
-        site=run.site, kind=run.kind, status=AuditRun.Status.FINISHED
+def _judge_of(
+    site: SitemapSite, scope: CrawlScope, fetch: Fetch, options: AuditOptions
+) -> CrawlJudge:
+    robots = robots_of(site.origin, fetch)
+    if robots.unavailable:
+        raise RobotsUnavailable(robots.unavailable)
+    return CrawlJudge(
+        fetch,
+        scope,
+        robots,
+        user_agent=options.user_agent,
+        is_soft_404=options.is_soft_404(),
     )
-    same = [old for old in finished.order_by("-pk") if old.places == run.places]
-    for old in same[KEPT_CRAWLS:]:
-        delete_urls(old)
 
 
 class _Pages(AbstractContextManager["_Pages"]):
     """Fetches pages ahead, and gives what they are in their order.
 
-    One thread fetches a page when it is taken; several fetch those that were added meanwhile.
+    One thread fetches a page when it is taken; several fetch those that were added meanwhile. Pages
+    are read by this thread: each one that reads keeps memory for the largest page.
     """
 
     def __init__(self, judge: CrawlJudge, threads: int) -> None:
         self._judge = judge
-        self._ahead: deque[tuple[CrawledUrl, Callable[[], UrlOutcome]]] = deque()
+        self._ahead: deque[tuple[CrawledUrl, Callable[[], Any]]] = deque()
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self.threads = threads
+        self.limit = AHEAD_PER_THREAD * threads
 
     def __exit__(self, *_: object) -> None:
         if self._threads is not None:
@@ -134,12 +139,12 @@ class _Pages(AbstractContextManager["_Pages"]):
         return len(self._ahead)
 
     def add(self, row: CrawledUrl) -> None:
-        job = partial(self._judge.judge, row.url)
-        self._ahead.append((row, self._threads.submit(job).result if self._threads else job))
+        fetch = partial(self._judge.fetch, row.url)
+        self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
-        row, result = self._ahead.popleft()
-        return row, result()
+        row, fetched = self._ahead.popleft()
+        return row, self._judge.outcome_of(row.url, fetched())
 
 
 def _fetch_all(
@@ -155,7 +160,7 @@ def _fetch_all(
     links, recorded_at = 0, time.monotonic()
     while True:
         is_late = end is not None and time.monotonic() >= end
-        while not is_late and len(pages) < MAX_AHEAD and (row := frontier.next()) is not None:
+        while not is_late and len(pages) < pages.limit and (row := frontier.next()) is not None:
             pages.add(row)
         if pages and not is_late:
             batch.append(pages.take())
@@ -186,4 +191,6 @@ def _record(
         frontier.record(batch)
         run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
         run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
-        run.save(update_fields=["checked", "bad"])
+        run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
+        run.pending = frontier.waiting
+        run.save(update_fields=["checked", "bad", "undetermined", "pending"])

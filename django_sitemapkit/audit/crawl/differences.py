@@ -15,6 +15,7 @@ MAX_EXAMPLES = 3
 """URLs of each kind of change that a summary names."""
 
 _Outcome = CrawledUrl.Outcome
+_UNKNOWN = frozenset({_Outcome.PENDING, _Outcome.UNKNOWN})
 
 
 class UrlChange(Enum):
@@ -89,7 +90,7 @@ class ChangeSummary:
     def lines(self) -> Iterator[str]:
         """Yield what limits the comparison, and the first URLs of each change."""
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
-            if run.pending:
+            if not run.is_complete:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
         for change in (each for each in UrlChange if each in self.counts):
             yield from map(str, self.examples[change])
@@ -103,11 +104,7 @@ def previous_crawl(run: AuditRun) -> AuditRun | None:
     None if there is none, or if its URLs are not kept any more. What a crawl with other starts did
     not meet says nothing.
     """
-    crawls = AuditRun.objects.filter(
-        site=run.site, kind=AuditRun.Kind.CRAWL, status=AuditRun.Status.FINISHED
-    )
-    earlier = crawls.filter(pk__lt=run.pk).order_by("-pk")
-    crawl = next((each for each in earlier if each.places == run.places), None)
+    crawl = next((each for each in run.alike() if each.pk < run.pk), None)
     return crawl if crawl is not None and CrawledUrl.objects.filter(run=crawl).exists() else None
 
 
@@ -122,9 +119,8 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
         for difference in crawl_differences(previous_crawl(run), run):
             print(difference.change.value, difference.url)
     """
-    knows_before, knows_after = not earlier.pending, not later.pending
     for url, before, after in _paired(earlier, later):
-        if (before or knows_before) and (after or knows_after):
+        if (before or earlier.is_complete) and (after or later.is_complete):
             change = _change(before, after)
             if change is not None:
                 yield UrlDifference(change=change, url=url, before=before, after=after)
@@ -132,7 +128,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
 
 def _change(before: str, after: str) -> UrlChange | None:
     """Return what became of a URL by its outcomes; "" stands for a URL that was not met."""
-    if before == after or _Outcome.PENDING in (before, after):
+    if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None
     if after == _Outcome.BROKEN:
         return UrlChange.BROKEN

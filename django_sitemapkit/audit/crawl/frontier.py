@@ -8,7 +8,6 @@ an undisturbed one does.
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from django.db import connections, router
 from django.db.models import Count, F
@@ -27,7 +26,7 @@ MAX_KEPT_LINKS = 5
 MAX_REMEMBERED = 20_000
 """URLs that are remembered as fetched, so that menus cost no query on each page."""
 
-OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN})
+OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN, Outcome.UNKNOWN})
 """Outcomes of URLs whose links are kept."""
 
 _RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]
@@ -95,6 +94,11 @@ class Frontier:
         self._left -= 1
         self._last = row.pk
         return self._queue.popleft()
+
+    @property
+    def waiting(self) -> int:
+        """How many stored URLs are still to be fetched, at most."""
+        return self._left - max(self._room, 0) + 1
 
     def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
         """Record what URLs turned out to be, and where they lead, in the order of ``next()``."""
@@ -202,8 +206,8 @@ def _keep_links(
         )
     CrawledLink.objects.bulk_create(kept, batch_size=ROWS_PER_QUERY)
     for count, keys in counted.items():
-        for some in in_batches(keys):
-            rows = CrawledUrl.objects.filter(pk__in=some)
+        for start in range(0, len(keys), ROWS_PER_QUERY):
+            rows = CrawledUrl.objects.filter(pk__in=keys[start : start + ROWS_PER_QUERY])
             rows.update(linking_pages=F("linking_pages") + count)
 
 
@@ -211,18 +215,10 @@ def rows_of(run: AuditRun, urls: Collection[str]) -> dict[str, CrawledUrl]:
     """Return the rows of a crawl that have these URLs."""
     found: dict[str, CrawledUrl] = {}
     wanted = frozenset(urls)
-    rows = CrawledUrl.objects.filter(run=run)
-    for some in in_batches(list(wanted)):
-        candidates = rows.filter(hash__in=[hash_of(url) for url in some])
+    hashes = [hash_of(url) for url in wanted]
+    for start in range(0, len(hashes), ROWS_PER_QUERY):
+        some = hashes[start : start + ROWS_PER_QUERY]
+        candidates = CrawledUrl.objects.filter(run=run, hash__in=some)
         # The texts are compared here: hashes may be equal, and so may texts to a collation.
         found.update((row.url, row) for row in candidates if row.url in wanted)
     return found
-
-
-Item = TypeVar("Item")
-
-
-def in_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yield parts of a list, each as long as one query can name."""
-    for start in range(0, len(items), ROWS_PER_QUERY):
-        yield items[start : start + ROWS_PER_QUERY]

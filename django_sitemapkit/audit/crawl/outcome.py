@@ -2,18 +2,18 @@
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Protocol
 
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import CrawledUrl
 from django_sitemapkit.audit.rules import (
+    Fetch,
     IsSoft404,
     answer_fault,
     indexing_faults,
     is_login,
 )
-from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import http_moment
@@ -37,14 +37,6 @@ _OUTCOMES = {
 """What a page is that a search engine does not index."""
 
 
-class CrawlFetch(Protocol):
-    """Fetches a URL: the ``fetch`` of either fetcher."""
-
-    def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
-        """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlOutcome:
     """What a URL turned out to be, and where it leads."""
@@ -58,7 +50,7 @@ class UrlOutcome:
     next: str = ""
     """The target, if it is to be crawled; else ""."""
     detail: str = ""
-    """Why it is broken."""
+    """Why it is broken, or what could not be found out."""
     title: str = ""
     """The title of the page."""
     lastmod: dt.datetime | None = None
@@ -66,13 +58,18 @@ class UrlOutcome:
     links: tuple[tuple[str, str], ...] = ()
     """The URL and the text of each link to follow, each URL once."""
 
+    @property
+    def is_undetermined(self) -> bool:
+        """Whether something was not found out: what the URL is, or all links of the page."""
+        return bool(self.detail) and self.outcome is not Outcome.BROKEN
+
 
 class CrawlJudge:
-    """Fetches URLs of a crawl, and says what each of them is. Several threads may use it."""
+    """Fetches URLs of a crawl, for several threads, and says what each of them is."""
 
     def __init__(
         self,
-        fetch: CrawlFetch,
+        fetch: Fetch,
         scope: CrawlScope,
         robots: RobotsRules,
         *,
@@ -89,19 +86,25 @@ class CrawlJudge:
         """Return whether robots.txt forbids fetching a URL."""
         return not self._robots.allows(url, self._user_agent)
 
-    def judge(self, url: str) -> UrlOutcome:
-        """Fetch a URL, if robots.txt allows it, and return what it is."""
-        if self.is_blocked(url):
+    def fetch(self, url: str) -> Fetched | None:
+        """Fetch a URL, if robots.txt allows it."""
+        return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
+
+    def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
+        """Return what a URL is, by what `fetch` returned."""
+        if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
-        fetched = self._fetch(url, follow_redirects=False)
         fault = answer_fault(fetched)
         if fault is None:
             page = WebPage.parse(url, fetched.headers, fetched.body)
             return self._outcome_of_page(url, fetched, page)
         if fetched.hops and not fetched.failure:
             return self._redirect(fetched.final_url, fetched.status)
+        is_unknown = fault[0] is Kind.UNDETERMINED
         return UrlOutcome(
-            outcome=Outcome.BROKEN, status=fetched.status, detail=_short(fault[1], MAX_REASON)
+            outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
+            status=fetched.status,
+            detail=_short(fault[1], MAX_REASON),
         )
 
     def _redirect(self, target: str, status: int | None) -> UrlOutcome:
@@ -133,6 +136,7 @@ class CrawlJudge:
             status=fetched.status,
             target=target,
             next=following,
+            detail=_why_not_all(fetched, page),
             title=_text(page.title or ""),
             lastmod=http_moment(fetched.header("Last-Modified")),
             links=() if page.nofollow else self._links_of(page),
@@ -149,6 +153,13 @@ class CrawlJudge:
         """Return a URL as it is stored, if the crawl fetches it, or ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
+
+
+def _why_not_all(fetched: Fetched, page: WebPage) -> str:
+    """Return why there may be more links than those that were read, or ""."""
+    if len(page.links) == MAX_PAGE_LINKS:
+        return f"Only the first {MAX_PAGE_LINKS:,} links were read."
+    return _short(fetched.failure, MAX_REASON) if page.is_html else ""
 
 
 def _text(text: str) -> str:

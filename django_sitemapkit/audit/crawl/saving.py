@@ -1,32 +1,25 @@
 """Saved pages: what crawls found and no other section lists, kept for ``CrawledSection``."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import router, transaction
 from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import delete_in_batches
+from django_sitemapkit.audit.crawl.comparison import in_order
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
-ROWS_PER_SAVE = 500
-"""Rows that are saved or deleted together, in one transaction."""
-
 _Outcome = CrawledUrl.Outcome
-_COLUMNS = ("url", "outcome", "title", "lastmod", "is_listed")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,8 +98,7 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
     result = SavedPages(is_complete=_is_complete(site, run))
     scope = site.scope()
     with acquire(site, "save") as lease:
-        crawled = read_by_key(rows, *_COLUMNS)
-        while batch := list(islice(crawled, ROWS_PER_SAVE)):
+        for batch in in_order(rows):
             with lease.fenced_transaction():
                 _save(site, _by_path(batch, scope), seen_at, result)
         if result.is_complete:
@@ -120,14 +112,13 @@ def _is_complete(site: SitemapSite, run: AuditRun) -> bool:
     """Return whether a crawl looked everywhere, from the home page on."""
     found = CrawledUrl.objects.filter(run=run, outcome=_Outcome.PAGE)
     # Without a single page, the site may just be down.
-    return not run.pending and run.covers_site and found.exists()
+    return run.is_complete and run.covers_site and found.exists()
 
 
-def _by_path(rows: Iterable[Sequence[Any]], scope: Scope) -> dict[str, CrawledUrl]:
+def _by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:
     """Return rows by the paths that sitemaps of the site may list."""
     found = {}
-    for values in rows:
-        row = CrawledUrl(**dict(zip(_COLUMNS, values, strict=True)))
+    for row in rows:
         with suppress(InvalidValue):
             found[scope.normalise(row.url).removeprefix(scope.origin)] = row
     return found

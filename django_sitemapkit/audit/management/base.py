@@ -12,9 +12,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
-from django_sitemapkit.exceptions import BuildRunning, MissingExtra, SitemapKitError
+from django_sitemapkit.exceptions import MissingExtra, SitemapKitError
 from django_sitemapkit.extras import import_extra
-from django_sitemapkit.management.base import Exit, PublishedCommand, ending_cleanly
+from django_sitemapkit.management.base import (
+    Exit,
+    PublishedCommand,
+    ending_cleanly,
+    exit_code_of,
+)
 from django_sitemapkit.printable import count_of, quoted
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
@@ -89,6 +94,7 @@ class FindingsCommand(PublishedCommand):
             "build": run.build,
             "checked": run.checked,
             "bad": run.bad,
+            "undetermined": run.undetermined,
             "counts": run.counts,
         }
 
@@ -96,7 +102,9 @@ class FindingsCommand(PublishedCommand):
         """Examine each site, and print what was found."""
         bad = [kind for kind in self.kinds if kind in BAD_KINDS]
         fail_on = parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
-        failed, code, found = [], Exit.FAILED, 0
+        failed: list[SitemapKitError] = []
+        found = partial = 0
+        self._unfinished = self.interrupted
         with self._fetching(options) as fetching:
             for site in self.sites_of(options):
                 try:
@@ -105,12 +113,17 @@ class FindingsCommand(PublishedCommand):
                 except (ImproperlyConfigured, MissingExtra) as error:
                     raise CommandError(str(error), returncode=Exit.USAGE) from error
                 except SitemapKitError as error:
-                    failed.append(str(error))
-                    code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+                    failed.append(error)
                     continue
                 found += sum(run.counts.get(kind, 0) for kind in fail_on)
+                if run.is_partial:
+                    partial += run.undetermined
         if failed:
-            raise CommandError("\n".join(failed), returncode=code)
+            messages = "\n".join(map(str, failed))
+            raise CommandError(messages, returncode=exit_code_of(failed[-1]))
+        if partial:
+            text = count_of(partial, "URL")
+            raise CommandError(f"{text} could not be determined: the result is partial.")
         if found:
             message = f"{count_of(found, 'finding')} of {options['fail_on']}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
@@ -145,7 +158,7 @@ class FindingsCommand(PublishedCommand):
     def _examine(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
-        self.interrupted = type(self).interrupted  # The site before this one is finished.
+        self.interrupted = self._unfinished  # The site before this one is finished.
         self._progress: tuple[float, int] | None = None
         began = time.monotonic()
         try:
@@ -170,7 +183,8 @@ class FindingsCommand(PublishedCommand):
         began, checked = self._progress = self._progress or (now, run.checked)
         rate = (run.checked - checked) / (now - began) if now > began else 0
         urls = count_of(run.checked, "URL")
-        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad")
+        left = f", {run.pending:,} left" if run.pending else ""
+        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 
     def _write_json(self, run: AuditRun) -> None:
         columns = ("section", "kind", "url", "detail")
@@ -180,7 +194,8 @@ class FindingsCommand(PublishedCommand):
 
     def _print(self, run: AuditRun) -> None:
         write, style = self.stdout.write, self.style
-        write(f"Site {run.site!r}: {self.heading(run)}")
+        partial = "PARTIAL: " if run.is_partial else ""
+        write(f"Site {run.site!r}: {partial}{self.heading(run)}")
         found, is_all = 0, True
         for kind in self.kinds:
             if count := run.counts.get(kind):

@@ -9,15 +9,20 @@ import socket
 import ssl
 import time
 from functools import cached_property
-from threading import Lock
+from threading import local
 from typing import Any
+from urllib.parse import SplitResult
 
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from django_sitemapkit.audit.web.responses import FetchError
 
+MAX_SERVERS = 16
+"""Servers to which connections are kept open."""
+
 MAX_IDLE = 64
-"""Connections that are kept open."""
+"""Connections to one server that are kept open."""
 
 
 class Stopwatch:
@@ -69,21 +74,24 @@ class Budget:
             raise FetchError("too-large", "The server does not stop sending.")
 
 
+_thread = local()
+"""Has the budget of the exchange that a thread makes."""
+
+
 class _LimitedFile(io.RawIOBase):
     """What a socket receives for one response, within its budget."""
 
-    def __init__(self, connected: socket.socket, budget: Budget) -> None:
+    def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._file = connected.makefile("rb", buffering=0)
-        self._budget = budget
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._socket.settimeout(self._budget.timeout)
+        self._socket.settimeout(_thread.budget.timeout)
         received = self._file.readinto(buffer)
-        self._budget.spend(received or 0)
+        _thread.budget.spend(received or 0)
         return received
 
     def close(self) -> None:
@@ -92,86 +100,70 @@ class _LimitedFile(io.RawIOBase):
 
 
 class _LimitedSocket:
-    """A socket that responses read within the budget of their connection."""
+    """A socket that responses read within the budget of the thread."""
 
-    def __init__(self, connected: socket.socket, connection: "Connection") -> None:
+    def __init__(self, connected: socket.socket) -> None:
         self._connected = connected
-        self._connection = connection
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connected, name)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        file = _LimitedFile(self._connected, self._connection.budget)
-        return io.BufferedReader(file, 65_536)
+        return io.BufferedReader(_LimitedFile(self._connected), 65_536)
 
 
-class Connection(HTTPConnection):
-    """A connection for http."""
-
-    budget: Budget
-
+class _Connection(HTTPConnection):
     def connect(self) -> None:
-        """Connect, and let responses be read within the budget."""
         super().connect()
-        self.sock: Any = _LimitedSocket(self.sock, self)
+        self.sock: Any = _LimitedSocket(self.sock)
 
 
-class TlsConnection(Connection, HTTPSConnection):
-    """A connection for https."""
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
 
 
 class Connections:
     """The open connections, for several threads."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._idle: list[tuple[tuple[str, str, int], Connection]] = []
+        self._pools = PoolManager(MAX_SERVERS, maxsize=MAX_IDLE)
+        self._pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    def take(self, origin: str, address: str, port: int, budget: Budget) -> tuple[Connection, bool]:
-        """Return a connection, and whether it was used before.
+    def pool(self, url: SplitResult, address: str) -> HTTPConnectionPool:
+        """Return the connections to ``address``, where the host of a URL is."""
+        is_tls = url.scheme == "https"
+        # The certificate must be that of the host.
+        options = {"ssl_context": self._tls, "server_hostname": url.hostname} if is_tls else {}
+        return self._pools.connection_from_host(address, url.port, url.scheme, options)
 
-        It goes to ``address``; the certificate must be that of the host in ``origin``.
-        """
-        timeout = budget.timeout
-        connection = self._take_idle((origin, address, port))
-        is_used = connection is not None
-        if connection is None and origin.startswith("https:"):
-            host = origin.removeprefix("https://").removesuffix(f":{port}").strip("[]")
-            connection = TlsConnection(address, port, ssl_context=self._tls, server_hostname=host)
-        connection = connection or Connection(address, port)
-        connection.budget = budget
-        connection.timeout = timeout
-        return connection, is_used
-
-    def _take_idle(self, key: tuple[str, str, int]) -> Connection | None:
-        with self._lock:
-            for position in reversed(range(len(self._idle))):
-                if self._idle[position][0] == key:
-                    found = self._idle.pop(position)[1]
-                    if found.is_connected:
-                        return found
-                    found.close()
-        return None
-
-    def keep(self, origin: str, address: str, port: int, connection: Connection) -> None:
-        """Keep a connection whose response was read to its end, if the server does."""
-        if connection.is_closed:
-            return
-        with self._lock:
-            self._idle.append(((origin, address, port), connection))
-            surplus = self._idle[:-MAX_IDLE]
-            del self._idle[:-MAX_IDLE]
-        for _, oldest in surplus:
-            oldest.close()
+    def get(
+        self, url: SplitResult, address: str, headers: dict[str, str], budget: Budget
+    ) -> BaseHTTPResponse:
+        """Ask for a URL at ``address``; the response is read within the budget by this thread."""
+        _thread.budget = budget
+        return self.pool(url, address).urlopen(
+            "GET",
+            f"{url.path}?{url.query}" if url.query else url.path,
+            headers=headers,
+            redirect=False,
+            retries=False,
+            timeout=budget.timeout,
+            preload_content=False,
+            decode_content=False,
+        )
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
+        self._pools.clear()

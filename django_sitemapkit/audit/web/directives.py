@@ -1,4 +1,4 @@
-"""What robots meta tags and the headers ``X-Robots-Tag`` and ``Link`` say."""
+"""What robots meta tags and the headers ``X-Robots-Tag``, ``Link`` and ``Refresh`` say."""
 
 import re
 from collections.abc import Iterator
@@ -27,6 +27,10 @@ _LINK = re.compile(
     r"<([^<>]*+)>((?:\s*+;\s*+[\w*-]++\s*+(?:=\s*+(?:\"[^\"]*+\"|[^\",;\s]*+)\s*+)?+)*+)"
 )
 _PARAMETER = re.compile(r";\s*+([\w*-]++)\s*+=\s*+(?:\"([^\"]*+)\"|([^\",;\s]*+))")
+
+_REFRESH = re.compile(
+    r"\s*+[\d.]++[\s;,]++(?:url\s*+=\s*+)?+([\"']?+)(.*)", re.IGNORECASE | re.DOTALL
+)
 
 
 class RobotsDirectives:
@@ -95,3 +99,12 @@ def linked(content: str) -> Iterator[tuple[str, dict[str, str]]]:
         for name, in_quotes, bare in _PARAMETER.findall(link[2]):
             parameters.setdefault(name.lower(), in_quotes or bare)
         yield link[1].strip(), parameters
+
+
+def refresh_target(content: str) -> str:
+    """Return the URL in ``5; url=/next/``, or "" where there is none."""
+    found = _REFRESH.fullmatch(content)
+    if found is None:
+        return ""
+    quote, target = found.groups()
+    return (target.partition(quote)[0] if quote else target).strip()

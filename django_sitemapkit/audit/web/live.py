@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPException
 from ssl import SSLError
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from urllib3 import exceptions as urllib3
 
@@ -134,52 +135,39 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         """Return the answer to one request. Raises FetchError where there is none."""
         self._pace(watch)
         parts = urlsplit(url)
-        port = parts.port or DEFAULT_PORTS[parts.scheme]
         known = addresses.checked_addresses(
-            parts.hostname or "", port, self.resolve, allow_private=self.allow_private
+            parts.hostname or "",
+            parts.port or DEFAULT_PORTS[parts.scheme],
+            self.resolve,
+            allow_private=self.allow_private,
         )
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
-                with _failures():
-                    return self._exchange(url, address, port, watch)
+                return self._exchange(parts, address, watch)
             except FetchError as error:
                 failure = error
                 if error.code != "unreachable":
                     break
         raise failure or FetchError("unknown-host", "It has no address.")
 
-    def _exchange(self, url: str, address: str, port: int, watch: Stopwatch) -> HttpAnswer:
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        headers = HEADERS | {"User-Agent": self.user_agent, "Host": parts.netloc}
-        while True:
-            budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
-            connection, is_used = self._connections.take(origin, address, port, budget)
+    def _exchange(self, url: SplitResult, address: str, watch: Stopwatch) -> HttpAnswer:
+        headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
+        budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
+        with _failures():
             try:
-                connection.request(
-                    "GET",
-                    url.removeprefix(origin),
-                    headers=headers,
-                    preload_content=False,
-                    decode_content=False,
-                )
-                response = connection.getresponse()
-            except ConnectionError:
-                connection.close()
-                if is_used:  # The server closed it meanwhile.
-                    continue
-                raise
-            except BaseException:
-                connection.close()
-                raise
-            answer = self._read(response)
-            if response.closed and answer.error is None:
-                self._connections.keep(origin, address, port, connection)
-            else:
-                response.close()
-                connection.close()
-            return answer
+                response = self._connections.get(url, address, headers, budget)
+            except urllib3.ProtocolError as error:
+                if not isinstance(_reason_of(error), ConnectionError):
+                    raise
+                # The server may have closed a connection that was kept: the next one is new.
+                response = self._connections.get(url, address, headers, budget)
+        answer = self._read(response)
+        if response.closed and answer.error is None:
+            response.release_conn()
+        else:
+            response.close()
+        return answer
 
     def _read(self, response: Any) -> HttpAnswer:
         """Read what is wanted of a response, and of a redirect what is in the way of the next."""
@@ -187,6 +175,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""
         error: FetchError | None = None
+        if status == HTTPStatus.FORBIDDEN:
+            error = FetchError("forbidden", "The server may refuse programs only.")
         try:
             with _failures():
                 if status in REDIRECTS:
@@ -195,7 +185,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                         read_body(blocks, "", MAX_DRAINED)
                 elif is_read(headers):
                     encoding = response.headers.get("Content-Encoding", "")
-                    body, error = read_body(blocks, encoding, self.max_bytes)
+                    body, incomplete = read_body(blocks, encoding, self.max_bytes)
+                    error = error or incomplete
         except FetchError as failure:
             error = failure
         return HttpAnswer(status=status, headers=headers, body=body, error=error)
@@ -212,11 +203,16 @@ def _failures() -> Iterator[None]:
         raise FetchError("timeout", "The server took too long.") from error
     except (SSLError, urllib3.SSLError) as error:
         raise FetchError("tls", _text("TLS failed", error)) from error
-    except OSError as error:
-        raise FetchError("unreachable", _text("The connection failed", error)) from error
     except (HTTPException, urllib3.HTTPError, ValueError) as error:
+        if isinstance(_reason_of(error), ConnectionError):
+            raise FetchError("unreachable", _text("The connection failed", error)) from error
         raise FetchError("invalid-response", _text("The response is broken", error)) from error
 
 
 def _text(what: str, error: BaseException) -> str:
-    return f"{what}: {printable(error.__cause__ or error)[:MAX_MESSAGE]}"
+    return f"{what}: {printable(_reason_of(error))[:MAX_MESSAGE]}"
+
+
+def _reason_of(error: BaseException) -> object:
+    """Return what is wrong: the error that urllib3 has wrapped, or its message."""
+    return error.__cause__ or (error.args[-1] if error.args else error)

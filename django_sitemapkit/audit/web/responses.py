@@ -1,5 +1,7 @@
 """What came of fetching one URL, and the limits that both fetchers share."""
 
+import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -55,6 +57,11 @@ class Fetched:
     """Why there is no complete response; "" where there is one, whatever its status."""
     failure_code: str = ""
     """The same as a word: "timeout", "refused-address", "redirect-loop" and so on."""
+
+    @property
+    def status_text(self) -> str:
+        """The status, and why the response is not complete."""
+        return ": ".join(filter(None, (str(self.status or ""), self.failure)))
 
     def header(self, name: str) -> str:
         """Return a header's first value, or ""."""
@@ -172,34 +179,22 @@ def read_body(
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         message = f"The body is encoded as {quoted(encoding)}, which was not asked for."
         return b"", FetchError("invalid-encoding", message)
-    body, taken = bytearray(), 0
-    member = zlib.decompressobj(31) if encoding.endswith("gzip") else None
+    received = bytearray()
     for block in blocks:
-        taken += len(block)
-        if member is None:
-            body += block
-        else:
-            try:
-                member = _inflate(member, block, body, max_bytes)
-            except zlib.error as error:
-                message = f"The body is not valid gzip: {error}."
-                return bytes(body), FetchError("invalid-encoding", message)
-        if max(len(body), taken) > max_bytes:
-            message = f"The body is larger than {max_bytes:,} bytes."
-            return bytes(body[:max_bytes]), FetchError("too-large", message)
-    if member is not None and taken and not member.eof:
-        message = "The body is not valid gzip: it ends too early."
-        return bytes(body), FetchError("invalid-encoding", message)
-    return bytes(body), None
+        received += block
+        if len(received) > max_bytes:
+            break
+    body, error = bytes(received), None
+    if received and encoding.endswith("gzip"):
+        body, error = _unpacked(body, max_bytes + 1)
+    if max(len(body), len(received)) > max_bytes:
+        error = FetchError("too-large", f"The body is larger than {max_bytes:,} bytes.")
+    return body[:max_bytes], error
 
 
-def _inflate(
-    member: "zlib._Decompress", block: bytes, body: bytearray, max_bytes: int
-) -> "zlib._Decompress":
-    """Add a block's decompressed bytes, at most one byte too many, and return the open member."""
-    while block and len(body) <= max_bytes:
-        if member.eof:
-            member = zlib.decompressobj(31)
-        body += member.decompress(block, max_bytes + 1 - len(body))
-        block = member.unused_data if member.eof else member.unconsumed_tail
-    return member
+def _unpacked(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
+    """Return the first ``size`` bytes in gzip data, or why there are none."""
+    try:
+        return gzip.GzipFile(fileobj=io.BytesIO(data)).read(size), None
+    except (OSError, EOFError, zlib.error) as error:
+        return b"", FetchError("invalid-encoding", f"The body is not valid gzip: {error}.")

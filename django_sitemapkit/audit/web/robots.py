@@ -10,22 +10,18 @@ from django_sitemapkit.audit.web.responses import Fetched
 MAX_ROBOTS_BYTES = 512_000
 """How much of a robots.txt counts: 500 KiB."""
 
-_ALL = ""
 _NOTHING = "User-agent: *\nDisallow: /"
 
 
 class RobotsRules:
     """The rules of one origin's robots.txt."""
 
-    def __init__(self, rules: Protego) -> None:
-        self._rules = rules
-
-    @classmethod
-    def parse(cls, text: str) -> "RobotsRules":
-        """Return the rules in a robots.txt; what is no rule is ignored."""
+    def __init__(self, text: str = "", *, unavailable: str = "") -> None:
         # A byte order mark is no part of the first line (RFC 9309, 2.3).
         counted = text.encode("utf-8", "replace")[:MAX_ROBOTS_BYTES].decode("utf-8", "ignore")
-        return cls(Protego.parse(counted.removeprefix("\ufeff")))
+        self._rules = Protego.parse(counted.removeprefix("\ufeff"))
+        self.unavailable = unavailable
+        """Why the file could not be read, so that nothing may be fetched for now."""
 
     @classmethod
     def of(cls, fetched: Fetched) -> "RobotsRules":
@@ -34,17 +30,13 @@ class RobotsRules:
         Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
         response at all) nothing is (RFC 9309, 2.3.1).
         """
-        if cls.is_unavailable(fetched):
-            return cls.parse(_NOTHING)
-        if fetched.status is None or not 200 <= fetched.status < 300:
-            return cls.parse(_ALL)
-        return cls.parse(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
-
-    @staticmethod
-    def is_unavailable(fetched: Fetched) -> bool:
-        """Return whether the server fails, so that nothing may be fetched for now."""
         status = fetched.status
-        return status is None or status >= 500 or status == 429
+        if status is None or status >= 500 or status == 429:
+            why = f"{fetched.url} cannot be read, so nothing may be crawled: {fetched.status_text}"
+            return cls(_NOTHING, unavailable=why)
+        if not 200 <= status < 300:
+            return cls()
+        return cls(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
 
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
         """Return whether a crawler may fetch an absolute URL of this origin."""

@@ -20,7 +20,9 @@ def crawl(*rows, site=SITE, at=STARTED):
         site=site.key,
         started_at=at,
         ended_at=at,
+        checked=len(rows),
         pending=sum(row.get("outcome") == "pending" for row in rows),
+        undetermined=sum(row.get("outcome") == "unknown" for row in rows),
     )
     CrawledUrl.objects.bulk_create(
         [url_of(run, site.origin + row.pop("path"), row) for row in rows], batch_size=5_000

@@ -17,11 +17,11 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
     judge = CrawlJudge(
         lambda url, **options: Fetched(url=url, status=status, body=body.encode(), **answer),
         CrawlScope(BASE),
-        RobotsRules.parse(robots),
+        RobotsRules(robots),
         user_agent="Googlebot",
         is_soft_404=rule,
     )
-    return judge.judge(URL)
+    return judge.outcome_of(URL, judge.fetch(URL))
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,24 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
             for status in (201, 204, 205, 206, 300, 304)
         ),
         ({"status": 301}, ("broken", "", "301 without a target")),
-        ({"status": 503, "failure": "Late."}, ("broken", "", "503: Late.")),
-        ({"status": None, "failure": "Late."}, ("broken", "", "Late.")),
+        *(
+            ({"status": status}, ("unknown", "", str(status)))
+            for status in (408, 425, 429, 502, 503, 504)
+        ),
+        *(
+            ({"status": None, "failure": "Late.", "failure_code": code}, ("unknown", "", "Late."))
+            for code in ("timeout", "unreachable", "unknown-host")
+        ),
+        (
+            {"status": None, "failure": "Foreign.", "failure_code": "tls"},
+            ("broken", "", "Foreign."),
+        ),
+        (
+            {"status": 403, "failure": "No.", "failure_code": "forbidden"},
+            ("unknown", "", "403: No."),
+        ),
         ({"failure": "Cut off.", "failure_code": "incomplete"}, ("broken", "", "Cut off.")),
-        ({"failure": "Large.", "failure_code": "too-large"}, ("page", "", "")),
+        ({"failure": "Large.", "failure_code": "too-large"}, ("page", "", "Large.")),
         ({"rule": lambda fetched: True}, ("broken", "", "soft 404")),
         ({"robots": "User-agent: *\nDisallow: /x"}, ("blocked", "", "")),
         ({"body": '<meta name="robots" content="noindex">'}, ("noindex", "", "")),
@@ -95,7 +109,7 @@ def test_a_redirect_to_what_is_not_a_url():
         ('<a href="https://b.example/">One</a><a href="mailto:a@b">Two</a>', []),
         (f'<a href="/{"y" * 3_000}">Long</a>', []),
         (f'<a href="/y/">{"x" * 3_000}</a>', [(f"{BASE}/y/", "x" * 200)]),
-        ('<a href="/y\0z">\x1b[31m</a>', [(f"{BASE}/y\\x00z", "[31m")]),
+        ('<a href="/y\0z">\x1b[31m</a>', [(f"{BASE}/y%EF%BF%BDz", "[31m")]),
         ("<a href='/ñ/'>Ñ</a>", [(f"{BASE}/%C3%B1/", "Ñ")]),
     ],
 )

@@ -14,8 +14,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_sitemapkit.audit import sorting
-from django_sitemapkit.audit.crawl.output import FIXED, MARK, people, require_folder, write_output
-from django_sitemapkit.audit.crawl.output import folder as output_folder
+from django_sitemapkit.audit.crawl import output, site_map
+from django_sitemapkit.audit.crawl.output import FIXED, MARK, require_folder, write_output
 from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.audit.validation import validate_source
 from django_sitemapkit.exceptions import StorageFailure
@@ -287,12 +287,12 @@ def test_links_are_grouped_by_folder(tmp_path):
 )
 def test_the_folder_of_a_page(path, folder):
     """It is that of its address, without the query."""
-    assert people._folder_of(path) == folder
+    assert site_map._folder_of(path) == folder
 
 
 def test_pages_of_the_site_map_link_to_each_other(tmp_path, monkeypatch):
     """Each has a bounded number of links; together they have all of them once, in order."""
-    monkeypatch.setattr(people, "LINKS_PER_PAGE", 3)
+    monkeypatch.setattr(site_map, "LINKS_PER_PAGE", 3)
     monkeypatch.setattr(sorting, "ROWS_IN_MEMORY", 7)
     paths = [f"/{number:02}/" for number in range(20)]
     names = written(tmp_path, *reversed(paths))
@@ -338,7 +338,7 @@ def test_the_same_crawl_gives_the_same_bytes(tmp_path):
 def test_files_of_a_larger_crawl_are_removed(tmp_path, settings, monkeypatch):
     """And no other file of the folder."""
     settings.SITEMAPKIT_MAX_URLS = 2
-    monkeypatch.setattr(people, "LINKS_PER_PAGE", 2)
+    monkeypatch.setattr(site_map, "LINKS_PER_PAGE", 2)
     foreign = ["robots.txt", "sitemap-products-1.xml", "sitemap-old.html", "urls-02.txt"]
     for name in foreign:
         (tmp_path / name).write_text("mine")
@@ -400,14 +400,14 @@ def test_a_folder_with_the_name_of_a_file(tmp_path, name):
 
 def test_a_failure_amid_the_files_is_told(tmp_path, monkeypatch):
     """When some are replaced, the error does not say that the folder keeps its files."""
-    replace = output_folder.Path.replace
+    replace = output.Path.replace
 
     def fail(path, target):
         if target == tmp_path / "sitemap.xml":
             raise OSError(5, "Input/output error")
         return replace(path, target)
 
-    monkeypatch.setattr(output_folder.Path, "replace", fail)
+    monkeypatch.setattr(output.Path, "replace", fail)
     with pytest.raises(StorageFailure, match=r"^Some files in .* are new, .*Input/output error"):
         written(tmp_path, "/")
 
@@ -415,7 +415,7 @@ def test_a_failure_amid_the_files_is_told(tmp_path, monkeypatch):
 def test_children_come_before_the_index(tmp_path, settings, monkeypatch):
     """Whatever a process that is killed has replaced: an index names only what is there."""
     settings.SITEMAPKIT_MAX_URLS = 1
-    replace, done = output_folder.Path.replace, []
+    replace, done = output.Path.replace, []
 
     def killed(path, target):
         if target.parent == tmp_path:
@@ -424,7 +424,7 @@ def test_children_come_before_the_index(tmp_path, settings, monkeypatch):
                 raise KeyboardInterrupt
         return replace(path, target)
 
-    monkeypatch.setattr(output_folder.Path, "replace", killed)
+    monkeypatch.setattr(output.Path, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
         written(tmp_path, "/", "/a/")
     assert done[-1] == "sitemap.xml"
@@ -454,14 +454,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(output_folder, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(output, "TemporaryDirectory", refuse)
     with pytest.raises(StorageFailure, match=f"written in {tmp_path}: Permission denied"):
         require_folder(tmp_path)
 
 
 def test_what_killed_processes_left_is_deleted(tmp_path):
     """After a day; folders with other names are not theirs."""
-    made = [Path(mkdtemp(prefix=output_folder.WORKSHOP, dir=tmp_path)) for _ in range(2)]
+    made = [Path(mkdtemp(prefix=output.WORKSHOP, dir=tmp_path)) for _ in range(2)]
     others = [".crawl-cache", ".sitemapkit-crawl-cache", ".sitemapkit-crawl-documents"]
     for name in others:
         (tmp_path / name).mkdir()

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemapkit.audit.crawl import saving
+from django_sitemapkit.audit.crawl import comparison, saving
 from django_sitemapkit.audit.crawl.saving import require_crawled_section, save_pages
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
 from django_sitemapkit.audit.sections import CrawledSection
@@ -75,7 +75,7 @@ def test_paths_that_a_collation_takes_for_equal_are_two_pages(crawled):
 
 def test_batches_are_saved_one_after_the_other(crawled, monkeypatch):
     """However many there are, each page is saved once."""
-    monkeypatch.setattr(saving, "ROWS_PER_SAVE", 3)
+    monkeypatch.setattr(comparison, "ROWS_PER_QUERY", 3)
     found = [f"/{number}/" for number in range(10)]
     assert save(*found) == {"new": 10}
     assert save(*found, day=1) == {"found_again": 10}
@@ -210,13 +210,13 @@ def test_one_process_saves_at_a_time(crawled):
 
 def test_a_process_that_lost_its_lease_writes_nothing(crawled, monkeypatch):
     """Another one has begun to save."""
-    real = saving.read_by_key
+    real = saving.in_order
 
     def late(*arguments):
         take_lease("save:default")
         return real(*arguments)
 
-    monkeypatch.setattr(saving, "read_by_key", late)
+    monkeypatch.setattr(saving, "in_order", late)
     with pytest.raises(LeaseLost):
         save("/")
     assert not SavedPage.objects.exists()

@@ -191,7 +191,7 @@ def test_a_terminal_shows_progress():
     """In one line, which is cleared at the end."""
     _, out, _ = command(out=Terminal())
     progress = out[: out.index("Site 'default'")]
-    assert progress.startswith("\r\x1b[K1 URL, 0 a second, 0 bad\r\r\x1b[K")
+    assert progress.startswith("\r\x1b[K1 URL, 0 a second, 0 bad, 25 left\r\r\x1b[K")
     assert "40 URLs, " in progress
     assert progress.endswith(" a second, 4 bad\r\r\x1b[K")
 

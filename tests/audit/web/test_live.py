@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import chain, repeat
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -131,16 +132,6 @@ def test_a_connection_that_ends_when_it_is_used_again():
     assert len(served) == 3
 
 
-def test_kept_connections_are_few(fetcher, base, answers, monkeypatch):
-    """The oldest ones are closed."""
-    monkeypatch.setattr(connections, "MAX_IDLE", 1)
-    answers["/"] = [(200, {}, b"a")]
-    other = base.replace("127.0.0.1", "localhost")
-    for url in (base, other, base):
-        assert fetcher.fetch(url).body == b"a"
-    assert len(answers.clients) == 3
-
-
 @pytest.mark.parametrize(
     "host",
     [
@@ -227,10 +218,8 @@ def test_the_certificate_must_be_the_hosts():
             fetched = fetcher.fetch(f"https://shop.example:{port}/")
     assert fetched.failure_code in {"tls", "unreachable"}
     assert b"shop.example" in hellos[0]
-    budget = connections.Budget(connections.Stopwatch(1), 1, 1)
-    connection, _ = connections.Connections().take(
-        "https://[2001:db8::1]", "2001:db8::1", 443, budget
-    )
+    url = urlsplit("https://[2001:db8::1]/")
+    connection = connections.Connections().pool(url, "2001:db8::1")._new_conn()
     assert (connection.host, connection.server_hostname) == ("2001:db8::1", "2001:db8::1")
     assert connection.ssl_context.check_hostname
     assert connection.cert_reqs == connection.ssl_context.verify_mode == 2

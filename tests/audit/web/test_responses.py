@@ -164,8 +164,8 @@ def test_bodies(encoding, data, size):
     ("data", "code", "length"),
     [
         (b"no gzip", "invalid-encoding", 0),
-        (gzip.compress(BODY, mtime=0)[:-3], "invalid-encoding", 500),
-        (gzip.compress(BODY, mtime=0) + b"more", "invalid-encoding", 500),
+        (gzip.compress(BODY, mtime=0)[:-3], "invalid-encoding", 0),
+        (gzip.compress(BODY, mtime=0) + b"more", "invalid-encoding", 0),
         (gzip.compress(bytes(1_000_000), mtime=0), "too-large", 1_000),
         (gzip.compress(b"", mtime=0) * 100, "too-large", 0),
     ],

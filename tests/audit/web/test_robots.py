@@ -31,12 +31,12 @@ URL = "https://www.example.com/private/page?a=1"
 )
 def test_allows(rules, allowed):
     """The most specific group and the longest rule decide."""
-    assert RobotsRules.parse(rules).allows(URL) is allowed
+    assert RobotsRules(rules).allows(URL) is allowed
 
 
 def test_other_user_agents():
     """Each has its own group."""
-    rules = RobotsRules.parse("User-agent: bingbot\nDisallow: /")
+    rules = RobotsRules("User-agent: bingbot\nDisallow: /")
     assert rules.allows(URL)
     assert not rules.allows(URL, "bingbot")
 
@@ -44,7 +44,7 @@ def test_other_user_agents():
 def test_only_the_first_500_kib_count():
     """A rule behind them does not."""
     long = "# ñ\n" * (MAX_ROBOTS_BYTES // 5 + 1)
-    assert RobotsRules.parse(f"{long}User-agent: *\nDisallow: /").allows(URL)
+    assert RobotsRules(f"{long}User-agent: *\nDisallow: /").allows(URL)
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_what_came_of_fetching_it(status, body, allowed):
 def test_nothing_raises(text, noise):
     """Whatever the file is."""
     text = f"User-agent: *\nDisallow: {text}\n{noise.decode('latin-1')}"
-    RobotsRules.parse(text).allows(URL)
+    RobotsRules(text).allows(URL)

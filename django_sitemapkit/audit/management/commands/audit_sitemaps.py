@@ -40,4 +40,5 @@ class Command(FindingsCommand):
     def heading(self, run: AuditRun) -> str:
         """Return how many URLs were audited, and of what."""
         source = f"build {run.build}" if run.build else "live pages"
-        return f"{count_of(run.checked, 'URL')} of {source}, {run.bad:,} bad."
+        unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
+        return f"{count_of(run.checked, 'URL')} of {source}, {run.bad:,} bad{unknown}."

@@ -150,6 +150,8 @@ class Command(FindingsCommand):
                 names = module("crawl.output").write_output(site, run, options["output"])
                 text = f"{count_of(len(names), 'file')} written to {options['output']}."
                 self._say_result(run, {"files": names}, text)
+                if module("crawl.output").INDEX not in names:
+                    raise CommandError("The crawl found no web page, so it wrote no sitemap.")
 
     def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
         self.write_json({"site": run.site, "crawl": run.pk, **result})
@@ -173,12 +175,14 @@ class Command(FindingsCommand):
             self.say(f"    {line}")
 
     def heading(self, run: AuditRun) -> str:
-        """Return how many URLs were fetched, and what they were compared with."""
+        """Return how many URLs were fetched, and what they were compared with, if anything."""
         source = f"build {run.build}" if run.build else "live pages"
+        compared = f"; compared with {source}" if run.options["compares"] else ""
         pending = f", {run.pending:,} not fetched" if run.pending else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}"
+        unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}"
         broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
-        return f"{crawled}, {broken}; compared with {source}."
+        return f"{crawled}, {broken}{compared}."
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""

@@ -8,7 +8,9 @@ from operator import methodcaller
 from pathlib import Path
 
 from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
+from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 from django.utils import translation
 from django.utils.encoding import uri_to_iri
@@ -50,6 +52,17 @@ class PageLink:
         """Return the folder, or the folder that holds it at a depth."""
         found = re.match(f"/(?:[^/]*/){{0,{depth}}}", self.folder)
         return found[0] if found else "/"
+
+
+def require_template() -> None:
+    """Raise ImproperlyConfigured if the template of the site map cannot be loaded."""
+    try:
+        get_template(TEMPLATE)
+    except TemplateDoesNotExist as error:
+        raise ImproperlyConfigured(
+            f"The site map for people needs the template {TEMPLATE}. Set TEMPLATES to an engine"
+            ' with "APP_DIRS": True.'
+        ) from error
 
 
 def write_site_map(

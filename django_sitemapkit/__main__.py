@@ -1,0 +1,226 @@
+"""The console script ``sitemapkit``: crawls, audits and validates without a Django project.
+
+Each of its commands runs the management command of the same name, with settings and a database
+that are its own. ``python -m django_sitemapkit`` does the same. ::
+
+    sitemapkit crawl https://www.example.com/ --output public
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import django
+from django.conf import settings
+from django.core.management import call_command, load_command_class
+from django.db import DatabaseError
+from django.urls import include, path
+from django.utils import timezone
+
+from django_sitemapkit import __version__, register
+from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue, SitemapKitError
+from django_sitemapkit.extras import import_extra
+from django_sitemapkit.printable import printable, quoted
+from django_sitemapkit.protocol.dates import format_lastmod, moment_of
+from django_sitemapkit.protocol.locations import normalise_url, split_origin
+
+APP = "django_sitemapkit.audit"
+
+DATABASE = ".sitemapkit.sqlite3"
+"""The file in the output folder that an interrupted crawl leaves, to be continued."""
+
+INTERRUPTED = (130, 143)
+"""The exit codes of Ctrl-C and SIGTERM."""
+
+ROWS_PER_QUERY = 2_000
+
+_FETCHING = (
+    ("--rate", "REQUESTS", "requests a second, at most"),
+    ("--concurrency", "REQUESTS", "requests at a time; default: 4"),
+    ("--allow-private", "", "also fetch from private and local addresses"),
+)
+_REPORTING = (
+    ("--fail-on", "KINDS", "exit with 5 if there are findings of these kinds"),
+    ("--json", "", "print JSON, for programs"),
+)
+_OPTIONS = {
+    "crawl": (
+        ("--output", "FOLDER", "where to write the sitemap and the tables; default: sitemap"),
+        ("--below", "FOLDER", "crawl only URLs below this path, such as /products/"),
+        ("--max-urls", "URLS", "end after this many URLs; default: 100000"),
+        ("--continue", "", "continue a crawl that was interrupted"),
+        *(*_FETCHING, *_REPORTING),
+    ),
+    "audit": (
+        ("--sample", "URLS", "pages to fetch, spread over the sitemap; default: 200"),
+        ("--full", "", "fetch all pages"),
+        *(*_FETCHING, *_REPORTING),
+    ),
+    "validate": (
+        ("--schema", "PATH", "also validate against XML schemas in a folder or file"),
+        ("--max-seconds", "SECONDS", "time limit for a URL; default: 3600"),
+        *_REPORTING,
+    ),
+}
+"""Name, value and help of each command's options, which are those of the management commands."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the console script with some arguments, by default those of the process.
+
+    Raises SystemExit with the exit code of the management command, unless that is 0.
+    """
+    parser = _parser()
+    options = vars(parser.parse_args(arguments))
+    verb, prepare = options.pop("verb"), options.pop("prepare")
+    with TemporaryDirectory() as folder:
+        try:
+            prepare(options, Path(folder) / DATABASE)
+        except (DatabaseError, InvalidSitemap) as error:
+            parser.exit(1, f"sitemapkit: {printable(error)}\n")
+        except SitemapKitError as error:
+            parser.exit(2, f"sitemapkit: {printable(error)}\n")
+        except KeyboardInterrupt:
+            parser.exit(130, "Interrupted.\n")
+        command: Any = load_command_class(APP, f"{verb}_sitemaps")
+        command.interrupted = "Interrupted. Use --continue to continue a crawl."
+        code: object = 0
+        try:
+            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_written(options)])
+        except SystemExit as ended:
+            code = ended.code
+            raise
+        finally:
+            if code not in INTERRUPTED:
+                _forget()
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("sitemapkit", description="Crawls, audits and validates any site.")
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    crawl = verbs.add_parser("crawl", help="write a site's sitemap, and list its broken links")
+    crawl.add_argument("url", metavar="URL", help="the home page, or that of a folder")
+    crawl.set_defaults(prepare=_prepare_crawl, live=True, output="sitemap")
+    audit = verbs.add_parser("audit", help="judge the pages that a sitemap lists")
+    audit.add_argument("url", metavar="URL", help="the address of a sitemap or of an index")
+    audit.set_defaults(prepare=_prepare_audit, live=True)
+    validate = verbs.add_parser("validate", help="read sitemaps as search engines do")
+    validate.add_argument(
+        "sources", metavar="SOURCE", nargs="+", help="a URL, a file, a folder, or - for the input"
+    )
+    validate.set_defaults(prepare=_prepare_validate)
+    for verb, options in _OPTIONS.items():
+        for name, value, text in options:
+            if value:
+                verbs.choices[verb].add_argument(name, metavar=value, help=text)
+            else:
+                verbs.choices[verb].add_argument(name, action="store_true", help=text)
+    return parser
+
+
+def _written(options: dict[str, Any]) -> Iterator[str]:
+    """Yield options as a shell passes them: what has no value is left out."""
+    for name, value in options.items():
+        if isinstance(value, list):
+            yield from ["--", *value]
+        elif value:
+            option = f"--{name.replace('_', '-')}"
+            yield option if value is True else f"{option}={value}"
+
+
+def _prepare_crawl(options: dict[str, Any], _: Path) -> None:
+    """Make the output folder and its database ready. Raises SitemapKitError if one cannot be."""
+    url = _address(options)
+    folder = Path(options["output"])
+    _set_up(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
+    import_extra(f"{APP}.web.live", "audit")
+    import_extra(f"{APP}.crawl.output", "audit").require_folder(folder)
+    if not options.pop("continue"):
+        _forget()
+    call_command("migrate", verbosity=0)
+    options["starts"] = [] if options["below"] else [url]
+
+
+def _prepare_audit(options: dict[str, Any], database: Path) -> None:
+    """Store the pages that a sitemap lists. Raises SitemapKitError if it cannot be read."""
+    url = _address(options)
+    _set_up(database, split_origin(url)[0])
+    import_extra(f"{APP}.web.live", "audit")
+    import_extra(f"{APP}.auditing", "audit")
+    call_command("migrate", verbosity=0)
+    from django_sitemapkit.audit.models import SavedPage  # noqa: PLC0415  needs the settings
+    from django_sitemapkit.audit.sections import CrawledSection  # noqa: PLC0415
+
+    register(CrawledSection)
+    pages = _listed_by(url, SavedPage)
+    while some := list(islice(pages, ROWS_PER_QUERY)):
+        SavedPage.objects.bulk_create(some)
+
+
+def _address(options: dict[str, Any]) -> str:
+    """Return the URL of a command in normal form. Raises InvalidValue if it is not absolute."""
+    url: str = options.pop("url")
+    if "://" not in url:
+        raise InvalidValue("invalid-url", f"{quoted(url)} is no URL: write https://{url}")
+    return normalise_url(url, "")
+
+
+def _prepare_validate(options: dict[str, Any], database: Path) -> None:
+    _set_up(database, None)
+
+
+def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
+    """Yield a row for each page that a sitemap lists; those on the host of the first one count."""
+    from django_sitemapkit.audit.moving.sources import source_of  # noqa: PLC0415
+    from django_sitemapkit.models import hash_of  # noqa: PLC0415
+    from django_sitemapkit.sites import all_sites  # noqa: PLC0415
+
+    now, origin = timezone.now(), ""
+    for written, values in source_of(sitemap, all_sites()[0]).entries():
+        with suppress(InvalidValue):
+            host, location = split_origin(normalise_url(written, ""))
+            origin = settings.SITEMAPKIT_BASE_URL = origin or host
+            lastmod = None
+            with suppress(InvalidValue):
+                text = format_lastmod(values.get("lastmod")) or ""  # A month alone says no day.
+                lastmod = moment_of(text, timezone.get_default_timezone())
+            if host == origin:
+                yield model(
+                    site="default",
+                    hash=hash_of(location),
+                    path=location,
+                    lastmod=lastmod,
+                    first_seen=now,
+                    last_seen=now,
+                )
+    if not origin:
+        raise InvalidSitemap("no-pages", f"{sitemap} lists no page.")
+
+
+def _set_up(database: Path, base_url: str | None) -> None:
+    """Configure Django for one site, with a database of its own."""
+    settings.configure(
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": database}},
+        INSTALLED_APPS=["django_sitemapkit", APP],
+        SITEMAPKIT_BASE_URL=base_url,
+        TEMPLATES=[
+            {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}
+        ],
+    )
+    django.setup()
+    settings.ROOT_URLCONF = (path("", include("django_sitemapkit.urls")),)
+
+
+def _forget() -> None:
+    """Delete the database."""
+    database: Any = settings.DATABASES["default"]["NAME"]
+    database.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

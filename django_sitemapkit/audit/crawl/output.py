@@ -1,0 +1,286 @@
+"""Output: what a crawl found, as XML, text, HTML and CSV in a folder."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
+
+from django_sitemapkit.audit.crawl.frontier import rows_of
+from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
+from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.overrides.transfer import csv_lines
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.entries import IndexEntry
+from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.publishing.storage import sync, sync_folder
+from django_sitemapkit.reading.keysets import CHUNK, read_by_key
+from django_sitemapkit.rendering import write_index
+from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.words import english_of
+
+INDEX = "sitemap.xml"
+"""The sitemap, or the index if there are several."""
+
+FIXED = frozenset({INDEX, "sitemap.html", "urls.txt", "pages.csv", "links.csv"})
+"""The names of the files that a crawl of any size has."""
+
+NUMBERED = re.compile(r"(?:sitemap|urls)-[1-9][0-9]*\.(?:xml|html|txt)")
+"""The names of files that a larger crawl has, and a smaller one has not."""
+
+TEXT = re.compile(r"urls(?:-[1-9][0-9]*)?\.txt")
+"""The names of the files that list a URL on each line."""
+
+MARK = ".sitemapkit-crawl"
+"""The file that names the files of the last crawl: only these are a later one's to delete."""
+
+WORKSHOP = ".sitemapkit-crawl-"
+"""What the names of the folders begin with in which files are made."""
+
+DAY = 86_400
+
+URL_COLUMNS = {
+    "url": "url",
+    "outcome": "outcome",
+    "status": "status",
+    "depth": "depth",
+    "target": "target",
+    "title": "title",
+    "in sitemap": "is_listed",
+    "linking pages": "linking_pages",
+    "detail": "detail",
+}
+LINK_COLUMNS = {
+    "url": "target__url",
+    "outcome": "target__outcome",
+    "status": "target__status",
+    "leads to": "target__target",
+    "page": "source__url",
+    "link text": "text",
+}
+"""Field paths by the heading of the column."""
+
+UNKNOWN = (CrawledUrl.Outcome.PENDING, CrawledUrl.Outcome.UNKNOWN)
+WRONG = (CrawledUrl.Outcome.BROKEN, CrawledUrl.Outcome.UNKNOWN, CrawledUrl.Outcome.REDIRECT)
+
+Row = tuple[str, str | None]
+"""A URL and the text of its lastmod."""
+
+
+def require_folder(folder: Path) -> None:
+    """Make a folder if necessary; raise StorageFailure if no file can be written in it.
+
+    The same if a folder in it has the name of one of the files. Raises ImproperlyConfigured if the
+    template of the site map for people cannot be loaded.
+    """
+    require_template()
+    with workshop(folder):
+        for path in folder.iterdir():
+            if path.name in FIXED or NUMBERED.fullmatch(path.name):
+                _require_no_folder(path)
+
+
+def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
+    """Write what a crawl of a site found into a folder; return the names of the files.
+
+    ``sitemap.xml``, ``urls.txt`` and ``sitemap.html`` list the pages, and numbered files follow
+    where one has no room for all of them; ``pages.csv`` and ``links.csv`` list all URLs, and the
+    links that are broken or redirect. If the crawl found no page, only the CSV files are written.
+    If something could not be determined, a page that the last crawl listed stays listed, unless
+    this one knows better.
+
+    All files are complete before the first of them replaces the one of an earlier crawl, and the
+    index comes last. Numbered files of an earlier crawl that this one has not are deleted. Raises
+    StorageFailure if the files cannot be written.
+
+    Example::
+
+        write_output(site, run, Path("public"))
+    """
+    pages = CrawledUrl.objects.filter(run=run, outcome=CrawledUrl.Outcome.PAGE)
+    count = pages.count()
+    with workshop(folder) as made:
+        kept = list(_kept(site, run, folder)) if run.undetermined else []
+        names = write_tables(run, made)
+        if not count:
+            replace_files(made, folder, names, [])
+            return names
+        titles = chain(read_by_key(pages, "url", "title"), ((url, "") for url in kept))
+        lastmods = chain(read_by_key(pages, "url", "lastmod"), ((url, None) for url in kept))
+        names += write_site_map(titles, count + len(kept), made, site)
+        names += write_sitemaps(lastmods, made, site.base)
+        (made / MARK).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+        numbered = filter(NUMBERED.fullmatch, _names_of_last(folder))
+        stale = [folder / name for name in numbered if name not in names]
+        replace_files(made, folder, [*names, MARK], stale)
+    return names
+
+
+def _kept(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
+    """Yield the URLs that the last crawl listed, and of which this one found out nothing."""
+    scope = CrawlScope.of(site, all_sites(), run.options.get("below", ""))
+    for name in filter(TEXT.fullmatch, _names_of_last(folder)):
+        with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
+            while batch := [line.rstrip("\n") for line in islice(file, CHUNK)]:
+                known = rows_of(run, batch)
+                for url in filter(scope.contains, batch):
+                    if url not in known or known[url].outcome in UNKNOWN:
+                        yield url
+
+
+def _names_of_last(folder: Path) -> list[str]:
+    """Return the names of the files that the last crawl wrote into a folder."""
+    text = ""
+    with suppress(FileNotFoundError):
+        text = (folder / MARK).read_text(encoding="utf-8", errors="replace")
+    return [name for name in text.splitlines() if name in FIXED or NUMBERED.fullmatch(name)]
+
+
+# Tables and sitemaps ------------------------------------------------------------------------------
+
+
+def write_tables(run: AuditRun, made: Path) -> list[str]:
+    """Write what a crawl met as CSV; return the names of the files."""
+    urls = CrawledUrl.objects.filter(run=run)
+    links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
+    for name, columns, rows in (
+        ("pages.csv", URL_COLUMNS, urls),
+        ("links.csv", LINK_COLUMNS, links),
+    ):
+        with (made / name).open("w", encoding="utf-8", newline="") as file:  # csv ends its lines.
+            file.writelines(csv_lines(columns, read_by_key(rows, *columns.values())))
+    return ["pages.csv", "links.csv"]
+
+
+def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> list[str]:
+    """Write URLs with their lastmods as XML and as text; return the names of the files.
+
+    Each text lists the URLs of one XML file, and so keeps the limits too. The index says that the
+    files are at ``base``. The names are in the order in which to publish the files: index last.
+    """
+    names: list[str] = []
+    texts: list[str] = []
+    rows = _formatted(pages)
+    batch = list(islice(rows, CHUNK))
+    while batch:
+        names.append(f"sitemap-{len(names) + 1}.xml")
+        texts.append(f"urls-{len(names)}.txt" if texts else "urls.txt")
+        batch = _write_urlset(batch, rows, made / names[-1], made / texts[-1])
+    if len(names) == 1:
+        (made / names[0]).replace(made / INDEX)
+        return [*texts, INDEX]
+    index = write_index([IndexEntry(location=f"{base}/{name}") for name in names])
+    if index is None or index.problem:
+        why = english_of(index.problem) if index else "The crawl found no page."
+        raise ImproperlyConfigured(why)
+    (made / INDEX).write_bytes(index.data)
+    return [*names, *texts, INDEX]
+
+
+def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[Row]:
+    """Yield the rows; a lastmod in the future is not written."""
+    now, zone = timezone.now(), timezone.get_default_timezone()
+    for url, moment in pages:
+        is_past = moment is not None and moment <= now
+        yield url, format_lastmod(moment, zone) if is_past else None
+
+
+def _write_urlset(batch: list[Row], rows: Iterator[Row], xml: Path, text: Path) -> list[Row]:
+    """Write one XML file and its text; return the first rows of the next one."""
+    writer = UrlsetWriter(
+        max_urls=settings.MAX_URLS,
+        max_bytes=settings.MAX_BYTES,
+        schema_location=settings.SCHEMA_LOCATION,
+    )
+    with xml.open("wb") as xml_file, text.open("wb") as text_file:
+        xml_file.write(writer.begin())
+        while batch:
+            urls, lastmods = zip(*batch, strict=True)
+            data, count = writer.add(urls, lastmods)
+            if not writer.urls:
+                raise ImproperlyConfigured(f"SITEMAPKIT_MAX_BYTES is too small for {urls[0]}")
+            xml_file.write(data)
+            text_file.write("".join(f"{url}\n" for url in urls[:count]).encode())
+            if count < len(batch):
+                batch = batch[count:]
+                break
+            batch = list(islice(rows, CHUNK))
+        xml_file.write(writer.end())
+    return batch
+
+
+# The folder ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def workshop(folder: Path) -> Iterator[Path]:
+    """Give a folder to make the files of ``folder`` in; what is left there is deleted.
+
+    Makes ``folder`` if necessary. Raises StorageFailure if no file can be written in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        made = TemporaryDirectory(prefix=WORKSHOP, dir=folder)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StorageFailure(f"{error.filename} is not a folder. Name another folder.") from error
+    except OSError as error:
+        raise StorageFailure(
+            f"No file can be written in {folder}: {error.strerror}."
+            " Name a folder that this user may write to."
+        ) from error
+    with made as path:
+        try:
+            yield Path(path)
+        except OSError as error:
+            raise StorageFailure(
+                f"{folder} could not be written, and keeps its files: {error}"
+            ) from error
+
+
+def _sweep(folder: Path) -> None:
+    """Delete what killed processes left a day ago."""
+    for path in folder.glob(WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < time.time() - DAY:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _require_no_folder(path: Path) -> None:
+    """Raise StorageFailure if a folder is where a file is to be written."""
+    if path.is_dir():
+        raise StorageFailure(
+            f"{path} is a folder, but a file is to be written there."
+            " Rename it, or name another folder for the files."
+        )
+
+
+def replace_files(made: Path, folder: Path, names: list[str], stale: Iterable[Path]) -> None:
+    """Move complete files from ``made`` to ``folder``, in this order; then delete stale ones.
+
+    Raises StorageFailure if some are replaced and another cannot be.
+    """
+    for name in names:
+        _require_no_folder(folder / name)
+        with (made / name).open("rb") as file:
+            sync(file)
+    try:
+        for name in names:
+            (made / name).replace(folder / name)
+        for path in stale:
+            path.unlink(missing_ok=True)
+        sync_folder(folder)
+    except OSError as error:
+        raise StorageFailure(
+            f"Some files in {folder} are new, and others are of the crawl before: {error}"
+        ) from error
