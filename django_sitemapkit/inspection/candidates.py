@@ -83,8 +83,9 @@ def is_searched(section: SectionReader) -> bool:
     """
     if label_or_none(section) is None or not isinstance(section, QuerySetReader):
         return label_or_none(section) is None  # Items are looked at one by one.
-    source = section.location_source
-    return not isinstance(source, Method | Formula) or section.route is not None
+    source, route = section.location_source, section.route
+    is_of_route = route is not None and not route.suffix
+    return not isinstance(source, Method | Formula) or is_of_route
 
 
 def would_have(section: SectionReader, pk: Any, location: str) -> bool:
@@ -167,7 +168,7 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
     assert section.keyset is not None  # noqa: S101  it has a label
     model = section.keyset.queryset.model
     route = section.route if isinstance(section, QuerySetReader) else None
-    if route is not None:
+    if route is not None and not route.suffix:
         if route.viewname != match.view_name:
             return
         said = [(column, match.kwargs.get(name)) for name, column in route.kwargs.items()]
