@@ -298,7 +298,7 @@ class _Translation:
             raise scope.refuse(f"follows {field.name}, which has a base manager of its own", node)
         if not router.allow_migrate_model(self._rows.db, related):
             raise scope.refuse(f"follows {field.name}, which is in another database", node)
-        if not scope.prefix and _django.knows_related(self._rows):
+        if _django.knows_related(self._rows):
             raise scope.refuse(f"follows {field.name}, whose objects the queryset brings", node)
         if field.null or not field.db_constraint:
             self._keys[_django.LOOKUP_SEP.join((*scope.prefix, field.attname))] = None

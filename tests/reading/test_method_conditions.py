@@ -14,13 +14,13 @@ from django.test.utils import isolate_apps
 from tests import factories
 from tests.factories import EPOCH, declare
 from tests.reading import by_method, elsewhere, forms, function, given, proxy
-from tests.testapp.models import Feature, Offer, Product, Shop, Tag
+from tests.testapp.models import Feature, Offer, Product, Shop, Tag, Voucher
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def rows():
+def products():
     """Make two products and an article, of which each field has another value."""
     shop = factories.ShopFactory(slug="shop")
     for place, slug in enumerate(("a", "b")):
@@ -33,10 +33,10 @@ def rows():
 
 def assert_called(reader, settings):
     """Check that a section lists what its methods return, since it calls them."""
-    found = given(reader)
+    found, is_called = given(reader), reader.reads_objects
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
     assert found == given(reader)
-    assert reader.reads_objects
+    assert is_called
 
 
 # --- The source
@@ -372,6 +372,13 @@ def test_a_queryset_may_give_its_objects_other_values(settings, rows):
     assert_called(declare(queryset=rows(model), location=None), settings)
 
 
+def test_an_annotation_is_not_of_a_related_object():
+    """Though it has the name of its field."""
+    url = function("return f'/{self.offer.slug}/{self.pk}/'")
+    rows = proxy(Voucher, get_absolute_url=url).objects.annotate(slug=Value("annotated"))
+    assert not declare(queryset=rows, location=None).reads_objects
+
+
 def test_rows_of_an_object_have_that_object(settings):
     """As it is in memory."""
     shop = Shop.objects.get()
@@ -386,7 +393,7 @@ def test_rows_of_an_object_have_that_object(settings):
 
 def test_a_parent_has_what_the_child_has(settings):
     """Django makes it of the child's values."""
-    own = property(lambda self: "own", lambda self, value: None)
+    own = property(lambda self: "own", lambda self, value: vars(self).update(title=value))
     url = function("return f'/{self.article_ptr.title}/{self.pk}/'")
     rows = proxy(Feature, get_absolute_url=url, title=own).objects.all()
     assert_called(declare(queryset=rows, location=None), settings)

@@ -212,7 +212,7 @@ def examples(draw):
     tags = {
         "lastmod": st.tuples(st.just("self"), dates(model)).map("return {0[0]}.{0[1]}".format),
         "changefreq": st.sampled_from(
-            ["return 'Daily'", "return 'daily' if self.slug else None", "return self.slug"]
+            ["return 'daily'", "return 'Daily' if self.slug else None", "return self.slug"]
         ),
         "priority": st.sampled_from(
             ["return 0.5", "return 0.2 if self.slug else 1", "return self.pk"]
