@@ -61,7 +61,7 @@ FIELDS = {
     ),
     "time": (models.TimeField, {}, [dt.time(), dt.time(23, 59, 59, 7)]),
     "duration": (models.DurationField, {}, [dt.timedelta(), dt.timedelta(-1, 5, 7)]),
-    "uuid": (models.UUIDField, {}, [uuid.UUID(int=7), uuid.UUID(int=2**127 + 11)]),
+    "uuid": (models.UUIDField, {}, [uuid.UUID(int=7, version=4), uuid.UUID(int=2**127, version=4)]),
     "json": (models.JSONField, {}, [{"a": 1}, [1, "ü"], "text", 0]),
     "ip": (models.GenericIPAddressField, {}, ["127.0.0.1", "2001:db8::1"]),
     "reversed": (Reversed, {"max_length": 40}, TEXTS),
@@ -78,13 +78,13 @@ KEYS = {
     "integer": (models.IntegerField, {}, lambda n: 7 * n - 20),
     "text": (models.CharField, {"max_length": 40}, lambda n: f"{TEXTS[n % 7]}{n}"),
     "slug": (models.SlugField, {"max_length": 40}, lambda n: f"key-{n}"),
-    "uuid": (models.UUIDField, {}, lambda n: uuid.UUID(int=2**127 // (n + 1))),
+    "uuid": (models.UUIDField, {}, lambda n: uuid.UUID(int=n << 80, version=4)),
     "date": (models.DateField, {}, lambda n: EPOCH.date() + dt.timedelta(n)),
     "moment": (models.DateTimeField, {}, lambda n: EPOCH + dt.timedelta(microseconds=n)),
 }
 """Primary keys: class, options, and what makes the value of a number."""
 
-GONE = [999_999, "gone", uuid.UUID(int=5), dt.date(1999, 1, 1), EPOCH.replace(year=1996)]
+GONE = [999_999, "gone", uuid.UUID(int=5, version=4), dt.date(1999, 1, 1), EPOCH.replace(year=1996)]
 """Keys of each type that lead nowhere."""
 
 number = itertools.count()

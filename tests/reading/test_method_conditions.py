@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from django import urls
+from django.contrib.sitemaps import Sitemap
 from django.db import connections, models
 from django.db.models import Prefetch, Value
 from django.db.models.base import ModelBase
@@ -11,8 +12,10 @@ from django.db.models.query import ModelIterable
 from django.db.models.signals import post_init, pre_init
 from django.test.utils import isolate_apps
 
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.sections import adapt
 from tests import factories
-from tests.factories import EPOCH, declare
+from tests.factories import EPOCH, SITE, declare
 from tests.reading import by_method, elsewhere, forms, function, given, proxy
 from tests.testapp.models import Feature, Offer, Product, Shop, Tag, Voucher
 
@@ -193,6 +196,43 @@ def test_a_member_is_what_it_is_of_the_object(settings, body, members):
     assert_called(declare(queryset=rows, location=None), settings)
 
 
+SAME = {
+    "no text": "return self.pk",
+    "a call that raises": "return reverse('product', args=[self.slug, str(self.pk, errors='x')])",
+    "a number of the source": "return reverse('product', args=[self.slug, 1e20])",
+    "a truth of the source": "return reverse('product', args=[self.slug, True])",
+    "a text to quote behind a URL": "return reverse('article', args=[self.pk]) + 'ü?a=ö%'",
+    "a fragment behind a URL": "return reverse('article', args=[self.pk]) + '#a'",
+    "a dot behind a URL": "return reverse('article', args=[self.pk]) + '../x/'",
+    "a query behind a URL": "return reverse('article', args=[self.pk]) + '?a=1&b=2'",
+    "a format of a URL": "return reverse('article', args=[self.pk]) % ()",
+    "a negative number": "return f'/{-self.pk}/{self.pk * 2}/'",
+    "attributes of values": "return f'/{self.updated_at.year.real}/{self.pk.real}/'",
+}
+
+
+@pytest.mark.parametrize("body", SAME.values(), ids=SAME)
+@pytest.mark.parametrize("options", [{}, {"i18n": True}], ids=["", "languages"])
+def test_what_is_read_as_columns_is_what_the_method_gives(settings, body, options):
+    """Each form as Python has it."""
+    reader = by_method(function(body), **options)
+    found, is_called = given(reader), reader.reads_objects
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
+    assert found == given(reader)
+    assert not is_called or options
+
+
+def test_a_changefreq_of_contrib_is_read_in_lower_case(settings):
+    """Though its method returns text already."""
+    changefreq = function("return str('Daily')", "changefreq", "self, obj")
+    items = {"items": lambda self: Product.objects.all(), "changefreq": changefreq}
+    reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
+    found = given(reader)
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
+    assert found == given(reader)
+    assert "<changefreq>daily<" in found[0]
+
+
 # --- Models
 
 SLUG = function("return f'/{self.slug}/{self.pk}/'")
@@ -356,7 +396,7 @@ QUERYSETS = {
     "annotated method": lambda model: model.objects.annotate(get_absolute_url=Value("/x/")),
     "prefetched under another name": lambda model: model.objects.prefetch_related(_others("kind")),
     "prefetched in the place of a method": lambda model: model.objects.prefetch_related(
-        _others("get_absolute_url")
+        Prefetch("tags", to_attr="get_absolute_url")
     ),
     "prefetched others": lambda model: model.objects.prefetch_related(
         Prefetch("shop", Shop.objects.defer("slug").annotate(x=Value(1)).filter(pk=0))
