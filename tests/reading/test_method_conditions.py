@@ -12,12 +12,13 @@ from django.db.models.query import ModelIterable
 from django.db.models.signals import post_init, pre_init
 from django.test.utils import isolate_apps
 
-from django_sitemapkit.reading import reader_of
+from django_sitemapkit.contrib import sitemaps as dropin
+from django_sitemapkit.reading import obstacle, reader_of
 from django_sitemapkit.sections import adapt
 from tests import factories
 from tests.factories import EPOCH, SITE, declare
 from tests.reading import by_method, elsewhere, forms, function, given, proxy
-from tests.testapp.models import Feature, Offer, Product, Shop, Tag, Voucher
+from tests.testapp.models import Feature, Offer, Product, Shop, Tag, Voucher, Word
 
 pytestmark = pytest.mark.django_db
 
@@ -220,6 +221,29 @@ def test_what_is_read_as_columns_is_what_the_method_gives(settings, body, option
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
     assert found == given(reader)
     assert not is_called or options
+
+
+def test_rows_that_are_not_read_by_key_are_given_to_methods(settings):
+    """They are counted by position, and each is there as an object."""
+    lastmod = function("return obj.updated_at", "lastmod", "self, obj")
+    items = {"items": lambda self: Product.objects.order_by("pk")[:1], "lastmod": lastmod}
+    reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
+    assert not any(reader.methods.as_columns)
+    assert "<lastmod>" in given(reader)[0]
+
+
+def test_the_newest_of_texts_is_that_of_python():
+    """A database may have another order."""
+    factories.words("a", "B")
+    lastmod = function("return obj.text", "lastmod", "self, obj")
+    items = {"items": lambda self: Word.objects.all(), "lastmod": lastmod}
+    assert type("Words", (dropin.Sitemap,), items)().get_latest_lastmod() == "a"
+
+
+def test_text_of_a_foreign_key_is_that_of_the_key():
+    """An integer is read as text."""
+    url = function("return reverse('article', args=[str(self.shop_id)])")
+    assert obstacle(by_method(url)) == ""
 
 
 def test_a_changefreq_of_contrib_is_read_in_lower_case(settings):
@@ -511,6 +535,7 @@ def test_a_base_manager_may_not_find_an_object(settings):
 OPTIONS = {
     "images": {"images": function("return '/x.png'", "images", "self, obj")},
     "entries": {"entries": function("return obj.slug", "entries", "self, obj")},
+    "a constant that raises": {"priority": function("return int('x')", "tag", "self, obj")},
     "a tag by reverse()": {"changefreq": function("return reverse('home')", "tag", "self, obj")},
 }
 
