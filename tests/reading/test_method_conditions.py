@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from django import urls
-from django.contrib.sitemaps import Sitemap
+from django.contrib.sitemaps import GenericSitemap, Sitemap
 from django.db import connections, models
 from django.db.models import Prefetch, Value
 from django.db.models.base import ModelBase
@@ -230,6 +230,28 @@ def test_rows_that_are_not_read_by_key_are_given_to_methods(settings):
     reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
     assert not any(reader.methods.as_columns)
     assert "<lastmod>" in given(reader)[0]
+
+
+OF_CONTRIB = {
+    "no text": (Sitemap, {"location": function("return obj.pk", "url", "self, obj")}),
+    "a lastmod of its own": (
+        GenericSitemap,
+        {"lastmod": function("return obj.released_on", "lastmod", "self, obj")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "members"), OF_CONTRIB.values(), ids=OF_CONTRIB)
+def test_a_class_of_contrib_gives_what_its_methods_give(settings, kind, members):
+    """Not what its base has, and as text where contrib has text."""
+    rows = {"queryset": Product.objects.all(), "date_field": "updated_at"}
+    made = type("Things", (kind,), {"items": lambda self: rows["queryset"].all(), **members})
+    sitemap = made(rows) if kind is GenericSitemap else made()
+    reader = reader_of(adapt(sitemap)(SITE))
+    found, is_called = given(reader), reader.reads_objects
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
+    assert found == given(reader)
+    assert not is_called
 
 
 def test_the_newest_of_texts_is_that_of_python():
