@@ -427,17 +427,12 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
 
 
 def names_set(queryset: QuerySet[Any]) -> set[str]:
-    """Return the names that a queryset sets on its objects: of annotations and of ``Prefetch``."""
+    """Return the names that a queryset sets on its objects: of annotations and other objects."""
     found: Any = queryset
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
     prefetched = [one.prefetch_to.partition(LOOKUP_SEP)[0] for one in lookups]
-    return {*annotations_of(queryset), *prefetched}
-
-
-def knows_related(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset sets related objects that are in memory already."""
-    found: Any = queryset
-    return bool(found._known_related_objects)
+    known = [field.name for field in found._known_related_objects]
+    return {*annotations_of(queryset), *prefetched, *known}
 
 
 def is_field_descriptor(found: Any) -> bool:

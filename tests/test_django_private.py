@@ -227,8 +227,7 @@ def test_objects_of_querysets():
     own = ROWS.annotate(a=Value(1)).prefetch_related(Prefetch("shop__tags", SHOPS, "x"), "tags")
     assert _django.names_set(own) == {"a", "shop"}
     assert _django.names_set(ROWS.prefetch_related(Prefetch("tags", to_attr="x"))) == {"x"}
-    assert _django.knows_related(Shop(pk=1).product_set.all())
-    assert not _django.knows_related(ROWS)
+    assert _django.names_set(Shop(pk=1).product_set.all()) == {"shop"}
 
 
 def test_members_of_models():

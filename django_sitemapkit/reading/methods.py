@@ -298,8 +298,6 @@ class _Translation:
             raise scope.refuse(f"follows {field.name}, which has a base manager of its own", node)
         if not router.allow_migrate_model(self._rows.db, related):
             raise scope.refuse(f"follows {field.name}, which is in another database", node)
-        if _django.knows_related(self._rows):
-            raise scope.refuse(f"follows {field.name}, whose objects the queryset brings", node)
         if field.null or not field.db_constraint:
             self._keys[_django.LOOKUP_SEP.join((*scope.prefix, field.attname))] = None
         return _Scope(scope.source, related, (*scope.prefix, field.name), scope.depth, scope.top)

@@ -206,7 +206,7 @@ SAME = {
     "a fragment behind a URL": "return reverse('article', args=[self.pk]) + '#a'",
     "a dot behind a URL": "return reverse('article', args=[self.pk]) + '../x/'",
     "a query behind a URL": "return reverse('article', args=[self.pk]) + '?a=1&b=2'",
-    "a format of a URL": "return reverse('article', args=[self.pk]) % ()",
+    "a format of a URL": "return reverse('article', args=[self.pk]) % 'x'",
     "a negative number": "return f'/{-self.pk}/{self.pk * 2}/'",
     "attributes of values": "return f'/{self.updated_at.year.real}/{self.pk.real}/'",
 }

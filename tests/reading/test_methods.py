@@ -292,7 +292,7 @@ def test_rows_of_a_related_manager_know_their_object():
     """It may have unsaved values."""
     shop = Shop.objects.first()
     rows = shop.product_set.all()
-    assert "brings" in why_called(
+    assert "sets on its objects" in why_called(
         declare(queryset=rows, location=lambda self, product: f"/{product.shop.slug}/")
     )
 
