@@ -232,6 +232,18 @@ def test_rows_that_are_not_read_by_key_are_given_to_methods(settings):
     assert "<lastmod>" in given(reader)[0]
 
 
+def test_a_constant_follows_a_url_of_each_pattern(settings):
+    """In each language, and behind one that is filled row by row."""
+    settings.ROOT_URLCONF = "tests.reading.urlconfs"
+    url = function("return reverse('old', kwargs={'slug': self.slug}) + '?a=1'")
+    reader = by_method(url, i18n=True)
+    found, is_called = given(reader), reader.reads_objects
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
+    assert found == given(reader)
+    assert "/viejo/a?a=1<" in found[0]
+    assert not is_called
+
+
 OF_CONTRIB = {
     "no text": (Sitemap, {"location": function("return obj.pk", "url", "self, obj")}),
     "a lastmod of its own": (
