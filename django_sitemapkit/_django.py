@@ -396,7 +396,7 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
     kind = type(queryset)
     if not gives_instances(queryset):
         return "is of rows that are no plain objects of their model"
-    for name in ("__iter__", "iterator", "_fetch_all", "_prefetch_related_objects"):
+    for name in ("__iter__", "_fetch_all", "_prefetch_related_objects"):
         if getattr(kind, name) is not getattr(QuerySet, name):
             return f"is of {kind.__name__}, which has its own {name}()"
     if changes_values(queryset):
@@ -406,13 +406,13 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
     return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
 
 
-def brings_related(queryset: QuerySet[Any], name: str) -> bool:
-    """Return whether a queryset sets the related objects of a name from elsewhere."""
+def names_set(queryset: QuerySet[Any]) -> set[str]:
+    """Return the names that a queryset sets on its objects: of annotations and other objects."""
     found: Any = queryset
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
-    return bool(found._known_related_objects) or any(
-        name in {one.prefetch_to.partition(LOOKUP_SEP)[0], one.to_attr} for one in lookups
-    )
+    prefetched = [one.prefetch_to.partition(LOOKUP_SEP)[0] for one in lookups]
+    known = [field.name for field in found._known_related_objects]
+    return {*annotations_of(queryset), *prefetched, *known}
 
 
 def is_field_descriptor(found: Any) -> bool:

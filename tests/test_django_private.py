@@ -218,9 +218,11 @@ def test_objects_of_querysets():
     assert _django.why_not_plain(ROWS) == ""
     for other in (ROWS.values(), OwnTuples(Product), GROUPED, ROWS.extra(select={"a": "1"})):
         assert _django.why_not_plain(other)
-    assert not _django.brings_related(ROWS.prefetch_related("shop"), "shop")
-    assert _django.brings_related(ROWS.prefetch_related(Prefetch("shop", SHOPS)), "shop")
-    assert _django.brings_related(ROWS.prefetch_related(Prefetch("tags", to_attr="x")), "x")
+    assert not _django.names_set(ROWS.prefetch_related("shop"))
+    own = ROWS.annotate(a=Value(1)).prefetch_related(Prefetch("shop__tags", SHOPS, "x"), "tags")
+    assert _django.names_set(own) == {"a", "shop"}
+    assert _django.names_set(ROWS.prefetch_related(Prefetch("tags", to_attr="x"))) == {"x"}
+    assert _django.names_set(Shop(pk=1).product_set.all()) == {"shop"}
 
 
 def test_members_of_models():

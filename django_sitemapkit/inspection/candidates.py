@@ -80,8 +80,9 @@ def is_searched(section: SectionReader) -> bool:
     """
     if label_or_none(section) is None or not isinstance(section, QuerySetReader):
         return label_or_none(section) is None  # Items are looked at one by one.
-    source = section.location_source
-    return not isinstance(source, Method | Formula) or section.route is not None
+    source, route = section.location_source, section.route
+    is_of_route = route is not None and not route.suffix
+    return not isinstance(source, Method | Formula) or is_of_route
 
 
 def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
@@ -162,7 +163,7 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
     # The arguments of a get_absolute_url() are most often fields of the same names.
     model = all_rows(section).model
     route = section.route if isinstance(section, QuerySetReader) else None
-    if route is not None:
+    if route is not None and not route.suffix:
         if route.viewname != match.view_name:
             return
         said = [(column, match.kwargs.get(name)) for name, column in route.kwargs.items()]

@@ -149,7 +149,8 @@ def _shown(source: Any) -> str:
     route = source.route if isinstance(source, Formula) else source
     if isinstance(route, Route):
         named = {name: _path(column) for name, column in route.kwargs.items()}
-        return repr(Route(route.viewname, *map(_path, route.args), **named))
+        behind = f" + {route.suffix!r}" if route.suffix else ""
+        return repr(Route(route.viewname, *map(_path, route.args), **named)) + behind
     if isinstance(source, Formula):
         return ", ".join(map(str, map(_path, source.read)))
     return str(_path(source.expression)) if isinstance(source, Column) else repr(source.value)

@@ -41,7 +41,7 @@ class StaysMethod(Exception):
         self.why = why
         """A sentence without a subject or a full stop, such as "calls slugify()"."""
         self.change = change
-        """What to change in the method, such as "remove the decorator", or ""."""
+        """What to change in the method, such as "return one expression", or ""."""
         self.file = code.co_filename if code else ""
         self.line = getattr(node, "lineno", code.co_firstlineno if code else 0)
         self.expression = ""
@@ -69,8 +69,7 @@ class MethodSource:
         code = function.__code__
         if name in (*code.co_varnames, *code.co_cellvars):
             return None
-        found = function.__globals__.get(name)
-        return function.__builtins__.get(name) if found is None else found
+        return function.__globals__.get(name, function.__builtins__.get(name))
 
 
 def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
@@ -81,7 +80,7 @@ def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
     return MethodSource(function, result, ("item",))
 
 
-def method_source(function: Any, *, is_property: bool = False) -> MethodSource:
+def method_source(function: Any) -> MethodSource:
     """Return the expression that a function returns. Raises StaysMethod."""
     if not isinstance(function, FunctionType):
         why = f"is {type(function).__name__}, not a function"
@@ -89,22 +88,15 @@ def method_source(function: Any, *, is_property: bool = False) -> MethodSource:
     code = function.__code__
     if getattr(function, "reads_objects", False):
         raise StaysMethod("has reads_objects set", code, change="remove reads_objects")
-    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
-        change = "remove its decorators and its defaults"
-        raise StaysMethod("has parameters with defaults, or is a closure", code, change=change)
-    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        raise StaysMethod("has more parameters than the object", code)
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise StaysMethod("is a generator, or asynchronous", code)
+    if function.__closure__ or code.co_kwonlyargcount:
+        why = "is a closure, or takes arguments by keyword alone"
+        raise StaysMethod(why, code, change="remove its decorators and arguments")
+    if code.co_flags & inspect.CO_GENERATOR:
+        raise StaysMethod("is a generator", code)
     node = _node_of(function)
-    parameters = tuple(argument.arg for argument in node.args.args)
+    parameters = code.co_varnames[: code.co_argcount]
     if isinstance(node, ast.Lambda):
         return MethodSource(function, node.body, parameters)
-    decorators = node.decorator_list
-    is_plain_property = is_property and [ast.unparse(one) for one in decorators] == ["property"]
-    if decorators and not is_plain_property:
-        why = f"is decorated by {ast.unparse(decorators[0])}"
-        raise StaysMethod(why, code, node, change="remove the decorator")
     body = _Body(code)
     return MethodSource(function, body.result(node.body, {}), parameters, body.imported)
 
@@ -166,7 +158,7 @@ class _Body:
                 return ast.Constant(None) if value is None else _with(known, value)
             case ast.Expr(value=ast.Constant()), rest:  # a docstring
                 return self.result(rest, known)
-            case ast.ImportFrom(module=str(module), level=0, names=names), rest:
+            case ast.ImportFrom(module=str(module), level=0, names=names), rest if not known:
                 if all(
                     one.asname is None and self.imported.setdefault(one.name, module) == module
                     for one in names
@@ -175,8 +167,9 @@ class _Body:
             case ast.Assign(targets=[ast.Name(id=name)], value=value), rest:
                 value = _with(known, value)
                 return _evaluating(value, self.result(rest, {**known, name: value}))
+            # A name that is imported further down has no value before that.
             case ast.If(test=test, body=body, orelse=orelse), rest if not any(
-                isinstance(one, ast.ImportFrom) for one in (*body, *orelse)
+                isinstance(one, ast.ImportFrom) for one in (*body, *orelse, *rest)
             ):
                 return ast.IfExp(
                     _with(known, test),

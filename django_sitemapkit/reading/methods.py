@@ -9,6 +9,7 @@ object that the method follows, is given to the method itself.
 
 import ast
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,6 @@ from typing import Any
 from django.db import router
 from django.db.models import (
     CharField,
-    DateField,
-    DateTimeField,
     EmailField,
     Field,
     ForeignKey,
@@ -34,6 +33,7 @@ from django.db.models.signals import post_init, pre_init
 from django.urls import reverse, reverse_lazy
 
 from django_sitemapkit import _django
+from django_sitemapkit.protocol.locations import UNENCODED
 from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.formulas import Compute, Formula, Reverse
 from django_sitemapkit.reading.method_sources import MethodSource, StaysMethod, method_source
@@ -54,18 +54,20 @@ A composite key is a ``pk`` of its own.
 _RELATION_HOOKS = ("get_extra_restriction", "get_extra_descriptor_filter", "get_joining_fields")
 
 _BUILTINS = {"str": str, "int": int}
-_TEXTS = (CharField, EmailField, SlugField, TextField, URLField)
-_SAME_IN_URLS = (*INTEGERS, *_TEXTS, UUIDField)
+_SAME_IN_URLS = (
+    *(*INTEGERS, UUIDField),
+    *(CharField, EmailField, SlugField, TextField, URLField),
+)
 """Fields whose values Django's converters write as ``str()`` does."""
 
 _STORE_IT = "store {} in a field"
+_WRITE_IT = "write a field or a constant for {}"
 _WRITE_ARGUMENTS = "write the arguments as a tuple, a list or a dict"
 
 _MISSING = object()
 
-_OF_DATES = {"year", "month", "day"}
-_METHODS_OF_DATES = {"strftime", "isoformat"}
-_METHODS_OF_TEXTS = {"format", "lower", "upper", "strip", "replace"}
+_METHODS = {"strftime", "isoformat", "format", "lower", "upper", "strip", "replace"}
+"""What may be called of a value, which is a date or a text if it has that: it changes nothing."""
 
 
 def url_of(obj: Any) -> Any:
@@ -97,6 +99,8 @@ class _Scope:
     prefix: tuple[str, ...] = ()
     """The relations from the row to the object."""
     depth: int = 0
+    top: ast.expr | None = None
+    """The expression of which the value is that of the whole method."""
 
     @property
     def name(self) -> str:
@@ -128,7 +132,8 @@ class _Translation:
 
     def formula(self, method: Any, source: MethodSource, finish: Compute | None) -> Formula:
         """Return a method as what it computes."""
-        result = self._value(source.result, _Scope(source, self._rows.model))
+        scope = _Scope(source, self._rows.model, top=source.result)
+        result = self._value(source.result, scope)
         columns = [name for name, _ in self._columns.values()]
         names = [*columns, *(f"r{place}" for place in range(len(self._reverses)))]
         reverses = tuple(
@@ -138,6 +143,7 @@ class _Translation:
             )
             for place, (route, arguments) in enumerate(self._reverses)
         )
+        is_text = any(result is text for text in self._texts)
         calls = [(repr(route), list(map(ast.dump, found))) for route, found in self._reverses]
         return Formula(
             method,
@@ -147,7 +153,7 @@ class _Translation:
             *self._only_column(result),
             tuple(self._keys),
             reverses,
-            None if finish is text_or_none and self._is_text(result) else finish,
+            None if finish is text_or_none and is_text else finish,
             _function(names, result),
         )
 
@@ -156,8 +162,16 @@ class _Translation:
         return _django.LeftJoined(name) if len(path) > 1 else name
 
     def _route(self, result: ast.expr) -> Route | None:
-        """Return the Route that a result is, of columns and constants; else None."""
-        if not (isinstance(result, ast.Name) and result.id == "r0"):
+        """Return the Route that a result is, of columns and constants; else None.
+
+        A constant may follow it that needs no quoting.
+        """
+        suffix = ""
+        match result:
+            case ast.BinOp(left=head, op=ast.Add(), right=ast.Constant(value=str(suffix))):
+                result = head
+        is_route = isinstance(result, ast.Name) and result.id == "r0"
+        if not (is_route and re.fullmatch(f"[{UNENCODED}]*", suffix)):
             return None
         ((route, arguments),) = self._reverses
         fields = {name: (path, field) for path, (name, field) in self._columns.items()}
@@ -166,7 +180,7 @@ class _Translation:
             match argument:
                 case ast.Name(id=name):
                     columns.append(self._read(fields[name][0]))
-                case ast.Call(func=ast.Name(id="str"), args=[ast.Name(id=name)]):
+                case ast.Call(ast.Name(id="str"), args=[ast.Name(id=name)], keywords=[]):
                     path, found = fields[name]
                     if _stored(found) not in _SAME_IN_URLS:
                         return None
@@ -175,9 +189,10 @@ class _Translation:
                     columns.append(Value(value))
                 case _:
                     return None
-        if route.args:
-            return Route(route.viewname, *columns)
-        return Route(route.viewname, **dict(zip(route.kwargs, columns, strict=True)))
+        named = dict(zip(route.kwargs, columns, strict=False))
+        found_route = Route(route.viewname, *([] if named else columns), **named)
+        found_route.suffix = suffix
+        return found_route
 
     def _only_column(self, result: ast.expr) -> tuple[str, Any]:
         """Return the path and class of the field that a result is, of the row itself."""
@@ -191,8 +206,8 @@ class _Translation:
 
     def _value(self, node: ast.expr, scope: _Scope) -> ast.expr:  # noqa: C901, PLR0911  by kind
         match node:
-            case ast.Constant(value=None | bool() | int() | float() | str() as value):
-                return self._text(node) if isinstance(value, str) else node
+            case ast.Constant():
+                return node
             case ast.Attribute():
                 return self._attribute(node, scope)
             case ast.JoinedStr(values=values):
@@ -200,11 +215,11 @@ class _Translation:
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
                 inner = None if spec is None else self._value(spec, scope)
                 return ast.FormattedValue(self._value(value, scope), conversion, inner)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Mod() as op, right=right):
+            case ast.BinOp(left=left, op=op, right=right):
                 return ast.BinOp(self._value(left, scope), op, self._value(right, scope))
             case ast.BoolOp(op=op, values=values):
                 return ast.BoolOp(op, [self._value(one, scope) for one in values])
-            case ast.UnaryOp(op=ast.Not() as op, operand=operand):
+            case ast.UnaryOp(op=op, operand=operand):
                 return ast.UnaryOp(op, self._value(operand, scope))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 found = [self._value(one, scope) for one in others]
@@ -217,24 +232,16 @@ class _Translation:
                 return ast.Tuple([self._value(one, scope) for one in elements], ast.Load())
             case ast.Call():
                 return self._call(node, scope)
-        raise scope.refuse("uses what is not followed", node, _STORE_IT)
+        raise scope.refuse("uses what is not followed", node, _WRITE_IT)
 
     def _text(self, node: ast.expr) -> ast.expr:
         self._texts.append(node)
         return node
 
-    def _is_text(self, node: ast.expr) -> bool:
-        return any(node is text for text in self._texts) or self._is_column(node, _TEXTS)
-
-    def _is_column(self, node: ast.expr, kinds: Sequence[type]) -> bool:
-        return isinstance(node, ast.Name) and any(
-            name == node.id and type(field) in kinds for name, field in self._columns.values()
-        )
-
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> ast.expr:
         if names := scope.names_of(node):
             return self._member(names, node, scope)
-        raise scope.refuse("uses an attribute of something else than the object", node, _STORE_IT)
+        raise scope.refuse("uses an attribute of something else than the object", node, _WRITE_IT)
 
     def _member(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
         """Return what attributes of an object are, one after the other."""
@@ -242,17 +249,16 @@ class _Translation:
         model, path = scope.model, (*scope.prefix, name)
         found = self._static(model, name, node, scope)
         if type(found) is property and name != "pk" and not rest:
-            return self._inlined(found.fget, node, scope, is_property=True)
+            return self._inlined(found.fget, node, scope)
         if not (rest or scope.prefix) and type(found) in (str, int, bool, type(None)):
             return self._value(ast.Constant(found), scope)
         if _django.is_field_descriptor(found) or name == "pk":
             field = model._meta.pk if name == "pk" else found.field
-            value = self._column((*path[:-1], field.attname), field)
-            if not rest:
-                return value
-            if len(rest) == 1 and rest[0] in _OF_DATES and type(field) in _DATES:
-                return ast.Attribute(value, rest[0], ast.Load())
-        raise scope.refuse("uses an attribute that is not a plain field", node, _STORE_IT)
+            value: ast.expr = self._column((*path[:-1], field.attname), field)
+            for part in rest:
+                value = ast.Attribute(value, part, ast.Load())
+            return value
+        raise scope.refuse("uses an attribute that is not a plain field", node, _WRITE_IT)
 
     def _followed(
         self, names: Sequence[str], node: ast.expr, scope: _Scope
@@ -274,12 +280,12 @@ class _Translation:
         for hook in _HOOKS:
             if inspect.getattr_static(model, hook) is not inspect.getattr_static(Model, hook):
                 raise scope.refuse(f"is of {model.__name__}, which has its own {hook}", node)
-        if inspect.getattr_static(model, "__getattr__", None) is not None:
-            raise scope.refuse(f"is of {model.__name__}, which has its own __getattr__", node)
+        if type(model).__call__ is not type.__call__:
+            raise scope.refuse(f"is of {model.__name__}, whose metaclass makes its objects", node)
         if pre_init.has_listeners(model) or post_init.has_listeners(model):
             raise scope.refuse(f"is of {model.__name__}, whose objects a signal may change", node)
-        if not scope.prefix and name in _django.annotations_of(self._rows):
-            raise scope.refuse(f"uses {name}, which the queryset annotates", node)
+        if not scope.prefix and name in _django.names_set(self._rows):
+            raise scope.refuse(f"uses {name}, which the queryset sets on its objects", node)
         return inspect.getattr_static(model, name, _MISSING)
 
     def _behind(self, descriptor: Any, node: ast.AST, scope: _Scope) -> _Scope:
@@ -292,15 +298,13 @@ class _Translation:
         ):
             raise scope.refuse("follows a relation that is not a plain foreign key", node)
         manager = related._base_manager
-        if type(manager) is not Manager or type(manager.get_queryset()) is not QuerySet:
+        if type(manager) is not Manager:
             raise scope.refuse(f"follows {field.name}, which has a base manager of its own", node)
         if not router.allow_migrate_model(self._rows.db, related):
             raise scope.refuse(f"follows {field.name}, which is in another database", node)
-        if not scope.prefix and _django.brings_related(self._rows, field.name):
-            raise scope.refuse(f"follows {field.name}, whose objects the queryset brings", node)
         if field.null or not field.db_constraint:
             self._keys[_django.LOOKUP_SEP.join((*scope.prefix, field.attname))] = None
-        return _Scope(scope.source, related, (*scope.prefix, field.name), scope.depth)
+        return _Scope(scope.source, related, (*scope.prefix, field.name), scope.depth, scope.top)
 
     # Calls
 
@@ -310,11 +314,9 @@ class _Translation:
                 called = scope.source.resolve(name)
                 if called is reverse or called is reverse_lazy:
                     return self._reverse(node, scope, is_lazy=called is reverse_lazy)
-                if name in _BUILTINS and called is _BUILTINS[name] and len(node.args) == 1:
-                    (argument,) = node.args
-                    if not node.keywords:
-                        made = ast.Call(node.func, [self._value(argument, scope)], [])
-                        return self._text(made) if name == "str" else made
+                if name in _BUILTINS and called is _BUILTINS[name]:
+                    made = self._called(node.func, node, scope)
+                    return self._text(made) if name == "str" else made
                 raise scope.refuse(f"calls {name}()", node, _STORE_IT)
             case ast.Attribute(value=value, attr=name):
                 if not (node.args or node.keywords) and (names := scope.names_of(node.func)):
@@ -322,46 +324,43 @@ class _Translation:
                     if len(rest) == 1:
                         function = self._static(owner.model, rest[0], node, owner)
                         return self._inlined(function, node, owner)
-                return self._method_of_value(node, self._value(value, scope), name, scope)
+                if name in _METHODS:
+                    function = ast.Attribute(self._value(value, scope), name, ast.Load())
+                    return self._called(function, node, scope)
+                raise scope.refuse(f"calls {name}()", node, _STORE_IT)
         raise scope.refuse("calls what is not followed", node, _STORE_IT)
 
-    def _inlined(
-        self, function: Any, node: ast.AST, scope: _Scope, *, is_property: bool = False
-    ) -> ast.expr:
+    def _inlined(self, function: Any, node: ast.AST, scope: _Scope) -> ast.expr:
         """Return what a method or property of an object computes."""
         if scope.depth == MAX_CALLS:
             raise scope.refuse("calls too many methods, one within the other", node, _STORE_IT)
-        source = method_source(function, is_property=is_property)
+        source = method_source(function)
         if len(source.parameters) != 1:
             raise scope.refuse("calls a method with parameters", node, _STORE_IT)
-        inner = _Scope(source, scope.model, scope.prefix, scope.depth + 1)
+        top = source.result if node is scope.top else None
+        inner = _Scope(source, scope.model, scope.prefix, scope.depth + 1, top)
         value = self._value(source.result, inner)
         if scope.prefix and not any(path[:-1] == scope.prefix for path in self._columns):
             raise scope.refuse("calls a related object that reads no field", node)
         return value
 
-    def _method_of_value(
-        self, node: ast.Call, value: ast.expr, name: str, scope: _Scope
-    ) -> ast.expr:
-        """Return a call of a method of a date or a text."""
-        is_text = name in _METHODS_OF_TEXTS and self._is_text(value)
-        if not is_text and not (name in _METHODS_OF_DATES and self._is_column(value, _DATES)):
-            raise scope.refuse(f"calls {name}()", node, _STORE_IT)
+    def _called(self, function: ast.expr, node: ast.Call, scope: _Scope) -> ast.Call:
+        """Return a call of a function with the arguments of another call."""
         arguments = [self._value(one, scope) for one in node.args]
         keywords = [ast.keyword(one.arg, self._value(one.value, scope)) for one in node.keywords]
-        if any(one.arg is None for one in keywords):
-            raise scope.refuse("passes arguments by **", node)
-        return self._text(ast.Call(ast.Attribute(value, name, ast.Load()), arguments, keywords))
+        return ast.Call(function, arguments, keywords)
 
     def _reverse(self, node: ast.Call, scope: _Scope, *, is_lazy: bool) -> ast.expr:
         """Return the name of what a ``reverse()`` gives."""
-        given: dict[str | None, ast.expr] = dict(
-            zip(("viewname", "urlconf", "args", "kwargs"), node.args, strict=False)
-        )
-        given |= {one.arg: one.value for one in node.keywords}
+        named = {str(one.arg): one.value for one in node.keywords}
+        try:
+            bound = inspect.signature(reverse).bind(*node.args, **named)
+        except TypeError:
+            why = "calls reverse() with arguments that it does not take"
+            raise scope.refuse(why, node) from None
         given = {
             name: value
-            for name, value in given.items()
+            for name, value in bound.arguments.items()
             if not (isinstance(value, ast.Constant) and value.value is None)
         }
         name = given.pop("viewname", None)
@@ -369,32 +368,26 @@ class _Translation:
             raise scope.refuse(
                 "has a computed name of a URL", node, "write the name of the URL as text"
             )
-        arguments, named = given.pop("args", None), given.pop("kwargs", None)
-        if (
-            given
-            or len(node.args) > 4
-            or (arguments and named)
-            or (is_lazy and node is not scope.source.result)
-        ):
-            why = "calls reverse() with more than a name and arguments"
-            raise scope.refuse(why, node, "give reverse() only a name and arguments")
-        names: list[str] = []
-        match arguments or named:
-            case None:
+        names: list[str] | None = None
+        match given.pop("args", None), given.pop("kwargs", None):
+            case None, None:
                 values: list[ast.expr] = []
-            case ast.List(elts=values) | ast.Tuple(elts=values):
+            case ast.List(elts=values) | ast.Tuple(elts=values), None:
                 pass
-            case ast.Dict(keys=keys, values=values):
+            case None, ast.Dict(keys=keys, values=values):
                 names = [str(one.value) for one in keys if isinstance(one, ast.Constant)]
-            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+            case None, ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
                 if scope.source.resolve("dict") is not dict:
                     raise scope.refuse("calls dict()", node)
                 names = [str(one.arg) for one in keywords if one.arg is not None]
                 values = [one.value for one in keywords]
             case _:
                 raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
-        if named is not None and len(set(names)) != len(values):
+        if names is not None and len(set(names)) != len(values):
             raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
+        if given or (is_lazy and node is not scope.top):
+            why = "calls reverse() with more than a name and arguments"
+            raise scope.refuse(why, node, "give reverse() only a name and arguments")
         found = [self._value(value, scope) for value in values]
         empty = [Value(None)] * len(found)
         route = (
@@ -404,9 +397,6 @@ class _Translation:
         )
         self._reverses.append((route, found))
         return self._text(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
-
-
-_DATES = (DateField, DateTimeField)
 
 
 def _stored(field: Any) -> type:

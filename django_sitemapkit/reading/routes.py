@@ -8,7 +8,7 @@ quoting. The result always equals ``reverse()``.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import repeat
 from string import ascii_letters, digits
@@ -60,7 +60,8 @@ def compiled(route: Route) -> "CompiledRoute":
     resolver = get_resolver(get_urlconf())
     names = tuple(route.kwargs)
     return _compile(
-        *(route.viewname, names, len(route.args)), resolver, get_language(), get_script_prefix()
+        *(route.viewname, names, len(route.args), route.suffix),
+        *(resolver, get_language(), get_script_prefix()),
     )
 
 
@@ -78,6 +79,8 @@ class Candidate:
     """What a filled template must match."""
     required: Mapping[str, Any]
     """Values the pattern's extra arguments ask of columns that fill no hole."""
+    suffix: str = ""
+    """What follows the path that ``reverse()`` gives; nothing in it is to be quoted."""
     fast: "FastPattern | None" = None
     """The quick way, where the pattern is known to be nothing but text and converters."""
 
@@ -101,7 +104,7 @@ class Candidate:
         path = self.template % texts
         if not self.pattern.search(path):
             return None
-        return _django.escape_leading_slashes(quote(path, safe=_QUOTE_SAFE))
+        return _django.escape_leading_slashes(quote(path, safe=_QUOTE_SAFE)) + self.suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,7 @@ def _compile(
     viewname: str,
     names: tuple[str, ...],
     positional: int,
+    suffix: str,
     resolver: URLResolver,
     language: str | None,
     prefix: str,
@@ -229,9 +233,11 @@ def _compile(
             own = names
             required = {k: v for k, v in defaults.items() if k in names and k not in params}
         fast = None if required else _fast_pattern(own, template, pattern, converters, prefix)
+        if fast is not None:
+            fast = replace(fast, template=fast.template + suffix)
         whole = re.compile(f"^{re.escape(prefix)}{pattern}")
         text = prefix.replace("%", "%%") + template
-        candidates.append(Candidate(own, text, converters, whole, required, fast))
+        candidates.append(Candidate(own, text, converters, whole, required, suffix, fast))
     if not candidates:
         if not taken:
             raise NoReverseMatch(f"The URLconf has no pattern named {viewname!r}.")

@@ -109,11 +109,10 @@ class RowMethods:
             raise StaysMethod(why, change="remove that setting")
         if option not in {"location", *TAGS}:
             raise StaysMethod("may return more than one value")
-        rows = self._reader.rows
-        if self._reader.label is None or not isinstance(rows, QuerySet):
+        if self._reader.label is None:
             raise StaysMethod("is of items that are not read by key")
         function, finish = self._reader.function_of(option, source)
-        formula = replace(formula_of(function, rows, finish), method=source.function)
+        formula = replace(formula_of(function, self._reader.rows, finish), method=source.function)
         if option == "location":
             self._require_routes(formula)
             return formula
@@ -125,7 +124,7 @@ class RowMethods:
                 raise StaysMethod("raises for each object")
             return Constant(value)
         is_date = formula.kind in {DateField, DateTimeField}
-        return Column(F(formula.column)) if is_date and option == "lastmod" else formula
+        return Column(F(formula.column)) if is_date else formula
 
     def _require_routes(self, formula: Formula) -> None:
         """Raise StaysMethod where a location cannot be computed in each language."""

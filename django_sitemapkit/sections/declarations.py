@@ -323,6 +323,8 @@ class Route:
         self.viewname = viewname
         self.args = args
         self.kwargs = kwargs
+        self.suffix = ""
+        """What a method that is read as a route adds to each URL."""
 
     def __repr__(self) -> str:
         arguments = [repr(self.viewname), *map(repr, self.args)]

@@ -137,6 +137,11 @@ def never_used(self):
     return f"/{self.pk}/"
 
 
+@functools.wraps(plain)
+def decorated(self, *tabs, **options):
+    return f"/{self.slug}/"
+
+
 # Called
 
 
@@ -205,15 +210,6 @@ def no_pattern(self):
 @functools.cache
 def cached(self):
     return f"/{self.slug}/"
-
-
-def documented_elsewhere(self):
-    return f"/{self.slug}/"
-
-
-@functools.wraps(documented_elsewhere)
-def wrapped(self):
-    return "/wrapped/"
 
 
 def of_page(self):
