@@ -220,7 +220,6 @@ _DECLARATIONS = {
 _CHANGES = {
     "is called because of": "remove that setting",
     "has reads_objects": "remove reads_objects",
-    "is decorated": "remove the decorator",
     "not a function": "write a method without a decorator",
     "is a closure": "remove its decorators and its defaults",
     "calls reverse():": "correct the name or the arguments of the URL",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as project
-from django.contrib import admin
 from django.contrib import sitemaps as contrib
 from django.db import DatabaseError, connection
 from django.db.models import F, Index, Q, Value
@@ -267,12 +266,6 @@ def wrapped(method):
     return call
 
 
-@admin.display(description="Address")
-def marked(self, product):
-    """Return what is a column."""
-    return product.note
-
-
 def flagged(self, product):
     """Return what is a column."""
     return product.note
@@ -286,7 +279,6 @@ WAYS_OUT = {
     "an unknown name": (lambda self, product: reverse("nowhere"), "Correct the name"),
     "current_app": (lambda self, product: reverse("home", current_app="x"), "only a name"),
     "a flag": (flagged, "Remove reads_objects"),
-    "a decorator": (marked, "Remove the decorator, or set"),
     "a function around it": (wrapped(url_of), "Remove its decorators"),
     "no source": (eval("lambda self, product: product.slug"), "Set location = Route("),
 }
