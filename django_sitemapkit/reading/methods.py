@@ -280,6 +280,8 @@ class _Translation:
         for hook in _HOOKS:
             if inspect.getattr_static(model, hook) is not inspect.getattr_static(Model, hook):
                 raise scope.refuse(f"is of {model.__name__}, which has its own {hook}", node)
+        if type(model._base_manager) is not Manager:  # It finds what is followed, or deferred.
+            raise scope.refuse(f"is of {model.__name__}, which has its own base manager", node)
         if type(model).__call__ is not type.__call__:
             raise scope.refuse(f"is of {model.__name__}, whose metaclass makes its objects", node)
         if pre_init.has_listeners(model) or post_init.has_listeners(model):
@@ -297,9 +299,6 @@ class _Translation:
             getattr(type(field), hook) is not getattr(ForeignKey, hook) for hook in _RELATION_HOOKS
         ):
             raise scope.refuse("follows a relation that is not a plain foreign key", node)
-        manager = related._base_manager
-        if type(manager) is not Manager:
-            raise scope.refuse(f"follows {field.name}, which has a base manager of its own", node)
         if not router.allow_migrate_model(self._rows.db, related):
             raise scope.refuse(f"follows {field.name}, which is in another database", node)
         if field.null or not field.db_constraint:

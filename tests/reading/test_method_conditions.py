@@ -564,6 +564,17 @@ def test_a_base_manager_may_not_find_an_object(settings):
     assert_called(declare(queryset=model.objects.all(), location=None), settings)
 
 
+def test_a_base_manager_may_not_find_the_row_itself(settings):
+    """It reads a field that was deferred."""
+    meta = {"app_label": "testapp", "db_table": "testapp_shop", "base_manager_name": "others"}
+    members = {"slug": models.SlugField(), "others": Others(), "objects": models.Manager()}
+    with isolate_apps("tests.testapp"):
+        members |= {"__module__": "tests.testapp.models", "Meta": type("Meta", (), meta)}
+        shops = type("Shops", (models.Model,), {**members, "get_absolute_url": SLUG})
+    rows = shops.objects.defer("slug")
+    assert_called(declare(queryset=rows, location=None), settings)
+
+
 # --- Options and what is read
 
 OPTIONS = {
