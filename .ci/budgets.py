@@ -33,19 +33,19 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_700,
-    "package: tokens": 289_108,
-    "core: statements": 18_967,
-    "core: tokens": 216_198,
-    "builds, runners, planning, publishing: statements": 4_603,
+    "package: statements": 24_279,
+    "package: tokens": 276_453,
+    "core: statements": 17_831,
+    "core: tokens": 205_905,
+    "builds, runners, planning, publishing: statements": 4_314,
     "fields of the tables in models/builds.py": 64,
-    "first build of five rows: functions": 457,
-    "first build of five rows: files": 71,
-    "Exclude now: functions": 421,
-    "Exclude now: files": 68,
-    "functions: lines, 95th percentile": 25,
-    "functions: lines, longest": 60,
-    "files: lines, longest": 509,
+    "first build of five rows: functions": 422,
+    "first build of five rows: files": 61,
+    "Exclude now: functions": 401,
+    "Exclude now: files": 60,
+    "functions: lines, 95th percentile": 26,
+    "functions: lines, longest": 56,
+    "files: lines, longest": 489,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -271,7 +271,8 @@ def preview(
     """
     require_sections(site, sections)
     started = time.perf_counter()
-    with _Preview(site, sections) as preview:
+    with ExitStack() as stack:
+        preview = _Preview(site, sections, stack)
         for place, file in enumerate(preview.make(), 1):
             if on_file is not None:
                 on_file(file, place, max(place, len(preview.rows)))
@@ -284,12 +285,11 @@ def preview(
     )
 
 
-class _Preview(ExitStack):
+class _Preview:
     """Renders all pages of some sections of a site into one local file, one after the other."""
 
-    def __init__(self, site: SitemapSite, chosen: Collection[str]) -> None:
-        super().__init__()
-        folder = Path(self.enter_context(tempfile.TemporaryDirectory()))
+    def __init__(self, site: SitemapSite, chosen: Collection[str], stack: ExitStack) -> None:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         builds = SiteBuilds(site)
         published = page_rows_of(builds.rows_of(builds.published))
         self._sections = {section.get_name(): section for section in sections_of(site)}
@@ -299,8 +299,8 @@ class _Preview(ExitStack):
         self._stored = {page_name_of(row): row.page.sha256 for row in published}
         self._ids = count(-1, -1)  # Those of published rows are above 0.
         self._hashed = hashed_sections(self._sections.values(), chosen)
-        self._runs = self.enter_context(PageRuns(folder / "hashes"))
-        self._compression = self.enter_context(compression_thread())
+        self._runs = stack.enter_context(PageRuns(folder / "hashes"))
+        self._compression = stack.enter_context(compression_thread())
         kept = self._hashed.difference(chosen) if chosen else ()
         self._comparison = PageComparison(self._runs, self._hashed, kept)
         self.rows: list[Place] = []
