@@ -331,10 +331,10 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
     decompressor, failure = gzip_decompressor()
     try:
         while block := file.read(65_536):
-            data = decompressor.decompress(block, 262_144)
+            data = decompressor.decompress(block, 65_536)
             while data:
                 yield data
-                data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
+                data = decompressor.decompress(decompressor.unconsumed_tail, 65_536)
             if decompressor.unused_data:
                 raise zlib.error("there is data after the end of the gzip stream")
         if data := decompressor.flush():

@@ -336,12 +336,23 @@ class RandomMethods(TestCase):
         """A few examples."""
         self.compare(example)
 
-    @pytest.mark.thorough
-    @given(examples())
-    @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=5_000)
-    def test_it_gives_the_same_for_many(self, example):
-        """Thousands, of which a good part is read as columns."""
+
+def many(part):
+    """Return a test of a part of some thousand examples, for a processor of its own."""
+
+    def test(self, example):
+        """A good part is read as columns."""
         self.compare(example)
+
+    test.__name__ = f"test_it_gives_the_same_for_many_{part}"  # By which its examples differ.
+    no_limits = settings(
+        suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=1_000
+    )
+    return pytest.mark.thorough(no_limits(given(examples())(test)))
+
+
+for part in range(5):
+    setattr(RandomMethods, f"test_it_gives_the_same_for_many_{part}", many(part))
 
 
 def _built(section):
