@@ -33,8 +33,8 @@ APP = "django_sitemapkit.audit"
 DATABASE = ".sitemapkit.sqlite3"
 """The file in the output folder that an interrupted crawl leaves, to be continued."""
 
-INTERRUPTED = (130, 143)
-"""The exit codes of Ctrl-C and SIGTERM."""
+INTERRUPTED = (130, 141, 143)
+"""The exit codes of Ctrl-C, of a reader that went away, and of SIGTERM."""
 
 ROWS_PER_QUERY = 2_000
 
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             code = ended.code
             raise
         finally:
-            if code not in INTERRUPTED:
+            if code not in INTERRUPTED and not _is_unfinished():
                 _forget()
 
 
@@ -125,7 +125,7 @@ def _parser() -> ArgumentParser:
 
 def _written(options: dict[str, Any]) -> Iterator[str]:
     """Yield options as a shell passes them: what has no value is left out."""
-    for name, value in options.items():
+    for name, value in sorted(options.items(), key=lambda each: isinstance(each[1], list)):
         if isinstance(value, list):
             yield from ["--", *value]
         elif value:
@@ -216,10 +216,20 @@ def _set_up(database: Path, base_url: str | None) -> None:
     settings.ROOT_URLCONF = (path("", include("django_sitemapkit.urls")),)
 
 
+def _is_unfinished() -> bool:
+    """Return whether a crawl can be continued, maybe one that another process makes."""
+    from django_sitemapkit.audit.models import AuditRun  # noqa: PLC0415  needs the settings
+
+    with suppress(DatabaseError):  # `validate` has no tables.
+        return AuditRun.objects.filter(status=AuditRun.Status.RUNNING).exists()
+    return False
+
+
 def _forget() -> None:
     """Delete the database."""
     database: Any = settings.DATABASES["default"]["NAME"]
-    database.unlink(missing_ok=True)
+    with suppress(OSError):  # Where it cannot be deleted, SQLite says that it cannot be opened.
+        database.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"django_sitemapkit\."
-            r"(audit\.(crawl\.\w+|models|reader\.\w+)|builds\.(make|manifest)|models|planning|reading|registry"
+            r"(audit\.(crawl\.\w+|models|reader\.\w+|rules)|builds\.(make|manifest)|models|planning|reading|registry"
             r"|rendering|sections)\..*"
         ),
     ),

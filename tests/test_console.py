@@ -152,7 +152,9 @@ def test_validating_needs_no_extra(tmp_path):
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         "<url><loc>https://www.example.com/</loc></url></urlset>"
     )
-    assert run("validate", "sitemap.xml", code=("-c", WITHOUT_EXTRAS), folder=tmp_path)[0] == 0
+    for options in ([], ["--json"]):
+        arguments = ("validate", "sitemap.xml", *options)
+        assert run(*arguments, code=("-c", WITHOUT_EXTRAS), folder=tmp_path)[0] == 0
 
 
 def test_a_site_without_pages_keeps_the_sitemap(site, tmp_path):
@@ -186,6 +188,8 @@ def test_an_interrupted_crawl_is_continued(site, tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "--continue" in errors
+    assert run(*arguments, "--continue", "--rate", "many")[0] == 2
+    assert database.exists()  # A mistake in an option costs no crawl.
     before = len(asked)
     code, printed, _ = run(*arguments, "--continue")
     assert (code, "41 URLs crawled" in printed) == (0, True)

@@ -15,7 +15,7 @@ EXAMPLES = {
     "bad-pages": (
         {"bad": 1_200, "checked": 2_000, "kinds": "broken 1,200", "allowed": "10"},
         (
-            "1,200 of 2,000 web pages that were audited are bad (broken 1,200), and"
+            "1,200 of 2,000 web pages that were audited are bad or undetermined (broken 1,200), and"
             ' SITEMAPKIT_AUDIT["max_bad"] allows 10%'
         ),
     ),

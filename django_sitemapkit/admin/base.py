@@ -3,7 +3,6 @@
 import datetime as dt
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar
@@ -14,7 +13,7 @@ from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.core.paginator import Paginator
-from django.db import DatabaseError, router, transaction
+from django.db import DatabaseError
 from django.db.models import Model, QuerySet
 from django.http import (
     Http404,
@@ -34,7 +33,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds import Pause
 from django_sitemapkit.builds.report.status import BuildProgress, SiteState
-from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_read
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.words import words_of
@@ -74,10 +73,13 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
 
 def known_site(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
     """Return `(site, "")` for a key, or `(None, reason)`."""
-    site = site_by_key(known_sites(request), key)
-    if site is not None:
-        return site, ""
-    return None, gettext("Site “%(site)s” does not exist.") % {"site": key}
+    sites, reason = getattr(request, _SITES, None), ""
+    if sites is None:
+        sites, reason = try_read(all_sites)
+    site = site_by_key(sites or (), key)
+    if site is None and not reason:
+        reason = gettext("Site “%(site)s” does not exist.") % {"site": key}
+    return site, reason
 
 
 class SiteFilter(admin.SimpleListFilter):
@@ -335,40 +337,6 @@ def progress_text(state: SiteState, build: BuildProgress | None) -> str:
     if state.queue and not state.lease:
         name = "queued"
     return words_of({"code": f"progress-{name}", **(asdict(build) if build else {})})
-
-
-def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
-    """Return `(value, "")`, or `(None, reason)` if `read` raises, so that the page can show why.
-
-    Sections are the project's own code, which may raise any exception.
-    """
-    try:
-        with savepoint_if_atomic():
-            return read(), ""
-    except (ImproperlyConfigured, SitemapKitError) as error:
-        return None, str(error)
-    except DatabaseError as error:
-        logger.exception("Part of a sitemap admin page could not be shown.")
-        text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
-        return None, text % {"error": error}
-    except Exception as error:
-        logger.exception("Part of a sitemap admin page could not be shown.")
-        return None, f"{type(error).__name__}: {error}"
-
-
-def try_each(reads: Sequence[Callable[[], Read]]) -> list[tuple[Read | None, str]]:
-    """Return what ``try_read`` returns of each; one savepoint is taken if none raises."""
-    found, _reason = try_read(lambda: [read() for read in reads])
-    if found is None:
-        return [try_read(read) for read in reads]
-    return [(value, "") for value in found]
-
-
-def savepoint_if_atomic() -> AbstractContextManager[Any]:
-    """Return a savepoint in a transaction, so that a failed query does not break later ones."""
-    using = router.db_for_write(Build)
-    inside = transaction.get_connection(using).in_atomic_block
-    return transaction.atomic(using=using) if inside else nullcontext()
 
 
 def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:

@@ -30,7 +30,6 @@ from django_sitemapkit.admin.base import (
     paged,
     request_rows,
     screen,
-    try_read,
 )
 from django_sitemapkit.admin.differences import differences_view
 from django_sitemapkit.admin.overview import (
@@ -61,6 +60,7 @@ from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.builds.report.status import STATES, states_of
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.publishing import SitemapStorage

@@ -19,10 +19,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites, try_read
+from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites
 from django_sitemapkit.admin.url_inspection import states_of
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Publication
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path

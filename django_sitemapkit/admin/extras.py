@@ -12,14 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
-    SiteFilter,
-    known_sites,
-    number,
-    screen,
-    try_read,
-)
+from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter, known_sites, number, screen
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
     add_due_message,
@@ -28,6 +21,7 @@ from django_sitemapkit.admin.editor_settings import (
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.inspection import inspect_path
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
 from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compared_rows

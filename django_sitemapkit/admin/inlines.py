@@ -17,13 +17,14 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, try_read
+from django_sitemapkit.admin.base import known_sites
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
 from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.admin.url_inspection import states_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
 from django_sitemapkit.sites import SitemapSite, site_by_key

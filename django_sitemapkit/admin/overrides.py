@@ -32,9 +32,7 @@ from django_sitemapkit.admin.base import (
     link_to,
     logger,
     number,
-    savepoint_if_atomic,
     screen,
-    try_read,
 )
 from django_sitemapkit.admin.editor_settings import HashedSettingForm, add_due_message, sites_of
 from django_sitemapkit.admin.history import (
@@ -52,6 +50,7 @@ from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
+from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
 from django_sitemapkit.models import Publication, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.objects import named_object
@@ -394,5 +393,9 @@ def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:
     for site in sites:
         known, _reason = try_read(partial(registry.at, site))
         classes |= {section: site for section in known or () if belongs_to(section, site)}
-    labels = {label_or_none(reader_of(section(site))) for section, site in classes.items()}
-    return {label for label in labels if label is not None}
+    found = try_each([partial(_label_of, *each) for each in classes.items()])
+    return {label for label, _reason in found if label is not None}
+
+
+def _label_of(section: Any, site: SitemapSite) -> str | None:
+    return label_or_none(reader_of(section(site)))

@@ -30,7 +30,6 @@ from django_sitemapkit.admin.base import (
     request_rows,
     request_text,
     screen,
-    try_read,
 )
 from django_sitemapkit.admin.health.builds import items_now
 from django_sitemapkit.admin.health.items import (
@@ -59,6 +58,7 @@ from django_sitemapkit.builds.report.status import (
 )
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner

@@ -10,12 +10,13 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import SiteFilter, number, try_read
+from django_sitemapkit.admin.base import SiteFilter, number
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
 from django_sitemapkit.admin.url_counts import LOSS, url_counts
 from django_sitemapkit.builds.manifest import locations_of as published_locations_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import locations_of
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.patterns import Pattern

@@ -16,7 +16,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, number, paged, try_each, try_read
+from django_sitemapkit.admin.base import known_sites, number, paged
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
     EditorSettingForm,
@@ -25,6 +25,7 @@ from django_sitemapkit.admin.editor_settings import (
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Place, Revision, SectionSettings
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.sections import ExtraUrls

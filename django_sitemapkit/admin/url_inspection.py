@@ -19,7 +19,6 @@ from django_sitemapkit.admin.base import (
     may_view,
     number,
     screen,
-    try_read,
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
@@ -28,6 +27,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.overrides.pasting import pasted_path

@@ -34,7 +34,8 @@ class AuditConfig(AppConfig):
         import_module(f"{self.name}.checks")
         register_gate(audit_before_publishing)
         SENTENCES["bad-pages"] = gettext_noop(
-            "%(bad)s of %(checked)s web pages that were audited are bad (%(kinds)s), and"
+            "%(bad)s of %(checked)s web pages that were audited are bad or undetermined"
+            " (%(kinds)s), and"
             ' SITEMAPKIT_AUDIT["max_bad"] allows %(allowed)s%%'
         )
 

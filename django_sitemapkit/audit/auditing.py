@@ -118,12 +118,14 @@ def audit_build(finished: FinishedBuild) -> State:
     for verdicts in judged(judge_of(options), entries, finished.heartbeat):
         record(run, verdicts)
     finish(run, timezone.now())
-    if run.bad <= allowed * run.checked:
+    bad = run.bad + run.undetermined  # Of what was not seen, nobody knows that it is good.
+    if bad <= allowed * run.checked:
         return ""
-    kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in BAD_KINDS)
+    held_by = {*BAD_KINDS, FindingKind.UNDETERMINED}
+    kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in held_by)
     return {
         "code": "bad-pages",
-        "bad": run.bad,
+        "bad": bad,
         "checked": run.checked,
         "kinds": ", ".join(f"{kind} {-count:,}" for count, kind in kinds),
         "allowed": f"{allowed * 100:g}",

@@ -143,7 +143,11 @@ def _page_of(fetched: Fetched) -> WebPage:
 def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
     header = fetched.header("Last-Modified")
     modified = http_moment(header)
+    if modified is None or len(entry.lastmod) < len("YYYY-MM-DD"):  # A month says no day.
+        return
     with suppress(InvalidValue):
-        listed = moment_of(entry.lastmod, timezone.get_default_timezone())
-        if modified is not None and abs(listed - modified) > LASTMOD_TOLERANCE:
+        begin = moment_of(entry.lastmod, timezone.get_default_timezone())
+        is_day = len(entry.lastmod) == len("YYYY-MM-DD")
+        end = begin + dt.timedelta(days=1) if is_day else begin
+        if not begin - LASTMOD_TOLERANCE <= modified <= end + LASTMOD_TOLERANCE:
             yield Kind.LASTMOD, f"lastmod: {entry.lastmod}, Last-Modified: {header}"

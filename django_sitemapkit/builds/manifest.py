@@ -331,10 +331,10 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
     decompressor, failure = gzip_decompressor()
     try:
         while block := file.read(65_536):
-            data = decompressor.decompress(block, 65_536)
+            data = decompressor.decompress(block, 262_144)
             while data:
                 yield data
-                data = decompressor.decompress(decompressor.unconsumed_tail, 65_536)
+                data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
             if decompressor.unused_data:
                 raise zlib.error("there is data after the end of the gzip stream")
         if data := decompressor.flush():
@@ -345,14 +345,20 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
         raise EOFError("the gzip stream is truncated")
 
 
-def stored_entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[bytes]:
-    """Yield the entries of some stored pages, each of which is a line of its file."""
+def stored_entries_of(
+    rows: Iterable[Place], storage: SitemapStorage, *, near: bytes = b""
+) -> Iterator[bytes]:
+    """Yield the entries of some stored pages, each of which is a line of its file.
+
+    With ``near``, only those in blocks that have these bytes: the others are not cut into lines.
+    """
     for row in rows:
         try:
             with storage.open(row.page.name) as file:
                 rest = b""
                 for block in decompressed(file):
-                    *lines, rest = (rest + block).split(b"\n")
+                    whole, _, rest = (rest + block).rpartition(b"\n")
+                    lines = whole.split(b"\n") if near in whole else ()
                     yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
         except Exception as error:
             raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
@@ -361,7 +367,7 @@ def stored_entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterato
 def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEntry]:
     """Return the entries of a stored page that have a location."""
     start = _BEGIN + escaped([location])[0].encode() + _END
-    entries = stored_entries_of([row], storage)
+    entries = stored_entries_of([row], storage, near=start)
     return [entry_of(entry) for entry in entries if entry.startswith(start)]
 
 
@@ -390,6 +396,8 @@ def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
 
 def entry_of(line: bytes) -> UrlEntry:
     """Return an entry of a stored page as a value."""
-    (found,) = _ENTRY.finditer(line.decode())
+    found = _ENTRY.match(line.decode())
+    if found is None:
+        raise StorageFailure(f"{line[:100]!r} is no entry of a page that was stored.")
     texts = found.groupdict()
     return UrlEntry(**texts | {"location": unescaped(texts["location"])})

@@ -48,6 +48,7 @@ from django_sitemapkit.builds.state import BuildState, OnFile
 from django_sitemapkit.builds.steps import export_what_is_left, plan, run
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.inspection import label_or_none, paging_key
 from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.overrides import require_sections, sections_of
@@ -234,6 +235,7 @@ def _pages_with(
     if override.path:
         location, storage = site.origin + override.path, SitemapStorage()
         for row in rows:
+            heartbeat()
             try:
                 is_listed = bool(entries_at(row, location, storage))
             except StorageFailure:

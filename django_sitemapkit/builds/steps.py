@@ -208,7 +208,8 @@ def make(state: BuildState) -> None:
             total = len(state.files) + len(pending) + 1
             for result in state.runner.run(builder, pending):
                 state.report(result, total)
-            if state.pending:  # They were split, or other processes have recorded them.
+            left = Place.objects.in_build(state.build).filter(status=Place.Status.PENDING)
+            if state.pending or left.exists():  # Others have recorded them, or one was split.
                 state.reload()
 
 
@@ -283,9 +284,10 @@ def _end_unchanged(state: BuildState) -> BuildResult | None:
     if not settle([row for row in state.rows if row.section in state.hashed]):
         return None
     result = end_if_unchanged(state)
-    if result is not None:
-        _give_up_unfinished(state)
-    return result
+    if result is None:
+        return None
+    _give_up_unfinished(state)
+    return state.result(result.status, result.cause, result.build)
 
 
 def _make_again(state: BuildState, rows: Sequence[Place]) -> None:

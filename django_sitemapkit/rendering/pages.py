@@ -79,13 +79,14 @@ class PageRendering:
         """Where a page that overflows is best split; None where it does not.
 
         In the middle of the rows that fit, or rows that go on coming would each get a page of their
-        own. But where they always come last, what is full stays full. Two queries find the middle.
+        own. But where they always come last, what is full stays full. One query finds the middle.
         """
         keyset = self.section.keyset
         if self.overflow is None or keyset is None or (keyset.grows and self.keys.upper is None):
             return self.overflow
         fitting = KeyRange(self.first, self.overflow)
-        half = max(1, keyset.count(fitting) // 2)  # The first row alone would split nothing off.
+        fit = self.urls // max(1, self.section.urls_per_row)
+        half = max(1, fit // 2)  # The first row alone would split nothing off.
         return keyset.key_behind(half, fitting) or self.overflow
 
     def split_bounds(self) -> list[Any]:

@@ -4,6 +4,7 @@ import datetime as dt
 import re
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,6 +18,7 @@ from django_sitemapkit.audit.kinds import ADVICE, AUDIT_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.sites import all_sites
@@ -325,8 +327,17 @@ def test_incomplete_answers(code, expected):
     """A page that is too large is judged by what was read."""
     url = "https://a.example/"
     fetched = Fetched(url=url, final_url=url, status=200, failure="why", failure_code=code)
-    verdict = Judge(lambda url: fetched, slow_seconds=1).judge(SitemapEntry(section="s", url=url))
+    answers = {url: fetched, f"{url}robots.txt": Fetched(url=url, final_url=url, status=404)}
+    verdict = Judge(answers.get, slow_seconds=1).judge(SitemapEntry(section="s", url=url))
     assert [kind for kind, _ in verdict.faults] == expected
+
+
+def test_a_robots_txt_that_broke_off_forbids_all():
+    """What is missing of it may be the rule for this page; one that is too large says enough."""
+    url = "https://a.example/robots.txt"
+    cut = Fetched(url=url, final_url=url, status=200, failure="why", failure_code="timeout")
+    assert RobotsRules.of(cut).unavailable
+    assert not RobotsRules.of(replace(cut, failure_code="too-large")).unavailable
 
 
 @pytest.mark.slow

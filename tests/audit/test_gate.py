@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.checks import run_checks
+from django.http import HttpResponse
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit.models import AuditRun
@@ -44,12 +45,26 @@ def test_a_build_with_many_is_held(site):
     result = run()
     assert result.status == "held"
     assert result.reason == (
-        "4 of 24 web pages that were audited are bad (gone 1, noindex 1, not-found 1,"
-        ' server-error 1), and SITEMAPKIT_AUDIT["max_bad"] allows 10%'
+        "4 of 24 web pages that were audited are bad or undetermined (gone 1, noindex 1,"
+        ' not-found 1, server-error 1), and SITEMAPKIT_AUDIT["max_bad"] allows 10%'
     )
     audited = AuditRun.objects.order_by("-pk").first()
     assert (audited.build, audited.findings.count()) == (result.build, 4)
     publish(SITE, result.build)
+
+
+def test_a_build_of_which_no_page_answers_is_held(site, settings):
+    """Nobody knows that its pages are good."""
+    site.items = GOOD[:20]
+    settings.MIDDLEWARE = [f"{__name__}.in_maintenance"]
+    result = run()
+    assert result.status == "held"
+    assert "(undetermined 20)" in result.reason
+
+
+def in_maintenance(get_response):
+    """Answer 503 to each request."""
+    return lambda request: HttpResponse(status=503)
 
 
 def test_nothing_is_audited_by_default(site, settings):

@@ -1,8 +1,10 @@
 """Builds: what they make, what they keep, and how they go on after any end."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from django_sitemapkit.builds import PageBuilder, build, preview
+from django_sitemapkit.builds import PageBuilder, Runner, build, preview, steps
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
@@ -612,3 +614,45 @@ def test_build_is_the_public_call(storage):
     result = build(SITE)
     assert (result.site, result.build) == ("default", Publication.objects.get().build_id)
     assert result.xml_bytes == sum(line.xml_bytes for key, line in manifest().items() if key[0])
+
+
+def test_an_unchanged_build_says_why_the_one_before_it_was_abandoned(storage, sections):
+    """As any other build does."""
+    run()
+    sections.remove("articles")
+    sections.add(type("Articles", (Articles,), {"changefreq": "daily"}))
+
+    def die(result, place, total):
+        if result.state == "stored":
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=die)
+    sections.remove("articles")
+    sections.add(Articles)
+    result = run()
+    assert result.status == "unchanged"
+    assert "have changed" in result.abandoned
+
+
+class Retrying(Runner):
+    """Asks for a page until it is made, as a row may be made more than once."""
+
+    def run(self, builder, rows):
+        for row in rows:
+            while (result := builder.build(row)) is None:
+                pass
+            yield result
+
+
+def test_the_halves_of_a_split_page_are_made_whatever_the_runner_does(storage, monkeypatch):
+    """The first half is done in the same round; the second one is of another round."""
+    run()
+    shop = Shop.objects.first()
+    Product.objects.bulk_create([Product(shop=shop, slug=f"late{n}") for n in range(40)])
+    monkeypatch.setattr(
+        steps, "refresh", lambda section, **_: SimpleNamespace(planned=all_pages(section))
+    )
+    result = run(runner=Retrying())
+    assert result.status == "published"
+    assert not Place.objects.filter(build=result.build, status="pending").exists()

@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import number, try_read
+from django_sitemapkit.admin.base import number
+from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.sites import SitemapSite
 
 

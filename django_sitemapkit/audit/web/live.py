@@ -161,6 +161,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                 if not isinstance(_reason_of(error), ConnectionError):
                     raise
                 # The server may have closed a connection that was kept: the next one is new.
+                self._pace(watch)
                 response = self._connections.get(url, address, headers, budget)
         answer = self._read(response)
         if response.closed and answer.error is None:
@@ -204,7 +205,7 @@ def _failures() -> Iterator[None]:
     except (SSLError, urllib3.SSLError) as error:
         raise FetchError("tls", _text("TLS failed", error)) from error
     except (HTTPException, urllib3.HTTPError, ValueError) as error:
-        if isinstance(_reason_of(error), ConnectionError):
+        if isinstance(_reason_of(error), OSError):
             raise FetchError("unreachable", _text("The connection failed", error)) from error
         raise FetchError("invalid-response", _text("The response is broken", error)) from error
 

@@ -28,10 +28,11 @@ class RobotsRules:
         """Return the rules in what came of fetching a robots.txt.
 
         Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
-        response at all) nothing is (RFC 9309, 2.3.1).
+        response at all, or a part of the file) nothing is (RFC 9309, 2.3.1).
         """
         status = fetched.status
-        if status is None or status >= 500 or status == 429:
+        is_cut = fetched.failure and fetched.failure_code != "too-large"
+        if status is None or status >= 500 or status == 429 or (200 <= status < 300 and is_cut):
             why = f"{fetched.url} cannot be read, so nothing may be crawled: {fetched.status_text}"
             return cls(_NOTHING, unavailable=why)
         if not 200 <= status < 300:

@@ -96,14 +96,16 @@ def mistakes_in_contrib(reader: ContribReader) -> Iterator[Mistake]:
     """Yield the mistakes of a class of contrib that are found without its items."""
     sitemap = reader.options.sitemap
     changefreq: Any = getattr(sitemap, "changefreq", None)
-    limit = sitemap.limit
+    limit: Any = sitemap.limit
+    with suppress(TypeError, ValueError):  # E122 reports what is no number.
+        limit = int(limit)
     if str(changefreq).lower() in CHANGEFREQS and changefreq not in CHANGEFREQS:
         yield Mistake(
             "sitemapkit.E124",
             f"changefreq is {changefreq!r}; it is listed in lower case",
             f"Use {changefreq.lower()!r}.",
         )
-    if isinstance(limit, int) and limit > MAX_URLS:  # E122 reports what is no number.
+    if isinstance(limit, int) and limit > MAX_URLS:
         yield Mistake(
             "sitemapkit.E122",
             f"limit is {limit:,}; its files have {MAX_URLS:,} URLs, the most that search engines"

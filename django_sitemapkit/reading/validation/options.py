@@ -24,7 +24,7 @@ from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.sources import TAGS, UNSET, Column, Constant, Method
 from django_sitemapkit.reading.statements import moment_in, statement_of
 from django_sitemapkit.reading.validation.mistakes import Mistake
-from django_sitemapkit.sections import BaseSection, Section
+from django_sitemapkit.sections import BaseSection, Section, Translated
 from django_sitemapkit.sites import site_at
 
 _PACKAGE = "django_sitemapkit."
@@ -109,6 +109,8 @@ def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
         if source == UNSET or (option.needs and not getattr(options, option.needs)):
             continue
         value = getattr(options, name)
+        if name == "title" and isinstance(value, Translated):
+            continue  # A column in each language.
         is_other_value = option.one_of and value not in option.one_of
         is_idle_column = isinstance(source, Column) and not reader.has_columns
         if is_idle_column and Constant in option.takes:
@@ -150,7 +152,8 @@ def unknown_names(options: BaseSection) -> Iterator[Mistake]:
 
 def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
     """Find methods that do not take the object they will be given."""
-    for name in ("location", "entries", *OPTIONS):
+    by_object = [name for name, option in OPTIONS.items() if Method in option.takes]
+    for name in ("location", "entries", *by_object):
         source = reader.declared_source(name)
         try:
             if isinstance(source, Method):

@@ -37,8 +37,10 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
     if isinstance(rows, QuerySet) and not _django.combinator(rows):
         yield from _wrong_objects(rows)
         yield from _mistakes_in_queryset(rows)
-        yield from _mistakes_in_key(rows.model, reader.options.key)
-        yield from _mistakes_in_columns(reader, rows)
+        of_key = list(_mistakes_in_key(rows.model, reader.options.key))
+        yield from of_key
+        if not of_key:  # What is read of the rows is found by their key.
+            yield from _mistakes_in_columns(reader, rows)
     else:
         yield _not_a_queryset(rows)
     yield from _wrong_entries(reader)

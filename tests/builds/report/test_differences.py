@@ -215,7 +215,7 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
     """However many URLs the changed files have."""
     lines = []
     for side, first in (("old", 0), ("new", 100)):
-        entries = (f"<url><loc>{BASE}/{n}/</loc></url>\n" for n in range(first, first + 10_000))
+        entries = (f"<url><loc>{BASE}/{n}/</loc></url>\n" for n in range(first, first + 20_000))
         (tmp_path / side).write_bytes(gzip.compress("".join(entries).encode(), 1))
         lines.append([Place(page=StoredPage(name=side, urls=10_000))])
     storage = FileSystemStorage(tmp_path)

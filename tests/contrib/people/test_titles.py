@@ -2,6 +2,7 @@
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
+from django.core.checks import run_checks
 from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
@@ -268,6 +269,7 @@ def test_titles_may_be_translated_rows(client, visitors, settings, sections):
     title = Translated("slug", relation="translations")
     section = type(places(name="places", location=ROWS, title=title).options)
     sections.add(section)
+    assert [found.id for found in run_checks() if "title" in found.msg] == []
     place("a", "en", "fr")
     place("b", "fr")
     assert titles(client.get("/fr/sitemap/places/1/")) == ["a-fr", "b-fr"]

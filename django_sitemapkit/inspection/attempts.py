@@ -1,0 +1,51 @@
+"""Reads of the project's own code and of the database, which may fail, for pages that say why."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, router, transaction
+from django.utils.translation import gettext
+
+from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.models import Build
+
+logger = logging.getLogger("django_sitemapkit")
+
+Read = TypeVar("Read")
+
+
+def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
+    """Return `(value, "")`, or `(None, reason)` if `read` raises, so that the page can show why.
+
+    Sections are the project's own code, which may raise any exception.
+    """
+    try:
+        with savepoint_if_atomic():
+            return read(), ""
+    except (ImproperlyConfigured, SitemapKitError) as error:
+        return None, str(error)
+    except DatabaseError as error:
+        logger.exception("Part of a sitemap admin page could not be shown.")
+        text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
+        return None, text % {"error": error}
+    except Exception as error:
+        logger.exception("Part of a sitemap admin page could not be shown.")
+        return None, f"{type(error).__name__}: {error}"
+
+
+def try_each(reads: Sequence[Callable[[], Read]]) -> list[tuple[Read | None, str]]:
+    """Return what ``try_read`` returns of each; one savepoint is taken if none raises."""
+    found, _reason = try_read(lambda: [read() for read in reads])
+    if found is None:
+        return [try_read(read) for read in reads]
+    return [(value, "") for value in found]
+
+
+def savepoint_if_atomic() -> AbstractContextManager[Any]:
+    """Return a savepoint in a transaction, so that a failed query does not break later ones."""
+    using = router.db_for_write(Build)
+    inside = transaction.get_connection(using).in_atomic_block
+    return transaction.atomic(using=using) if inside else nullcontext()
