@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_333,
-    "package: tokens": 276_965,
-    "core: statements": 17_877,
-    "core: tokens": 206_330,
-    "builds, runners, planning, publishing: statements": 4_321,
+    "package: statements": 24_335,
+    "package: tokens": 276_955,
+    "core: statements": 17_879,
+    "core: tokens": 206_320,
+    "builds, runners, planning, publishing: statements": 4_323,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 422,
     "first build of five rows: files": 61,

@@ -208,9 +208,9 @@ def make(state: BuildState) -> None:
             total = len(state.files) + len(pending) + 1
             for result in state.runner.run(builder, pending):
                 state.report(result, total)
-            left = Place.objects.in_build(state.build).filter(status=Place.Status.PENDING)
-            if state.pending or left.exists():  # Others have recorded them, or one was split.
+            if state.pending or builder.has_split:  # Or other processes have recorded them.
                 state.reload()
+                builder.has_split = False
 
 
 def compare(state: BuildState, comparison: PageComparison) -> None:

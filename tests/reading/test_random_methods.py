@@ -289,8 +289,9 @@ class RandomMethods(TestCase):
         """Have the examples prove something."""
         super().tearDownClass()
         cls._tables.__exit__(None, None, None)
-        assert 5 * cls.read >= cls.compared, f"{cls.read} of {cls.compared} are read as columns"
-        assert cls.compared < 100 or cls.built > cls.compared // 20
+        if cls.compared >= 100:
+            assert 5 * cls.read >= cls.compared, f"{cls.read} of {cls.compared} are columns"
+            assert cls.built > cls.compared // 20
 
     def compare(self, example):
         """Render the pages of a section in both ways."""

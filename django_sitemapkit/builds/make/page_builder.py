@@ -99,6 +99,8 @@ class PageBuilder:
         self.record_of_build = record
         self.lease = lease
         self._sections = {section.get_name(): section for section in sections}
+        self.has_split = False
+        """Whether a page was split, so that there is a row which the caller does not know."""
         if hashed is None:
             hashed = hashed_sections(sections, record.options.get("sections", ()))
         self.hashed = hashed
@@ -295,6 +297,7 @@ class PageBuilder:
                 f"page {row.number} of section {row.section!r} was split by a"
                 " request during the build"
             )
+        self.has_split = True
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
         moved: list[int] = []
