@@ -70,7 +70,7 @@ OPTIONS: Mapping[str, Option] = {
         format_value=format_priority,
         hint="Use a number from 0.0 to 1.0.",
     ),
-    "version": Option(takes=(Constant, Column), in_fingerprint=True),
+    "version": Option(in_fingerprint=True),
     "title": Option(takes=(Column, Method), text_is_column=True, check="sitemapkit.E129"),
     **dict.fromkeys(EXTENSIONS, _EXTENSION),
     "images": Option(takes=(Column, Method), text_is_column=True, check="sitemapkit.E139"),

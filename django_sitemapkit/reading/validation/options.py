@@ -152,7 +152,11 @@ def unknown_names(options: BaseSection) -> Iterator[Mistake]:
 
 def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
     """Find methods that do not take the object they will be given."""
-    by_object = [name for name, option in OPTIONS.items() if Method in option.takes]
+    by_object = [
+        name
+        for name, option in OPTIONS.items()
+        if Method in option.takes and not option.in_fingerprint
+    ]
     for name in ("location", "entries", *by_object):
         source = reader.declared_source(name)
         try:
