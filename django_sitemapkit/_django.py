@@ -67,50 +67,37 @@ AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
 # What a queryset is. Django 5.2, 6.0, 6.1.
 
 
-def gives_instances(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset gives objects of its model, not dicts, tuples or other classes."""
-    return queryset._iterable_class is ModelIterable
+class Shape:
+    """What a queryset gives, and which clauses its statement has."""
 
+    def __init__(self, queryset: QuerySet[Any]) -> None:
+        query, kind, iterable = queryset.query, type(queryset), queryset._iterable_class
+        self.gives_instances = iterable is ModelIterable
+        """Whether it gives objects of its model, not dicts, tuples or other classes."""
+        is_other = issubclass(iterable, ModelIterable) and not self.gives_instances
+        self.subclass_iterable = iterable.__name__ if is_other else ""
+        """The name of what makes objects of several classes of its rows, or ""."""
+        self.is_sliced = query.is_sliced
+        self.combinator = query.combinator or ""
+        """``"union"``, ``"intersection"`` or ``"difference"``; "" if it is not combined."""
+        self.is_distinct_on_fields = bool(query.distinct_fields)
+        self.has_extra_tables = bool(query.extra_tables)
+        self.has_extra_columns = bool(query.extra)
+        """Whether ``extra()`` added columns, whose names may hide fields."""
+        self.filters_on_aggregates = bool(query.where.contains_aggregate)
+        self.annotations: Mapping[str, Any] = query.annotations
+        """The resolved annotations, by name."""
+        self.selected_annotations: Mapping[str, Any] = query.annotation_select
+        """Those of them that the statement selects."""
+        self.ordering: Sequence[Any] = query.order_by
+        """The arguments of ``order_by()``."""
+        self.changes_values = (
+            kind.values is not QuerySet.values or kind.values_list is not QuerySet.values_list
+        )
+        """Whether its class has its own ``values()`` or ``values_list()``.
 
-def subclass_iterable(queryset: QuerySet[Any]) -> str:
-    """Return the name of what makes objects of several classes from a queryset's rows, or ""."""
-    iterable = queryset._iterable_class
-    is_other = issubclass(iterable, ModelIterable) and iterable is not ModelIterable
-    return iterable.__name__ if is_other else ""
-
-
-def is_sliced(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset is sliced."""
-    return queryset.query.is_sliced
-
-
-def combinator(queryset: QuerySet[Any]) -> str:
-    """Return ``"union"``, ``"intersection"`` or ``"difference"`` for a combined queryset, or ""."""
-    return queryset.query.combinator or ""
-
-
-def is_distinct_on_fields(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset is ``distinct()`` on some fields."""
-    return bool(queryset.query.distinct_fields)
-
-
-def has_extra_tables(queryset: QuerySet[Any]) -> bool:
-    """Return whether ``extra()`` added tables to a queryset."""
-    return bool(queryset.query.extra_tables)
-
-
-def has_extra_columns(queryset: QuerySet[Any]) -> bool:
-    """Return whether ``extra()`` added columns to a queryset, whose names may hide fields."""
-    return bool(queryset.query.extra)
-
-
-def changes_values(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset's class has its own ``values()`` or ``values_list()``.
-
-    They may read other columns than they are asked for, as those of django-modeltranslation do.
-    """
-    kind = type(queryset)
-    return kind.values is not QuerySet.values or kind.values_list is not QuerySet.values_list
+        They may read other columns than they are asked for, as in django-modeltranslation.
+        """
 
 
 def reads_windows(queryset: QuerySet[Any]) -> bool:
@@ -126,19 +113,9 @@ def reads_windows(queryset: QuerySet[Any]) -> bool:
     )
 
 
-def filters_on_aggregates(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset filters on an aggregate."""
-    return bool(queryset.query.where.contains_aggregate)
-
-
 def is_grouped(query: Query) -> bool:
     """Return whether a query has a GROUP BY."""
     return query.group_by is not None
-
-
-def ordering_of(queryset: QuerySet[Any]) -> Sequence[Any]:
-    """Return the arguments of ``order_by()``."""
-    return queryset.query.order_by
 
 
 def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
@@ -148,7 +125,7 @@ def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
     has more tables.
     """
     query = queryset.query
-    if query.distinct or is_grouped(query) or has_extra_tables(queryset):
+    if query.distinct or is_grouped(query) or query.extra_tables:
         return None
     nodes: list[Any] = [query.where]
     found: list[Any] = []
@@ -161,18 +138,6 @@ def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
         else:
             nodes = [*node.children, *nodes]
     return found
-
-
-def annotations_of(queryset: QuerySet[Any]) -> Mapping[str, Any]:
-    """Return the resolved annotations of a queryset by name."""
-    annotations: Mapping[str, Any] = queryset.query.annotations
-    return annotations
-
-
-def selected_annotations(queryset: QuerySet[Any]) -> Mapping[str, Any]:
-    """Return the resolved annotations that a queryset selects."""
-    annotations: Mapping[str, Any] = queryset.query.annotation_select
-    return annotations
 
 
 def having_of(queryset: QuerySet[Any]) -> Any:
@@ -288,11 +253,6 @@ def resolved(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
     return expression.resolve_expression(query, allow_joins=True), query
 
 
-def is_expression(value: Any) -> bool:
-    """Return whether a value is ``F()`` or another expression of the ORM."""
-    return hasattr(value, "resolve_expression")
-
-
 def column_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
     """Return the table and the field of a resolved expression that is a column, else None."""
     return (expression.alias, expression.target) if isinstance(expression, Col) else None
@@ -393,15 +353,15 @@ class LeftJoined(F):
 
 def why_not_plain(queryset: QuerySet[Any]) -> str:
     """Return why the objects of a queryset may have other values than its columns; "" if not."""
-    kind = type(queryset)
-    if not gives_instances(queryset):
+    kind, shape = type(queryset), Shape(queryset)
+    if not shape.gives_instances:
         return "is of rows that are no plain objects of their model"
     for name in ("__iter__", "_fetch_all", "_prefetch_related_objects"):
         if getattr(kind, name) is not getattr(QuerySet, name):
             return f"is of {kind.__name__}, which has its own {name}()"
-    if changes_values(queryset):
+    if shape.changes_values:
         return f"is of {kind.__name__}, which has its own values()"
-    if has_extra_columns(queryset):
+    if shape.has_extra_columns:
         return "is of a queryset with extra()"
     return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
 
@@ -412,7 +372,7 @@ def names_set(queryset: QuerySet[Any]) -> set[str]:
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
     prefetched = [one.prefetch_to.partition(LOOKUP_SEP)[0] for one in lookups]
     known = [field.name for field in found._known_related_objects]
-    return {*annotations_of(queryset), *prefetched, *known}
+    return {*queryset.query.annotations, *prefetched, *known}
 
 
 def is_field_descriptor(found: Any) -> bool:

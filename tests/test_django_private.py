@@ -46,32 +46,33 @@ def resolved(column, queryset=ROWS):
 
 def test_what_a_queryset_gives():
     """Objects of its model, or something else; those of several classes have a name."""
-    assert _django.gives_instances(ROWS)
-    assert not _django.gives_instances(ROWS.values())
-    assert _django.subclass_iterable(ROWS) == _django.subclass_iterable(ROWS.values()) == ""
+    plain, values = _django.Shape(ROWS), _django.Shape(ROWS.values())
+    assert plain.gives_instances
+    assert not values.gives_instances
+    assert plain.subclass_iterable == values.subclass_iterable == ""
     other = ROWS.all()
     other._iterable_class = type("Several", (models.query.ModelIterable,), {})
-    assert _django.subclass_iterable(other) == "Several"
+    assert _django.Shape(other).subclass_iterable == "Several"
 
 
 @pytest.mark.parametrize(
-    ("function", "queryset", "expected"),
+    ("name", "queryset", "expected"),
     [
-        (_django.is_sliced, ROWS[:2], True),
-        (_django.combinator, ROWS.union(ROWS), "union"),
-        (_django.is_distinct_on_fields, ROWS.distinct("slug"), True),
-        (_django.has_extra_tables, ROWS.extra(tables=["testapp_shop"]), True),
-        (_django.has_extra_columns, ROWS.extra(select={"slug": "'x'"}), True),
-        (_django.changes_values, OwnValues(Product), True),
-        (_django.changes_values, OwnTuples(Product), True),
-        (_django.filters_on_aggregates, GROUPED, True),
-        (_django.joins_repeat_rows, ROWS.filter(tags__name="a"), True),
+        ("is_sliced", ROWS[:2], True),
+        ("combinator", ROWS.union(ROWS), "union"),
+        ("is_distinct_on_fields", ROWS.distinct("slug"), True),
+        ("has_extra_tables", ROWS.extra(tables=["testapp_shop"]), True),
+        ("has_extra_columns", ROWS.extra(select={"slug": "'x'"}), True),
+        ("changes_values", OwnValues(Product), True),
+        ("changes_values", OwnTuples(Product), True),
+        ("filters_on_aggregates", GROUPED, True),
+        ("ordering", ROWS.order_by("slug"), ("slug",)),
     ],
 )
-def test_what_a_queryset_is(function, queryset, expected):
+def test_what_a_queryset_is(name, queryset, expected):
     """Each of these is found, and a plain queryset is none of them."""
-    assert function(queryset) == expected
-    assert not function(ROWS)
+    assert getattr(_django.Shape(queryset), name) == expected
+    assert not getattr(_django.Shape(ROWS), name)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,8 @@ def test_how_many_conditions_filter_a_queryset(queryset, expected):
 
 
 def test_joins_that_do_not_repeat_rows():
-    """DISTINCT, GROUP BY and relations to one object."""
+    """DISTINCT, GROUP BY and relations to one object do not; a relation to many does."""
+    assert _django.joins_repeat_rows(ROWS.filter(tags__name="a"))
     assert not _django.joins_repeat_rows(ROWS.filter(tags__name="a").distinct())
     assert not _django.joins_repeat_rows(GROUPED)
     assert not _django.joins_repeat_rows(ROWS.filter(shop__slug="a"))
@@ -129,14 +131,14 @@ def test_windows_groups_and_orders():
     assert _django.is_grouped(GROUPED.query)
     assert not _django.is_grouped(ROWS.query)
     assert _django.having_of(GROUPED) is not None
-    assert list(_django.ordering_of(ROWS.order_by("slug"))) == ["slug"]
 
 
 def test_annotations_and_conditions():
     """By name, and one by one; nothing of what only some rows meet."""
-    assert list(_django.annotations_of(ROWS.alias(low=Lower("slug")))) == ["low"]
-    assert not _django.selected_annotations(ROWS.alias(low=Lower("slug")))
-    assert list(_django.selected_annotations(ROWS.annotate(low=Lower("slug")))) == ["low"]
+    alias = _django.Shape(ROWS.alias(low=Lower("slug")))
+    assert (list(alias.annotations), dict(alias.selected_annotations)) == (["low"], {})
+    selected = _django.Shape(ROWS.annotate(low=Lower("slug"))).selected_annotations
+    assert list(selected) == ["low"]
     (condition,) = _django.conditions_of(ROWS.filter(slug="a"))
     assert _django.column_of(condition.lhs) == (
         _django.table_of(ROWS),
@@ -176,9 +178,6 @@ def test_paths():
 
 def test_expressions():
     """Columns are distinguished from functions of them, and their fields are found."""
-    assert _django.is_expression(F("slug"))
-    assert _django.is_expression(ROWS)
-    assert not _django.is_expression("slug")
     assert _django.column_of(resolved("slug"))[1] == Product._meta.get_field("slug")
     assert _django.column_of(resolved(Lower("slug"))) is None
     assert _django.field_type(resolved("pk")) == "BigAutoField"

@@ -254,7 +254,7 @@ def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:
 def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
     """Return how to join each column: quoting, and looking for NULL, only where it has to be."""
     rows = keyset.queryset.values(**values)
-    table, annotations = _django.table_of(rows), _django.annotations_of(rows)
+    table, annotations = _django.table_of(rows), _django.Shape(rows).annotations
     templates = {}
     for name in values:
         column = _django.column_of(annotations[name])

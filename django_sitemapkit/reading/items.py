@@ -144,14 +144,11 @@ class ContribReader(QuerySetReader, ItemReader):
     def keyset(self) -> Keyset | None:  # type: ignore[override]
         """How the items are read by primary key; None unless they are a plain queryset."""
         items = self.rows
-        if not isinstance(items, QuerySet) or not _django.gives_instances(items):
+        if not isinstance(items, QuerySet):
             return None
-        if (
-            _django.is_sliced(items)
-            or _django.combinator(items)
-            or _django.is_distinct_on_fields(items)
-            or _django.reads_windows(items)
-        ):
+        shape = _django.Shape(items)
+        is_plain = shape.gives_instances and not shape.is_sliced and not shape.combinator
+        if not is_plain or shape.is_distinct_on_fields or _django.reads_windows(items):
             return None
         rows = items.distinct() if _django.joins_repeat_rows(items) else items
         return Keyset(rows, "pk", self.site.active)

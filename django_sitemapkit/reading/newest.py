@@ -97,7 +97,7 @@ def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
         column = _django.column_of(getattr(lookup, "lhs", None))
         if not equal or column is None or column[0] != table:
             return None
-        if _django.is_expression(lookup.rhs) or column[1] in (keyset.field, *found):
+        if hasattr(lookup.rhs, "resolve_expression") or column[1] in (keyset.field, *found):
             return None
         found.append(column[1])
     return None if conditions is None else found

@@ -112,7 +112,8 @@ def _gives_each_once(section: SectionReader) -> bool:
     if any(text.count(_HOLE) > 1 for text in _segments_of(candidate)):
         return False  # "a-b" and "c" make the same as "a" and "b-c".
     rows = section.keyset.queryset
-    if _django.is_sliced(rows) or _django.has_extra_columns(rows) or _django.changes_values(rows):
+    shape = _django.Shape(rows)
+    if shape.is_sliced or shape.has_extra_columns or shape.changes_values:
         return False
     (route,) = section.locator.language_routes
     columns = [route.arguments[place] for place in candidate.fast.order]  # type: ignore[union-attr]
@@ -121,7 +122,7 @@ def _gives_each_once(section: SectionReader) -> bool:
         for column in columns
         if isinstance(column, int)
         and (name := _path_of(section.locator.columns[column]))
-        and name not in _django.annotations_of(rows)
+        and name not in shape.annotations
     ]
     return _tells_apart(rows.model, paths)
 

@@ -89,7 +89,7 @@ class Pushdown:
         Returns whether that is possible.
         """
         reader, rows = self._reader, self._reader.keyset.queryset
-        if reader.trust_lastmod or _django.changes_values(rows):
+        if reader.trust_lastmod or _django.Shape(rows).changes_values:
             return False
         if self._query is not None:
             self._query.add_hashes(row_hash(reader.keyset, reader.digested))

@@ -41,7 +41,8 @@ class RowSources(SectionReader):
             # Checks report what is no queryset, and slices and combinations.
             if not isinstance(rows, QuerySet):
                 return rows
-            can_be_filtered = not (_django.is_sliced(rows) or _django.combinator(rows))
+            shape = _django.Shape(rows)
+            can_be_filtered = not (shape.is_sliced or shape.combinator)
             if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
                 rows = rows.filter(sitemap_include=True)
             return rows.using(rows.db)
@@ -161,7 +162,7 @@ class RowSources(SectionReader):
         """Return a source, or what the database is asked for where that may be something else."""
         if not isinstance(source, Column):
             return source
-        if type(source.expression) is F and not _django.changes_values(self.keyset.queryset):
+        if type(source.expression) is F and not _django.Shape(self.keyset.queryset).changes_values:
             return source.expression
         rows = self.keyset.queryset.values_list(as_expression(source.expression))
         return statement_of(rows, self.rows.db)

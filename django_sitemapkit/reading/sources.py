@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import F
 
-from django_sitemapkit import _django
 from django_sitemapkit.reading.formulas import Formula
 
 TAGS = ("lastmod", "changefreq", "priority")
@@ -59,7 +58,7 @@ def source_of(value: Any, *, text_is_column: bool = False) -> Source:
     """
     if value is None:
         return UNSET
-    if _django.is_expression(value):
+    if hasattr(value, "resolve_expression"):
         return Column(value)
     if text_is_column and isinstance(value, str):
         return Column(F(value))

@@ -131,7 +131,7 @@ def can_join(
     rows = keyset.queryset
     if connections[rows.db].vendor != "postgresql" or not _django.gives_each_row_once(read):
         return False
-    if _django.changes_values(rows) or _django.has_extra_columns(read):
+    if _django.Shape(rows).changes_values or _django.Shape(read).has_extra_columns:
         return False
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:

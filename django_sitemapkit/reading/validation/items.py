@@ -135,12 +135,10 @@ def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
         )
     rows = reader.rows if reader.keyset is None else reader.keyset.queryset
     # A union has no joins of its own.
-    if (
-        isinstance(rows, QuerySet)
-        and _django.gives_instances(rows)
-        and not _django.combinator(rows)
-    ):
-        yield from islice(repeated_rows(rows), 1)
+    if isinstance(rows, QuerySet):
+        shape = _django.Shape(rows)
+        if shape.gives_instances and not shape.combinator:
+            yield from islice(repeated_rows(rows), 1)
     if not reader.uses_get_urls and "get_urls" in own_members(sitemap):
         yield from _urls_elsewhere(reader)
 

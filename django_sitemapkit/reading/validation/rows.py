@@ -34,7 +34,7 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
         yield _without_rows(reader.options)
         return
     rows = reader.rows
-    if isinstance(rows, QuerySet) and not _django.combinator(rows):
+    if isinstance(rows, QuerySet) and not _django.Shape(rows).combinator:
         yield from _wrong_objects(rows)
         yield from _mistakes_in_queryset(rows)
         of_key = list(_mistakes_in_key(rows.model, reader.options.key))
@@ -56,7 +56,7 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
 def queryset_of(reader: QuerySetReader) -> QuerySet[Any] | None:
     """Return the rows if they are a queryset that columns can be added to, else None."""
     rows = None if has_no_rows(reader.options) else reader.rows
-    return rows if isinstance(rows, QuerySet) and not _django.combinator(rows) else None
+    return rows if isinstance(rows, QuerySet) and not _django.Shape(rows).combinator else None
 
 
 def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
@@ -97,7 +97,7 @@ def _not_a_queryset(rows: Any) -> Mistake:
     if isinstance(rows, QuerySet):
         return Mistake(
             "sitemapkit.E104",
-            f"its queryset is a {_django.combinator(rows)}()",
+            f"its queryset is a {_django.Shape(rows).combinator}()",
             "Join the conditions with Q objects, or make it several sections.",
         )
     return Mistake(
@@ -108,7 +108,8 @@ def _not_a_queryset(rows: Any) -> Mistake:
 
 
 def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    if iterable := _django.subclass_iterable(rows):
+    shape = _django.Shape(rows)
+    if iterable := shape.subclass_iterable:
         yield Mistake(
             "sitemapkit.E102",
             f"its queryset returns objects of several classes, by {iterable}: it uses specific(),"
@@ -116,7 +117,7 @@ def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
             f"Remove specific(), or call non_polymorphic(): rows of {rows.model.__name__} are read,"
             " and a method may ask each of them for its object of the other class.",
         )
-    elif not _django.gives_instances(rows):
+    elif not shape.gives_instances:
         yield Mistake(
             "sitemapkit.E102",
             "its queryset ends in values() or values_list()",
@@ -125,13 +126,14 @@ def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    if _django.is_sliced(rows):
+    shape = _django.Shape(rows)
+    if shape.is_sliced:
         yield Mistake(
             "sitemapkit.E103",
             "its queryset is sliced",
             "Filter the rows instead, and set limit for the size of pages.",
         )
-    if _django.is_distinct_on_fields(rows):  # Which row stays would depend on the page.
+    if shape.is_distinct_on_fields:  # Which row stays would depend on the page.
         yield Mistake(
             "sitemapkit.E107",
             "its queryset is distinct() on fields",
@@ -290,14 +292,14 @@ def _wrong_translations(reader: QuerySetReader) -> Iterator[Mistake]:
 
 def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
     """Find what gives a row more than once: extra tables, or a relation to many."""
-    if _django.has_extra_tables(rows):
+    query, shape = rows.query, _django.Shape(rows)
+    if shape.has_extra_tables:
         yield Mistake(
             "sitemapkit.E105",
             "its queryset adds tables by extra(), which repeats its rows",
             "Filter with Exists() or a Subquery instead.",
         )
-    query = rows.query
-    for name, annotation in _django.selected_annotations(rows).items():
+    for name, annotation in shape.selected_annotations.items():
         if _differs_in_joins(query, annotation):
             yield Mistake(
                 "sitemapkit.E105",
@@ -314,7 +316,7 @@ def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
             "its filter on an aggregate also reads a relation to many objects, which repeats rows",
             "Filter with Exists() for the relation.",
         )
-    if having is not None and any(_orders_by_many(rows, one) for one in _django.ordering_of(rows)):
+    if having is not None and any(_orders_by_many(rows, one) for one in shape.ordering):
         yield Mistake(
             "sitemapkit.E105",
             "its order_by() reads a relation to many objects, which changes what its filter on an"
@@ -347,7 +349,7 @@ def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
     """
     many = _django.tables_with_many_rows(query)
     is_changed = many != _django.tables_with_many_rows(rows.query)
-    return is_changed and _django.filters_on_aggregates(rows)
+    return is_changed and _django.Shape(rows).filters_on_aggregates
 
 
 def _differs_in_joins(query: Any, expression: Any) -> bool:
