@@ -2,6 +2,7 @@
 
 from django_sitemapkit.rendering.compression import compressor, gzip_decompressor, gzipped
 from django_sitemapkit.rendering.externals import external_entries, external_problems
+from django_sitemapkit.rendering.hreflang import LinkFingerprints
 from django_sitemapkit.rendering.indexes import (
     Index,
     LivePage,
@@ -18,7 +19,6 @@ from django_sitemapkit.rendering.pages import (
 )
 from django_sitemapkit.rendering.pipeline import listed_entries
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.translations import LinkFingerprints
 
 __all__ = [
     "Index",

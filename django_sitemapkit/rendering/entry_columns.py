@@ -9,6 +9,10 @@ from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading.chunks import Versions
 
 
+LinkedVersion = tuple[int, str, str]
+"""What tells an object from the next, a language, and the location of that version."""
+
+
 @dataclass(slots=True)
 class EntryColumns:
     """Rows that passed all checks, by column, as a writer takes them."""
@@ -25,8 +29,19 @@ class EntryColumns:
     """Which rows are one object; None where each is one by itself."""
     translations: Sequence[tuple[Any, Any]] | None = None
     """What each row shares with its translations, which are other rows, and its language."""
+    foreign: Sequence[LinkedVersion] = ()
+    """The versions of their objects that other sites list, which they link to."""
     proven: Set[Any] = frozenset()
     """The keys of the rows that were read as text, so that their XML is known to be well-formed."""
+
+    def written(self, begin: int = 0, end: int | None = None) -> dict[str, Any]:
+        """Return the columns of some of the rows, as the arguments of a writer's ``add()``."""
+        columns = {**self.tags, "extensions": self.extensions}
+        rows = slice(begin, end)
+        return {
+            "locations": self.locations[rows],
+            **{name: _rows_of(column, rows) for name, column in columns.items()},
+        }
 
 
 def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
@@ -46,14 +61,14 @@ def only(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
 
 
 def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
-    return EntryColumns(
+    return replace(
+        entries,
         keys=list(compress(entries.keys, listed)),
         locations=list(compress(entries.locations, listed)),
         tags={tag: _kept_rows(column, listed) for tag, column in entries.tags.items()},
         extensions=_kept_rows(entries.extensions, listed),
         versions=entries.versions and entries.versions.of_rows(listed),
         translations=entries.translations and list(compress(entries.translations, listed)),
-        proven=entries.proven,
     )
 
 
@@ -82,8 +97,10 @@ def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
     return replaced
 
 
+def _rows_of(column: TagColumn, rows: slice) -> TagColumn:
+    return column if column is None or isinstance(column, str) else column[rows]
+
+
 def xml_of(entries: EntryColumns) -> bytes:
     """Return entries as the writer writes them, each as a line."""
-    extensions = entries.extensions
-    data, _ = UrlsetWriter().add(entries.locations, **entries.tags, extensions=extensions)  # type: ignore[arg-type]
-    return data
+    return UrlsetWriter().add(**entries.written())[0]

@@ -28,7 +28,6 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import is_future
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """Values of one entry that are written, by option."""
@@ -72,7 +71,7 @@ class ExtensionFormatter:
 
     def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
         """Yield the elements of one row; what is wrong with a value costs that value alone."""
-        most, report = MAX_VALUES.get(option), partial(self._report, key)
+        most, report = MAX_VALUES.get(option), partial(self._problems.add, key, skipped=False)
         for number, one in enumerate(_several(value)):
             if number == most:
                 message = (
@@ -89,10 +88,6 @@ class ExtensionFormatter:
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
                 report(refusal_of(error, option))
 
-    def _report(self, key: Any, refusal: InvalidValue) -> None:
-        is_whole = refusal.code == "expired-video"  # Its date says all.
-        self._problems.add(key, refusal, skipped=False, is_whole=is_whole)
-
     def _image(self, value: Any, location: str, report: Report) -> str:
         if isinstance(value, FieldFile):
             value = value.url
@@ -107,11 +102,10 @@ class ExtensionFormatter:
         if future:
             report(future)
         with suppress(InvalidValue, OverflowError):  # An invalid date is reported already.
-            text, now = format_lastmod(video.expires, self._zone), dt.datetime.now(dt.UTC)
-            today = now.astimezone(self._zone).date().isoformat()
-            is_day = text is not None and len(text) == len(today)
+            text = format_lastmod(video.expires, self._zone)
             # A video may be seen on the whole day on which it expires.
-            if text and (text < today if is_day else moment_of(text, self._zone) < now):
+            rest = dt.timedelta(days=bool(text) and len(text) == len("YYYY-MM-DD"))
+            if text and moment_of(text, self._zone) + rest <= dt.datetime.now(dt.UTC):
                 message = f"Expired video: expires of a video: {text} is in the past."
                 report(InvalidValue("expired-video", message))
         return xml
@@ -132,13 +126,13 @@ class ExtensionFormatter:
     def _future(self, what: str, value: Any) -> InvalidValue | None:
         """Return what is wrong with a date that is in the future; None for any other value."""
         with suppress(InvalidValue):
-            if is_future(value, dt.datetime.now(dt.UTC), self._zone):
-                text = format_lastmod(value, self._zone) or ""
+            text = format_lastmod(value, self._zone)
+            moment = moment_of(text, self._zone) if text else None
+            if moment and moment > dt.datetime.now(dt.UTC):
                 with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-                    self._changes(moment_of(text, self._zone).astimezone(dt.UTC))
-                return InvalidValue(
-                    "future-date", f"Invalid date: {what}: {text} is in the future."
-                )
+                    self._changes(moment.astimezone(dt.UTC))
+                message = f"Invalid date: {what}: {text} is in the future."
+                return InvalidValue("future-date", message)
         return None
 
     def _changes(self, moment: dt.datetime) -> None:

@@ -42,22 +42,15 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
 
 def external_problems(site: SitemapSite) -> list[Problem]:
     """Return why the index leaves out sitemaps of a site's external sections: the first reasons."""
-    found: list[Problem] = []
-    for _section, entries, problems in _listed(site):
-        for _entry in entries:
-            pass
-        found += problems.examples
-    return found
+    return [problem for *_, problems in _listed(site) for problem in problems.examples]
 
 
-def _listed(
-    site: SitemapSite,
-) -> Iterator[tuple[ExternalSection, Iterator[IndexEntry], ProblemLog]]:
-    """Yield each external section with its entries, and with what they leave out once read."""
+def _listed(site: SitemapSite) -> Iterator[tuple[ExternalSection, list[IndexEntry], ProblemLog]]:
+    """Yield each external section with its entries, and with what they leave out."""
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        yield section, _section_entries(section, listed, problems), problems
+        yield section, list(_section_entries(section, listed, problems)), problems
 
 
 def _section_entries(
@@ -69,24 +62,19 @@ def _section_entries(
         problems.add(host, why, skipped=False)
     with section.site.active():
         items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
-        locations = each(locate, items, "sitemaps")
+        addresses = each(lambda item: places.address(locate(item)), items, "sitemaps")
         lastmods = each(partial(_lastmod_of, section), items, "lastmod")
-    tags = TagFormatter(problems)
-    for item, location, value in zip(items, locations, lastmods, strict=True):
-        try:
-            if isinstance(location, InvalidValue):
-                raise location
-            address = places.address(location)
-        except InvalidValue as refusal:
-            problems.add(item, refusal)
-            continue
-        (lastmod,) = tags.column("lastmod", [value], [item])
-        if address in listed:
+    refused = {row for row, one in enumerate(addresses) if isinstance(one, InvalidValue)}
+    texts = TagFormatter(problems).column("lastmod", lastmods, items, refused)
+    for item, address, lastmod in zip(items, addresses, texts, strict=True):
+        if isinstance(address, InvalidValue):
+            problems.add(item, address)
+        elif address in listed:
             message = f"Duplicate: {address} is already in the index."
             problems.add(address, InvalidValue("duplicate-url", message))
-            continue
-        listed.add(address)
-        yield IndexEntry(location=address, lastmod=lastmod)
+        else:
+            listed.add(address)
+            yield IndexEntry(location=address, lastmod=lastmod)
 
 
 def _lastmod_of(section: ExternalSection, item: Any) -> Any:

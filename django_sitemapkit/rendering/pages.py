@@ -17,12 +17,11 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.planning import FILL, PlannedPage, split
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
+from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
 from django_sitemapkit.reading.entries import too_many_urls
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
-from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only, xml_of
 from django_sitemapkit.rendering.line_entries import LineEntries
@@ -228,12 +227,8 @@ class PageRendering:
         begin = 0
         objects = self._together(entries)
         while begin < len(entries.keys):
-            data, count = self._writer.add(
-                entries.locations[begin:],
-                **{tag: _from(column, begin) for tag, column in entries.tags.items()},
-                extensions=_from(entries.extensions, begin),
-                together=_from(objects, begin),
-            )
+            together = objects and objects[begin:]
+            data, count = self._writer.add(**entries.written(begin), together=together)
             if data:
                 self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
@@ -274,12 +269,7 @@ class PageRendering:
             return False
         page = _writer_of(self.section)
         page.begin()
-        _, count = page.add(
-            entries.locations[begin:behind],
-            **{tag: _from(column, begin) for tag, column in entries.tags.items()},
-            extensions=_from(entries.extensions, begin),
-        )
-        return count == behind - begin
+        return page.add(**entries.written(begin, behind))[1] == behind - begin
 
     def _report_unsplittable(self) -> None:
         """Say that a page is full of bytes, and that no plan can cut it where that happens."""
@@ -323,11 +313,6 @@ def _unproven(entries: EntryColumns, begin: int, end: int) -> bytes:
     return xml_of(only(entries, (n for n in range(begin, end) if keys[n] not in entries.proven)))
 
 
-def _from(column: Any, begin: int) -> Any:
-    """Return a column from a row on; a text or None holds for all rows."""
-    return column if column is None or isinstance(column, str) else column[begin:]
-
-
 def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[UrlEntry]:
     """Yield the entries of a page as values: those that stand in its XML, and no more.
 
@@ -336,18 +321,18 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     """
     rendering = PageRendering(section, page.keys, scope)
     for _, entries, begin, end in rendering.written():
-        named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
-        columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
-        for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
-            yield UrlEntry(location=location, **dict(zip(named, values, strict=True)))
+        written = entries.written(begin, end)
+        locations = written.pop("locations")
+        columns = [
+            repeat(column) if column is None or isinstance(column, str) else column
+            for column in written.values()
+        ]
+        for location, *values in zip(locations, *columns, strict=False):
+            yield UrlEntry(location=location, **dict(zip(written, values, strict=True)))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:
         split(section, page, *rendering.split_bounds())
-
-
-def _column_texts(column: TagColumn, count: int) -> Iterable[str | None]:
-    return repeat(column, count) if column is None or isinstance(column, str) else column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,21 +7,30 @@ import datetime as dt
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import repeat
 from typing import Any
 
+from django.db.models import Model
+
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides import OverrideResult
+from django_sitemapkit.identities import label_of
+from django_sitemapkit.overrides import OverrideResult, sections_of
 from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
-from django_sitemapkit.reading import QuerySetReader, SectionReader
+from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
 from django_sitemapkit.rendering.extensions import ExtensionFormatter
-from django_sitemapkit.rendering.hreflang import HreflangLinks, LinkedVersion
+from django_sitemapkit.rendering.hreflang import (
+    HreflangLink,
+    HreflangLinks,
+    TranslationLinks,
+    without_foreign,
+)
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import Lastmods, TagFormatter
-from django_sitemapkit.rendering.translations import TranslationLinks
+from django_sitemapkit.sites import SitemapSite
 
 Seen = Callable[[Sequence[str]], Mapping[int, str]]
 """Takes the locations of a chunk; returns the places of those listed already, and by what."""
@@ -53,14 +62,13 @@ class ChunkPipeline:
         self._by_position = section.keyset is None
         self._refuses_repeated = not section.lists_repeated
         self._listed: set[tuple[Any, str | None]] = set()
-        self._links: HreflangLinks | None = None
+        self._links: HreflangLinks | TranslationLinks | None = None
         self._foreign: dict[str, Scope] = {}
-        if section.options.alternates and section.language_plan:
+        if isinstance(section, QuerySetReader) and section.links_rows:
+            self._links = TranslationLinks(section, problems, listed_entries)
+        elif section.options.alternates and section.language_plan:
             self._links = HreflangLinks(section, section.language_plan, problems)
             self._foreign = self._links.foreign
-        self._translations: TranslationLinks | None = None
-        if isinstance(section, QuerySetReader) and section.links_rows:
-            self._translations = TranslationLinks(section, problems, listed_entries)
         self._extensions = None
         if section.extension_sources:
             self._extensions = ExtensionFormatter(section, scope, problems)
@@ -91,15 +99,12 @@ class ChunkPipeline:
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
-        return self.finished(*self._declared_and_foreign(chunk))
+        return self.finished(self.declared(chunk))
 
-    def finished(
-        self, declared: EntryColumns, foreign: Iterable[LinkedVersion] = ()
-    ) -> EntryColumns:
+    def finished(self, declared: EntryColumns) -> EntryColumns:
         """Return those of some entries that are listed, with what editors have set, and links.
 
-        They are the very same object where nothing changes. ``foreign`` are the versions that other
-        sites list.
+        They are the very same object where nothing changes.
         """
         entries = self._overridden(declared)
         listed = {} if self._seen is None else self._seen(entries.locations)
@@ -109,38 +114,21 @@ class ChunkPipeline:
             self.problems.add(entries.keys[row], InvalidValue("duplicate-url", message))
         if listed:
             entries = without(entries, listed)
-        entries = self.linked(entries, foreign)
+        entries = self.linked(entries)
         self.lastmods.add(entries)
         return entries
 
-    def linked(self, entries: EntryColumns, foreign: Iterable[LinkedVersion] = ()) -> EntryColumns:
-        """Return entries with links to all versions of their objects, where the section has them.
+    def linked(self, entries: EntryColumns) -> EntryColumns:
+        """Return entries with links to all versions of their objects, where the section has them."""
+        return entries if self._links is None else self._links.linked(entries)
 
-        ``foreign`` are the versions that other sites list.
-        """
-        if self._translations is not None:
-            return self._translations.linked(entries)
-        return entries if self._links is None else self._links.linked(entries, foreign)
-
-    def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
-        """Return the links of each object of a chunk, as codes and locations."""
-        declared, foreign = self._declared_and_foreign(chunk)
-        entries = self._overridden(declared)
-        if self._translations is not None:
-            return self._translations.per_row(entries)
-        assert self._links is not None  # noqa: S101  asked of sections with alternates
-        return list(self._links.per_object(entries, foreign).values())
+    def links(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
+        """Return the links of each object of a chunk; none where the section has no links."""
+        return () if self._links is None else self._links.per_object(self.listed(chunk)).values()
 
     def listed(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed, without links to other rows."""
-        return self._overridden(self._declared_and_foreign(chunk)[0])
-
-    def _declared_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
-        """Return the rows as declared, and the versions that other sites list."""
-        entries = self.declared(chunk)
-        if self._links is not None and self._foreign:
-            return self._links.split_foreign(entries)
-        return entries, []
+        return self._overridden(self.declared(chunk))
 
     def declared(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk as declared, whatever editors have set."""
@@ -160,11 +148,8 @@ class ChunkPipeline:
             listed = [None if row in unlisted else url for row, url in enumerate(locations)]
         tags = dict(self.constants)
         for tag, values in chunk.columns.items():
-            tags[tag] = (
-                self._tags.past(values, chunk.keys, unlisted)
-                if tag == "lastmod" and chunk.lastmod_is_text
-                else self._tags.column(tag, values, chunk.keys, unlisted)
-            )
+            are_texts = tag == "lastmod" and chunk.lastmod_is_text
+            tags[tag] = self._tags.column(tag, values, chunk.keys, unlisted, are_texts=are_texts)
         for tag, values in chunk.row_values.items():
             blank = [None if value == "" else value for value in values]
             texts = self._tags.column(tag, blank, chunk.keys, unlisted)
@@ -183,7 +168,8 @@ class ChunkPipeline:
             if why is not None and row not in foreign:
                 self.problems.add(chunk.keys[row], why)
         self._report_escaped(chunk.keys, listed)
-        return without(entries, refused) if refused else entries
+        entries = without(entries, refused) if refused else entries
+        return without_foreign(entries, self._foreign)
 
     def _report_escaped(self, keys: Sequence[Any], locations: Sequence[str | None]) -> None:
         """Report the locations that look escaped twice; they are listed as declared."""
@@ -193,8 +179,7 @@ class ChunkPipeline:
         for key, location in zip(keys, locations, strict=True):
             if location and is_escaped_twice(location):
                 message = f"Invalid URL: {location} looks escaped twice; give it as it is opened."
-                doubt = InvalidValue("escaped-twice", message)
-                self.problems.add(key, doubt, skipped=False, is_whole=True)
+                self.problems.add(key, InvalidValue("escaped-twice", message), skipped=False)
 
     def _locate(self, chunk: Chunk) -> list[Any]:
         """Return the locations as absolute URLs in the scope, or why a row has none."""
@@ -255,6 +240,41 @@ def listed_entries(section: SectionReader, keys: KeyRange = EVERYTHING) -> Itera
     pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
         yield pipeline.listed(chunk)
+
+
+def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
+    """Return the hreflang links of an object, or of an item of a list, for the head of its pages.
+
+    They are those of the first section with ``alternates`` that lists it; none where no section
+    does, now and with all that editors set. Those of other sections are not asked whether they list
+    the same URL before it. What fails passes through.
+    """
+    for section in sections_of(site):
+        if not (section.links_rows or (section.options.alternates and section.language_plan)):
+            continue
+        reader = _reader_of_one(section, item)
+        if reader is None:
+            continue
+        pipeline = ChunkPipeline(reader, site.scope(), ProblemLog(""))
+        for chunk in reader.chunks(EVERYTHING):
+            for links in pipeline.links(chunk):
+                return links
+    return []
+
+
+def _reader_of_one(section: SectionReader, item: Any) -> SectionReader | None:
+    """Return a section with one object or item alone, of which it says nothing but where it is."""
+    if isinstance(section, ItemReader):
+        if item not in section.rows:
+            return None
+        # It is the page's own object, which would be left in the last language.
+        section.rows = [copy(item) if hasattr(item, "set_current_language") else item]
+    elif isinstance(item, Model) and section.label == label_of(type(item)):
+        section = section.where(pk=item.pk)
+    else:
+        return None
+    section.extension_sources = {}
+    return section
 
 
 def _normalised(scope: Scope, location: Any) -> Any:

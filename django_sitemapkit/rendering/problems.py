@@ -10,6 +10,9 @@ from django_sitemapkit.printable import printable
 EXAMPLES_PER_KIND = 20
 """Problems kept as examples of each kind; all of them are counted."""
 
+LISTED_AS_DECLARED = {"escaped-twice", "expired-video"}
+"""The codes of doubts: nothing is left out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -25,11 +28,10 @@ class Problem:
     """What is wrong and what to do, in the words Search Console uses."""
     skipped: bool = True
     """Whether the whole row was left out, or only the value."""
-    is_whole: bool = False
-    """Whether nothing was left out."""
 
     def __str__(self) -> str:
-        left_out = "skipped" if self.skipped else "listed" if self.is_whole else "listed without it"
+        is_whole = self.code in LISTED_AS_DECLARED
+        left_out = "skipped" if self.skipped else "listed" if is_whole else "listed without it"
         return printable(f"{self.section} {self.key!a}: {self.message} ({left_out})")
 
 
@@ -48,21 +50,13 @@ class ProblemLog:
     def __len__(self) -> int:
         return self.counts.total()
 
-    def add(
-        self, key: Any, error: InvalidValue, *, skipped: bool = True, is_whole: bool = False
-    ) -> None:
+    def add(self, key: Any, error: InvalidValue, *, skipped: bool = True) -> None:
         """Count a problem, and remember it if it is among the first of its kind."""
         self.counts[error.code] += 1
         self.skipped += skipped
         if self.counts[error.code] <= EXAMPLES_PER_KIND:
             found = {"key": key, "code": error.code, "message": str(error)}
-            problem = Problem(section=self.section, skipped=skipped, is_whole=is_whole, **found)
-            self.examples.append(problem)
-
-    def kinds(self) -> dict[str, tuple[int, str]]:
-        """Return by code how many problems there were, and the first of them."""
-        first = {problem.code: str(problem) for problem in reversed(self.examples)}
-        return {code: (count, first[code]) for code, count in self.counts.items()}
+            self.examples.append(Problem(section=self.section, skipped=skipped, **found))
 
     def by_code(self) -> dict[str, dict[str, Any]]:
         """Return what is stored of them by code: their count, and the first of them in words.
@@ -78,4 +72,5 @@ class ProblemLog:
 
     def summary(self) -> str:
         """Return one line: how many of which kind, with an example of each."""
-        return "; ".join(f"{count:,} x {example}" for count, example in self.kinds().values())
+        first = {problem.code: problem for problem in reversed(self.examples)}
+        return "; ".join(f"{count:,} x {first[code]}" for code, count in self.counts.items())

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import day_of, format_lastmod, moment_of, parse_w3c
+from django_sitemapkit.protocol.dates import day_of, format_lastmod, moment_of
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.rendering.entry_columns import EntryColumns
@@ -79,6 +79,8 @@ class TagFormatter:
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self._zone).date().isoformat()
+        # In no time zone is a moment in the future whose text is less.
+        self._day_ago = (self._now - dt.timedelta(days=1)).isoformat()
 
     def constants(self, values: Mapping[str, Any]) -> dict[str, TagColumn]:
         """Return the texts of values that all rows have; an invalid one is reported once."""
@@ -95,40 +97,37 @@ class TagFormatter:
         values: Sequence[Any],
         keys: Sequence[Any],
         unlisted: Set[int] = frozenset(),
+        *,
+        are_texts: bool = False,
     ) -> list[str | None]:
         """Return the texts of a tag; None where a value is invalid, and a problem.
 
-        ``unlisted`` rows have no text and no problem.
+        ``unlisted`` rows have no text and no problem. ``are_texts`` says that the values are
+        lastmods as they are written.
         """
-        texts: list[str | None] | None = None
+        if are_texts:
+            texts = list(values)
+        else:
+            texts = self._formatted(tag, values, keys, unlisted)
+        if tag == "lastmod":
+            for row, text in enumerate(texts):
+                if text and text > self._day_ago and row not in unlisted and self._is_future(text):
+                    self._report_future(keys[row], text)
+                    texts[row] = None
+        return texts
+
+    def _formatted(
+        self, tag: str, values: Sequence[Any], keys: Sequence[Any], unlisted: Set[int]
+    ) -> list[str | None]:
         if tag == "lastmod" and self._by_day:
             values = [day_of(value, self._zone) for value in values]
         if not unlisted:
             with suppress(InvalidValue):
-                texts = list(map(self._formatters[tag], values))
-        if texts is None:
-            texts = [
-                None if row in unlisted else self._text(tag, value, keys[row])
-                for row, value in enumerate(values)
-            ]
-        if tag == "lastmod":
-            for row in self._future(values, texts):
-                self._report_future(keys[row], texts[row])
-                texts[row] = None
-        return texts
-
-    def past(
-        self, texts: Sequence[str | None], keys: Sequence[Any], unlisted: Set[int]
-    ) -> Sequence[str | None]:
-        """Return lastmods without those in the future; as texts they are in the order of time."""
-        newest = max(filter(None, texts), default="")
-        now = self.latest(newest)
-        if newest <= now:
-            return texts
-        for row, text in enumerate(texts):
-            if text is not None and text > now and row not in unlisted:
-                self._report_future(keys[row], text)
-        return [None if text is not None and text > now else text for text in texts]
+                return list(map(self._formatters[tag], values))
+        return [
+            None if row in unlisted else self._text(tag, value, keys[row])
+            for row, value in enumerate(values)
+        ]
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of the same kind as ``newest`` that is not in the future."""
@@ -143,34 +142,14 @@ class TagFormatter:
             self._problems.add(key, refusal, skipped=False)
             return None
 
-    def _future(self, values: Sequence[Any], texts: Sequence[str | None]) -> list[int]:
-        """Return the places of the dates that lie in the future; none if the latest does not."""
-        present = {
-            row: value
-            for row, (value, text) in enumerate(zip(values, texts, strict=True))
-            if text is not None
-        }
-        with suppress(TypeError):
-            # The greatest text is not the latest moment: zones may differ.
-            latest = max(present.values(), default=None)
-            if not isinstance(latest, str) and not is_future(latest, self._now, self._zone):
-                return []
-        return [row for row, value in present.items() if is_future(value, self._now, self._zone)]
+    def _is_future(self, text: str) -> bool:
+        if len(text) == len(self._today):
+            return text > self._today
+        return dt.datetime.fromisoformat(text) > self._now
 
-    def _report_future(self, key: Any, text: str | None) -> None:
+    def _report_future(self, key: Any, text: str) -> None:
         future = InvalidValue("future-date", f"Invalid date: lastmod {text} is in the future.")
         self._problems.add(key, future, skipped=False)
-        comes_at = None
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-            comes_at = moment_of(text, self._zone).astimezone(dt.UTC) if text else None
-        if comes_at is not None and (self.comes_at is None or comes_at < self.comes_at):
-            self.comes_at = comes_at
-
-
-def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
-    """Return whether a lastmod lies after ``now``; a date or naive datetime is one of ``zone``."""
-    if isinstance(value, str):
-        value = parse_w3c(value)
-    if isinstance(value, dt.datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=zone)) > now
-    return isinstance(value, dt.date) and value > now.astimezone(zone).date()
+            comes_at = moment_of(text, self._zone).astimezone(dt.UTC)
+            self.comes_at = min(filter(None, (self.comes_at, comes_at)))

@@ -19,7 +19,7 @@ from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.alternates import alternates_of
+from django_sitemapkit.rendering.pipeline import alternates_of
 from django_sitemapkit.sites import all_sites
 from tests.builds import use_storage
 from tests.factories import declare

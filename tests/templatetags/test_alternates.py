@@ -15,7 +15,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.rendering.alternates import alternates_of
+from django_sitemapkit.rendering.pipeline import alternates_of
 from django_sitemapkit.sections import adapt
 from django_sitemapkit.sites import all_sites
 from tests.factories import SITE, declare

@@ -75,7 +75,7 @@ class NumberedPage:
         if self.reader.options.alternates and self.reader.language_plan:
             links = HreflangLinks(self.reader, self.reader.language_plan, ProblemLog(""))
         for _, entries, begin, end in self.rendering.written():
-            versions = {} if links is None else links.per_object(entries, ())
+            versions = {} if links is None else links.per_object(entries)
             for row in range(begin, end):
                 yield self._url(entries, row, versions)
         self._log_problems()

@@ -580,7 +580,7 @@ def let_it_be(monkeypatch):
             def now(cls, zone=None):
                 return moment.astimezone(zone)
 
-        known = {name: getattr(dt, name) for name in ("UTC", "date", "time", "tzinfo")}
+        known = {name: getattr(dt, name) for name in ("UTC", "date", "time", "timedelta", "tzinfo")}
         monkeypatch.setattr(tags, "dt", SimpleNamespace(datetime=Clock, **known))
         monkeypatch.setattr("django.utils.timezone.now", lambda: moment.astimezone(dt.UTC))
 
