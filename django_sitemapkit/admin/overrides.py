@@ -53,7 +53,7 @@ from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
 from django_sitemapkit.models import Publication, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.overrides.objects import named_object
+from django_sitemapkit.identities import named_object
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry

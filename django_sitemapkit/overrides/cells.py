@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import ExtraUrl, UrlOverride
-from django_sitemapkit.overrides.objects import named_model
+from django_sitemapkit.identities import named_model
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.sites import SitemapSite
@@ -137,10 +137,7 @@ class RowReader:
             raise csv_error(f"path: {error}") from error
 
     def _value(self, name: str, text: str) -> Any:
-        if name in self._readers:
-            value: Any = self._readers[name](text)
-        else:
-            value = text
+        value: Any = self._readers.get(name, str)(text)
         try:
             field = self._table.model._meta.get_field(name)
             return field.clean(None if value == "" and field.null else value, None)

@@ -15,8 +15,7 @@ from django_sitemapkit.models import (
     UrlOverride,
     hash_of,
 )
-from django_sitemapkit.overrides.bloom import BloomFilter
-from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
+from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, BloomFilter, OverrideLookup
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import read_by_key
@@ -92,15 +91,14 @@ class Overrides:
         """Whether an override sets any lastmod."""
         return bool(self.models) and self._overrides.exclude(lastmod=None).exists()
 
-    def may_affect(self, section: SectionReader) -> bool:
-        """Return whether any override or rule may affect a section's rows."""
-        if not self.models:
-            return bool(self.patterns)
-        return bool(self.patterns) or "" in self.models or section.label in self.models
+    def may_affect(self, section: SectionReader, prefixes: Sequence[str] = ("",)) -> bool:
+        """Return whether any override or rule may affect a section's rows.
 
-    def may_match(self, prefix: str) -> bool:
-        """Return whether a rule or an override by path may affect a path with that beginning."""
-        return "" in self.models or any(pattern.may_match(prefix) for pattern in self.patterns)
+        The paths of all its rows begin with one of the ``prefixes``.
+        """
+        if self.models and ("" in self.models or section.label in self.models):
+            return True
+        return any(pattern.may_match(prefix) for pattern in self.patterns for prefix in prefixes)
 
     def effects(
         self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]

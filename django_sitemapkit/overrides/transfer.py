@@ -25,7 +25,7 @@ from django_sitemapkit.overrides.cells import (
     escape_formulas,
     text_of,
 )
-from django_sitemapkit.overrides.objects import named_model, named_objects
+from django_sitemapkit.identities import named_model, named_objects
 from django_sitemapkit.printable import without_controls
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
@@ -86,7 +86,7 @@ class Comparison:
 
     def count(self, outcome: LineOutcome) -> int:
         """Return how many lines have that outcome."""
-        return sum(line.outcome is outcome for line in self.lines)
+        return len(self.of(outcome))
 
     def apply(self) -> tuple[list[Any], list[Any]]:
         """Write the created and changed rows in one transaction; return both, as stored."""

@@ -107,57 +107,50 @@ class Scope:
         """
         if not isinstance(url, str):
             raise _invalid_url(url, "it is not a string; return a path or an absolute URL")
-        if url.startswith("/") and not url.startswith("//"):
-            return self.enclose(_normal_path(url))
-        return self.enclose(_normal_path(self._strip_origin(url)))
+        is_rooted = url.startswith("/") and not url.startswith("//")
+        path = _normal_path(url if is_rooted else self._strip_origin(url))
+        self._check_directory(path)
+        return _check_length(self.origin + path)
 
-    def normalise_all(self, urls: Sequence[Any]) -> list[str]:
-        """Return some URLs as ``normalise`` does; raises InvalidValue if one of them is invalid.
+    def normalise_all(self, urls: Sequence[Any]) -> list[Any]:
+        """Return some URLs as ``normalise`` does, or the InvalidValue that says why not.
 
-        Where all are rooted paths of plain characters, they are checked at once.
+        None, and an InvalidValue, stay as they are. Where all are rooted paths of plain characters,
+        they are checked at once.
         """
         if set(map(type, urls)) == {str}:
             text = "\n".join(urls)
             if text.count("\n") == len(urls) - 1 and _CLEAN_PATHS.fullmatch(text):
-                locations = self.enclose_all(urls)
-                if set(map(type, locations)) == {str}:
-                    return locations
-        return list(map(self.normalise, urls))
+                return self.enclose_all(urls)
+        return list(map(self.normalised, urls))
 
-    def enclose(self, path: str) -> str:
-        """Return the location of ``path``, which is in normal form already.
+    def enclose_all(self, paths: Sequence[Any]) -> list[Any]:
+        """Return the locations of paths in normal form, as ``normalise_all`` does.
 
-        Raises InvalidValue where it lies outside this scope, or makes the URL too long.
+        Each rule is checked for all paths at once first, and one by one only where that fails.
         """
-        self._check_directory(path)
-        return _check_length(self.origin + path)
+        if set(map(type, paths)) == {str}:
+            origin, directory = self.origin, self.directory
+            fits = max(map(len, paths)) <= MAX_LOCATION - len(origin)
+            if fits and "/." not in "\n".join(paths):
+                if directory == "/" or all(path.startswith(directory) for path in paths):
+                    return [origin + path for path in paths]
+        return list(map(self.normalised, paths))
+
+    def normalised(self, url: Any) -> Any:
+        """Return one of the values of ``normalise_all``."""
+        if url is None or isinstance(url, InvalidValue):
+            return url
+        try:
+            return self.normalise(url)
+        except InvalidValue as refusal:
+            return refusal
 
     def check(self, location: str) -> None:
         """Raise InvalidValue where ``location``, a URL in normal form, lies outside this scope."""
         if not location.startswith(self.origin + "/"):
             raise self._not_on_origin(location)
         self._check_directory(location[len(self.origin) :])
-
-    def enclose_all(self, paths: Sequence[Any]) -> list[Any]:
-        """Return the locations of paths in normal form, or the InvalidValue that says why not.
-
-        What is no text stays as it is. Each rule is checked for all paths at once first, and one
-        by one only where that fails.
-        """
-        if set(map(type, paths)) == {str}:
-            fits = max(map(len, paths)) <= MAX_LOCATION - len(self.origin)
-            if fits and self.directory == "/" and "/." not in "\n".join(paths):
-                origin = self.origin
-                return [origin + path for path in paths]
-        locations = list(paths)
-        for row, path in enumerate(paths):
-            if isinstance(path, str):
-                try:
-                    _check_dot_segments(path)
-                    locations[row] = self.enclose(path)
-                except InvalidValue as refusal:
-                    locations[row] = refusal
-        return locations
 
     def _strip_origin(self, url: str) -> str:
         if url.startswith(self.origin + "/"):
@@ -256,8 +249,8 @@ def _normal_path(path: str) -> str:
     """Return in normal form what follows a host, which may begin with two slashes."""
     if not _CLEAN_PATH.fullmatch(path):
         path = _encode(path)
-    if "/." in path:
-        _check_dot_segments(path)
+    if "/." in path and has_dot_segment(path):
+        raise _invalid_url(path, "it has a . or .. segment; write the path that it resolves to")
     return path
 
 
@@ -377,11 +370,6 @@ def is_escaped_twice(location: str) -> bool:
     path, _, query = location.partition("?")
     texts = [path, *(text for text in query.split("&") if not _HOLDS_URL.search(text))]
     return any(map(_ESCAPED_ESCAPE.search, texts))
-
-
-def _check_dot_segments(path: str) -> None:
-    if has_dot_segment(path):
-        raise _invalid_url(path, "it has a . or .. segment; write the path that it resolves to")
 
 
 def _check_length(location: str) -> str:

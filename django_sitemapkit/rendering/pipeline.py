@@ -6,7 +6,6 @@ Each step first tries the whole column at once, and goes row by row only where t
 import datetime as dt
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from itertools import repeat
 from typing import Any
@@ -82,15 +81,12 @@ class ChunkPipeline:
         ages_at = self._extensions.changes_at if self._extensions else None
         return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
 
-    def may_override(self, prefixes: Iterable[str]) -> bool:
+    def may_override(self, prefixes: Sequence[str]) -> bool:
         """Return whether editors may have set something for a row.
 
         The paths of all rows begin with one of the ``prefixes``.
         """
-        overrides = self._overrides
-        return overrides is not None and (
-            self._section.label in overrides.models or any(map(overrides.may_match, prefixes))
-        )
+        return bool(self._overrides and self._overrides.may_affect(self._section, prefixes))
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
@@ -183,15 +179,12 @@ class ChunkPipeline:
 
     def _locate(self, chunk: Chunk) -> list[Any]:
         """Return the locations as absolute URLs in the scope, or why a row has none."""
-        scopes: Iterable[Scope] = repeat(self._scope)
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
-            scopes = [self._foreign.get(code, self._scope) for code in chunk.versions.languages]
-        elif chunk.normal:
+            versions = zip(chunk.versions.languages, chunk.locations, strict=True)
+            return [self._foreign.get(code, self._scope).normalised(url) for code, url in versions]
+        if chunk.normal:
             return self._scope.enclose_all(chunk.locations)
-        else:
-            with suppress(InvalidValue):
-                return [*self._scope.normalise_all(chunk.locations)]
-        return list(map(_normalised, scopes, chunk.locations))
+        return self._scope.normalise_all(chunk.locations)
 
     def _refuse_repeated(self, chunk: Chunk, locations: list[Any]) -> None:
         """Refuse what was listed on this page already; in a section by key, by the same object."""
@@ -275,13 +268,3 @@ def _reader_of_one(section: SectionReader, item: Any) -> SectionReader | None:
         return None
     section.extension_sources = {}
     return section
-
-
-def _normalised(scope: Scope, location: Any) -> Any:
-    """Return a location in normal form, or why it has none; None, and such a reason, stay."""
-    if location is None or isinstance(location, InvalidValue):
-        return location
-    try:
-        return scope.normalise(location)
-    except InvalidValue as refusal:
-        return refusal

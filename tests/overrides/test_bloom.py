@@ -5,7 +5,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.overrides.bloom import BloomFilter
+from django_sitemapkit.overrides.lookups import BloomFilter
 
 TEXTS = st.lists(st.text(st.characters(codec=None)))
 

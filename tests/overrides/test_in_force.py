@@ -342,7 +342,7 @@ def test_hashes_that_collide_hide_nothing(things, monkeypatch):
     override = by_path("/elsewhere/", include=False, priority="0.1")
     monkeypatch.setattr(in_force, "hash_of", lambda text: override.hash)
     monkeypatch.setattr(
-        "django_sitemapkit.overrides.bloom.BloomFilter.find",
+        "django_sitemapkit.overrides.lookups.BloomFilter.find",
         lambda self, texts: list(range(len(texts))),
     )
     before = {path: tags["priority"] for path, tags in entries().items()}

@@ -445,13 +445,6 @@ NORMAL_PATHS = st.lists(PATHS | SHORT | LONG, max_size=6).map(
 )
 
 
-@given(SCOPES, NORMAL_PATHS)
-def test_enclosing_a_normal_path_is_normalising_it(scope, paths):
-    """The short cut for paths in normal form gives the same locations and refusals."""
-    for path in paths:
-        assert code(scope.enclose, path) == code(scope.normalise, path)
-
-
 @pytest.mark.slow
 @given(SCOPES, NORMAL_PATHS, st.sets(st.integers(0, 6)))
 def test_enclosing_many_paths_is_enclosing_each(scope, paths, holes):
