@@ -2,7 +2,7 @@
 
 It is written from the protocol's text, and uses nothing of the package: a wrong rule of the writer
 must not find it right by the same words. What is read goes into a database beside it, so memory
-does not grow with the site.
+does not grow with the site. Whether the documents follow their schema, tests/test_schema.py says.
 """
 
 import gzip
@@ -13,17 +13,10 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.parsers import expat
+from xml.etree import ElementTree
 
-SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
-XHTML = "http://www.w3.org/1999/xhtml"
-LINK = f"{XHTML} link"
-ORDER = {
-    f"{SITEMAP} {name}": n for n, name in enumerate(("loc", "lastmod", "changefreq", "priority"))
-}
-
-MOST_BYTES = 52_428_800
-MOST_ENTRIES = 50_000
+SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+XHTML = "{http://www.w3.org/1999/xhtml}"
 LONGEST = 2_047
 
 URL = re.compile(r"https?://[^/?#\s]+(/[!$-;=?-~]*)?")
@@ -57,8 +50,6 @@ class Report:
     """Their URLs."""
     linked: int = 0
     """Those of them that have links to other languages."""
-    largest: int = 0
-    """Bytes of the largest file, uncompressed."""
     sets: int = 0
     """Different sets of versions: the objects that have any."""
     codes: Counter = field(default_factory=Counter)
@@ -88,12 +79,11 @@ def check(index, read, folder, *, default=None, elsewhere=()):
         store.execute("CREATE TABLE listed (loc TEXT, versions BLOB)")
         store.execute("CREATE TABLE members (href TEXT, versions BLOB)")
         store.execute("BEGIN")
-        children: list[str] = []
-        _Document(index, index, report, "sitemapindex", children.append).read(read)
-        for child in children:
+        for child, _ in list(_entries(index, read, report)):
             report.files += 1
             site = _Site(index, store, report, default, elsewhere)
-            _Document(child, index, report, "urlset", site.add).read(read)
+            for loc, links in _entries(child, read, report):
+                site.add(loc, links)
             site.flush()
         store.execute("CREATE INDEX by_loc ON listed (loc, versions)")
         _compare(store, report)
@@ -192,132 +182,21 @@ class _Site:
             self.report.fault(f"{loc} has as x-default {hrefs.get('x-default')}, not {wanted}")
 
 
-class _Document:
-    """A sitemap or an index, on its way through the parser."""
-
-    def __init__(self, address, index, report, root, take):
-        self.address = address
-        self.folder = index.rpartition("/")[0] + "/"
-        self.report = report
-        self.root = f"{SITEMAP} {root}"
-        self.entry = f"{SITEMAP} {'url' if root == 'urlset' else 'sitemap'}"
-        self.take = take
-        self.path: list[str] = []
-        self.declared: dict[str, str] = {}
-        self.used: set[str] = set()
-        self.seen: set[str] = set()
-        self.entries = 0
-        self.text: list[str] | None = None
-
-    def fault(self, text):
-        """Note what is wrong with the file."""
-        self.report.fault(f"{self.address}: {text}")
-
-    def read(self, read):
-        """Read the body to its end."""
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartNamespaceDeclHandler = self._declare
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.XmlDeclHandler = self._declaration
-        parser.StartDoctypeDeclHandler = lambda *_: self.fault("it has a DOCTYPE")
-        size = 0
+def _entries(address, read, report):
+    """Yield the locations of a document, each with its links: code and address."""
+    with read(address) as body:
+        stream = gzip.GzipFile(fileobj=body) if address.endswith(".gz") else body
         try:
-            with read(self.address) as body:
-                packed = self.address.endswith(".gz")
-                stream = gzip.GzipFile(fileobj=body) if packed else body
-                while block := stream.read(65_536):
-                    size += len(block)
-                    parser.Parse(block)
-                parser.Parse(b"", True)
-        except (OSError, EOFError, expat.ExpatError) as error:
-            self.fault(f"it cannot be read: {error}")
-        self._measure(size)
-
-    def _measure(self, size):
-        self.report.largest = max(self.report.largest, size)
-        if size > MOST_BYTES:
-            self.fault(f"it has {size:,} bytes")
-        if not 1 <= self.entries <= MOST_ENTRIES:
-            self.fault(f"it has {self.entries:,} entries")
-        for uri in {*self.declared} - self.used:
-            self.fault(f"the namespace {uri} is declared and not used")
-
-    def _declaration(self, version, encoding, standalone):
-        if (encoding or "UTF-8").upper() != "UTF-8":
-            self.fault(f"its encoding is {encoding}")
-
-    def _declare(self, prefix, uri):
-        if self.path:
-            self.fault(f"the namespace {uri} is declared below the root")
-        elif uri in self.declared:
-            self.fault(f"the namespace {uri} is declared twice")
-        self.declared[uri] = prefix or ""
-
-    def _start(self, name, attributes):
-        depth = len(self.path)
-        self.path.append(name)
-        if name not in self.seen:
-            self.seen.add(name)
-            self.used.add(name.rpartition(" ")[0])
-        if depth == 0:
-            self.used.update(each.rpartition(" ")[0] for each in attributes if " " in each)
-            if name != self.root:
-                self.fault(f"its root is {name}")
-        elif depth == 1:
-            self.loc, self.links, self.place = "", [], -1
-            self.entries += 1
-            if name != self.entry:
-                self.fault(f"it has an element {name}")
-        elif depth == 2:
-            self._start_of_value(name, attributes)
-        elif name == LINK or name in ORDER:
-            self.fault(f"{name} is inside of {self.path[-2]}")
-
-    def _start_of_value(self, name, attributes):
-        place = ORDER.get(name, len(ORDER))
-        if place < self.place or (place == self.place and place < len(ORDER)):
-            self.fault(f"{name} is out of its order")
-        elif place == len(ORDER) and name.startswith(f"{SITEMAP} "):
-            self.fault(f"it has an element {name}")
-        self.place = place
-        if name == LINK:
-            if attributes.keys() != {"rel", "hreflang", "href"} or attributes["rel"] != "alternate":
-                self.fault(f"a link has the attributes {attributes}")
-            else:
-                self.links.append((attributes["hreflang"], attributes["href"]))
-        self.text = []
-
-    def _characters(self, text):
-        if self.text is not None:
-            self.text.append(text)
-        elif text.strip():
-            self.fault(f"text between elements: {text.strip()[:40]!r}")
-
-    def _end(self, name):
-        self.path.pop()
-        depth = len(self.path)
-        if depth == 2:
-            said = "".join(self.text or ())
-            self.text = None
-            if name == f"{SITEMAP} loc":
-                self.loc = said.strip()
-            elif name == LINK and said.strip():
-                self.fault(f"a link has the text {said.strip()[:40]!r}")
-        elif depth == 1:
-            self._check_location()
-            if self.entry.endswith(" url"):
-                self.take(self.loc, self.links)
-            else:
-                self.take(self.loc)
-
-    def _check_location(self):
-        if not URL.fullmatch(self.loc) or len(self.loc) > LONGEST:
-            self.fault(f"{self.loc!r} is no URL for a sitemap")
-        if not self.loc.startswith(self.folder):
-            self.fault(f"{self.loc} is outside of {self.folder}")
+            for _, element in ElementTree.iterparse(stream):
+                if element.tag in {f"{SITEMAP}url", f"{SITEMAP}sitemap"}:
+                    loc = element.findtext(f"{SITEMAP}loc", "").strip()
+                    if not URL.fullmatch(loc) or len(loc) > LONGEST:
+                        report.fault(f"{loc!r} is no URL for a sitemap")
+                    links = element.iter(f"{XHTML}link")
+                    yield loc, [(link.get("hreflang"), link.get("href")) for link in links]
+                    element.clear()
+        except (OSError, EOFError, ElementTree.ParseError) as error:
+            report.fault(f"{address}: it cannot be read: {error}")
 
 
 def _origin(url):
