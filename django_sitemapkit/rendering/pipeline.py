@@ -20,7 +20,6 @@ from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
-from django_sitemapkit.rendering.extensions import ExtensionFormatter
 from django_sitemapkit.rendering.hreflang import (
     HreflangLink,
     HreflangLinks,
@@ -28,7 +27,7 @@ from django_sitemapkit.rendering.hreflang import (
     without_foreign,
 )
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import Lastmods, TagFormatter
+from django_sitemapkit.rendering.tags import ExtensionFormatter, Lastmods, TagFormatter
 from django_sitemapkit.sites import SitemapSite
 
 Seen = Callable[[Sequence[str]], Mapping[int, str]]

@@ -22,7 +22,7 @@ from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, site_for
-from django_sitemapkit.testing.sites import site_with_key
+from django_sitemapkit.testing.in_memory import site_with_key
 from django_sitemapkit.views.responses import AsyncBlocks
 
 MAX_SHOWN_FINDINGS = 10

@@ -30,7 +30,7 @@ from django_sitemapkit.models import (
     StoredPage,
     UrlOverride,
 )
-from django_sitemapkit.testing.sites import site_with_key
+from django_sitemapkit.testing.in_memory import site_with_key
 
 __all__ = [
     "BuildFactory",

@@ -15,7 +15,7 @@ from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ALIAS
-from django_sitemapkit.testing.sites import site_with_key
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
 
@@ -75,3 +75,18 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
         entries = map(entry_of, stored_entries_of(pages, SitemapStorage()))
         yield BuiltSitemaps(result=result, entries=tuple(entries))
         transaction.set_rollback(True, using=database)
+
+
+def site_with_key(key: str | None) -> SitemapSite:
+    """Return the site with a key, or with None the only one there is.
+
+    Raises ValueError if there is no such site, or more than one to choose from.
+    """
+    known = {site.key: site for site in all_sites()}
+    if key is None and len(known) == 1:
+        (key,) = known
+    if key is None or key not in known:
+        keys = ", ".join(map(repr, known))
+        why = "There is more than one site" if key is None else f"There is no site {key!r}"
+        raise ValueError(f"{why}. Choose one of these keys with site=…: {keys}.")
+    return known[key]

@@ -16,7 +16,7 @@ from django_sitemapkit import Allow, Element, Image, News, Section, StaticSectio
 from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.planning import pages_of
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.rendering import PageRendering, extensions, page_entries, validators_of
+from django_sitemapkit.rendering import PageRendering, page_entries, tags, validators_of
 from django_sitemapkit.testing import assert_valid_sitemap
 from tests import factories
 from tests.builds import SITE, build, manifest, states, use_storage, xml
@@ -64,8 +64,8 @@ def at(monkeypatch):
             def now(cls, zone=None):
                 return moment.astimezone(zone)
 
-        known = {"UTC": dt.UTC, "datetime": Clock}
-        monkeypatch.setattr(extensions, "dt", SimpleNamespace(**known))
+        known = {"UTC": dt.UTC, "datetime": Clock, "timedelta": dt.timedelta}
+        monkeypatch.setattr(tags, "dt", SimpleNamespace(**known))
         monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
 
     return at

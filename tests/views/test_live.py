@@ -351,7 +351,7 @@ def test_index_ends_within_a_page_when_its_time_is_over(client, sections, monkey
     make_products(*(f"bad{number}" for number in range(8)))
     monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
     monkeypatch.setattr(keysets, "CHUNK", 2)
-    monkeypatch.setattr("django_sitemapkit.rendering.nonempty_pages.READ_SECONDS", 1e-9)
+    monkeypatch.setattr("django_sitemapkit.rendering.indexes.MAX_READ_SECONDS", 1e-9)
     with CaptureQueriesContext(connection) as queries:
         client.get(INDEX)
     assert sum("slug" in query["sql"] for query in queries) <= 2
@@ -415,7 +415,7 @@ def test_index_without_time_to_read_lists_what_may_be_there(client, sections, mo
     """It stays cheap, however many pages are new; one that is known to be empty is left out."""
     declare(sections, Elsewhere)
     make_products("a", "b", "bad1", "bad2")
-    monkeypatch.setattr("django_sitemapkit.rendering.nonempty_pages.READ_SECONDS", -1)
+    monkeypatch.setattr("django_sitemapkit.rendering.indexes.MAX_READ_SECONDS", -1)
     assert followed(client) == {"products-1.xml.gz": 200, "products-2.xml.gz": 404}
     assert followed(client) == {"products-1.xml.gz": 200}
 

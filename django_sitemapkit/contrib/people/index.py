@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django_sitemapkit.contrib.people.links import (
     Link,
     entries_of,
+    heading_of,
     page_paths,
     section_path,
 )
@@ -18,7 +19,6 @@ from django_sitemapkit.contrib.people.parts import (
     names_of,
     parts_of,
 )
-from django_sitemapkit.contrib.people.titles import heading_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, planned_pages_of_all
 from django_sitemapkit.reading import SectionReader

@@ -11,7 +11,7 @@ from django.urls import include, path
 from django.utils import translation
 
 from django_sitemapkit import StaticSection, Translated
-from django_sitemapkit.contrib.people import titles as people_titles
+from django_sitemapkit.contrib.people import links as people_links
 from django_sitemapkit.reading import reader_of
 from tests.contrib.people.reading import (
     FIRST_PAGE,
@@ -62,7 +62,7 @@ def test_without_a_title_it_is_the_path(client, sections):
 )
 def test_a_section_says_its_titles(client, sections, show, monkeypatch, title, expected):
     """By a field path, an expression, a translated field or a method that gets the object."""
-    monkeypatch.setattr(people_titles, "translation_column", lambda field, model, code: field.path)
+    monkeypatch.setattr(people_links, "translation_column", lambda field, model, code: field.path)
     declare(sections, Articles, title=title)
     make_articles("First", "Second")
     assert titles(client.get(ARTICLES)) == expected
