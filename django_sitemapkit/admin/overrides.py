@@ -48,12 +48,11 @@ from django_sitemapkit.admin.url_counts import LOSS, url_counts
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
-from django_sitemapkit.identities import identity_of, model_name
+from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
 from django_sitemapkit.models import Publication, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.identities import named_object
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry

@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.identities import named_model
+from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.sites import SitemapSite

@@ -59,7 +59,7 @@ class Overrides:
     @cached_property
     def settings(self) -> dict[str, SectionSettings]:
         """The section settings, by section name."""
-        return {row.section: row for row in self._rows(SectionSettings)} if self.revision else {}
+        return {row.section: row for row in self._rows(SectionSettings)}
 
     @cached_property
     def enabled(self) -> dict[str, bool]:
@@ -70,20 +70,16 @@ class Overrides:
     @cached_property
     def has_extra_urls(self) -> bool:
         """Whether the site has extra URLs, and lists them."""
-        is_enabled = bool(self.revision) and self.enabled.get(EXTRA_URLS, True)
-        return is_enabled and self._rows(ExtraUrl).exists()
+        return self.enabled.get(EXTRA_URLS, True) and self._rows(ExtraUrl).exists()
 
     @cached_property
     def patterns(self) -> list[Pattern]:
         """The exclusion rules."""
-        rows = self._rows(ExclusionRule).order_by("pk") if self.revision else ()
-        return [Pattern(row.pattern) for row in rows]
+        return [Pattern(row.pattern) for row in self._rows(ExclusionRule).order_by("pk")]
 
     @cached_property
     def models(self) -> frozenset[str]:
         """The model labels of overridden objects, and "" if paths are overridden."""
-        if not self.revision:
-            return frozenset()
         return frozenset(self._overrides.values_list("model", flat=True).distinct())
 
     @cached_property
@@ -158,7 +154,7 @@ class Overrides:
 
     def _rows(self, model: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = model._default_manager.using(self._database).filter(site=self.site)
-        return rows
+        return rows if self.revision else rows.none()  # Before the first setting, no query.
 
 
 def _merge(effects: OverrideResult, found: Sequence[tuple[int, tuple[Any, ...]]]) -> None:

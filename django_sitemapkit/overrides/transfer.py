@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.identities import named_model, named_objects
 from django_sitemapkit.overrides.cells import (
     OVERRIDE_TABLE,
     RowReader,
@@ -25,7 +26,6 @@ from django_sitemapkit.overrides.cells import (
     escape_formulas,
     text_of,
 )
-from django_sitemapkit.identities import named_model, named_objects
 from django_sitemapkit.printable import without_controls
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite

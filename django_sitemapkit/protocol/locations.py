@@ -132,9 +132,9 @@ class Scope:
         if set(map(type, paths)) == {str}:
             origin, directory = self.origin, self.directory
             fits = max(map(len, paths)) <= MAX_LOCATION - len(origin)
-            if fits and "/." not in "\n".join(paths):
-                if directory == "/" or all(path.startswith(directory) for path in paths):
-                    return [origin + path for path in paths]
+            is_inside = directory == "/" or all(path.startswith(directory) for path in paths)
+            if fits and is_inside and "/." not in "\n".join(paths):
+                return [origin + path for path in paths]
         return list(map(self.normalised, paths))
 
     def normalised(self, url: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading.chunks import Versions
 
-
 LinkedVersion = tuple[int, str, str]
 """What tells an object from the next, a language, and the location of that version."""
 

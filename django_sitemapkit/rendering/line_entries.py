@@ -82,7 +82,7 @@ class LineEntries:
 
     def chunks(self, keys: KeyRange) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range; as a Chunk where any of them is odd."""
-        latest = self._pipeline.latest
+        latest = self._pipeline.tags.latest
         return self.pushdown.chunks(keys, latest, with_keys=self.may_differ)
 
     def xml(self, chunk: TextChunk) -> bytes:

@@ -161,23 +161,24 @@ class PageRendering:
     def body(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
         lines = self._lines
-        if lines is None:
-            yield from self._of_rows(self.section.chunks(self.keys))
-            return
-        for chunk in lines.chunks(self.keys):
+        chunks: Iterator[TextChunk | Chunk]
+        chunks = self.section.chunks(self.keys) if lines is None else lines.chunks(self.keys)
+        for chunk in chunks:
             if isinstance(chunk, Chunk):
                 yield from self._of_rows([chunk])
-            else:
+            elif lines is not None:
                 yield from self._of_text(lines, chunk)
             if self.overflow is not None:
                 return
 
-    def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
-        """Yield what is written: the bytes, the entries, and which of them these bytes are."""
-        return self._written(self.section.chunks(self.keys))
+    def written(
+        self, chunks: Iterable[Chunk] | None = None
+    ) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
+        """Yield what is written: the bytes, the entries, and which of them these bytes are.
 
-    def _written(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
-        for chunk in chunks:
+        Of all rows, or of some ``chunks``.
+        """
+        for chunk in self.section.chunks(self.keys) if chunks is None else chunks:
             self.rows += chunk.rows
             entries = self._pipeline.entries(chunk)
             for data, begin, end in self._write(entries):
@@ -186,7 +187,7 @@ class PageRendering:
                 return
 
     def _of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
-        for data, *_ in self._written(chunks):
+        for data, *_ in self.written(chunks):
             yield data, data
 
     def _of_text(self, lines: LineEntries, chunk: TextChunk) -> Iterator[tuple[bytes, bytes]]:

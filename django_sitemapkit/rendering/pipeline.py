@@ -52,8 +52,8 @@ class ChunkPipeline:
         self._section = section
         self._scope = scope
         self._seen = seen
-        self._tags = TagFormatter(problems, by_day=section.lastmod_by_day)
-        self.constants = self._tags.constants(section.constant_tags)
+        self.tags = TagFormatter(problems, by_day=section.lastmod_by_day)
+        self.constants = self.tags.constants(section.constant_tags)
         """The texts of the tags that are the same for all rows."""
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
@@ -78,7 +78,7 @@ class ChunkPipeline:
         A lastmod comes that was left out because it lies in the future, or news gets too old.
         """
         ages_at = self._extensions.changes_at if self._extensions else None
-        return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
+        return min(filter(None, (self.tags.comes_at, ages_at)), default=None)
 
     def may_override(self, prefixes: Sequence[str]) -> bool:
         """Return whether editors may have set something for a row.
@@ -86,11 +86,6 @@ class ChunkPipeline:
         The paths of all rows begin with one of the ``prefixes``.
         """
         return bool(self._overrides and self._overrides.may_affect(self._section, prefixes))
-
-    def latest(self, newest: str) -> str:
-        """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
-        self._tags.read_clock()
-        return self._tags.latest(newest)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
@@ -114,7 +109,7 @@ class ChunkPipeline:
         return entries
 
     def linked(self, entries: EntryColumns) -> EntryColumns:
-        """Return entries with links to all versions of their objects, where the section has them."""
+        """Return entries with links to all versions of their objects, if the section has them."""
         return entries if self._links is None else self._links.linked(entries)
 
     def links(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
@@ -127,7 +122,7 @@ class ChunkPipeline:
 
     def declared(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk as declared, whatever editors have set."""
-        self._tags.read_clock()  # Rows may have been edited since the page was begun.
+        self.tags.read_clock()  # Rows may have been edited since the page was begun.
         # Rows of languages that other sites list report there what is wrong.
         foreign: set[int] = set()
         if self._foreign and chunk.versions is not None:
@@ -144,10 +139,10 @@ class ChunkPipeline:
         tags = dict(self.constants)
         for tag, values in chunk.columns.items():
             are_texts = tag == "lastmod" and chunk.lastmod_is_text
-            tags[tag] = self._tags.column(tag, values, chunk.keys, unlisted, are_texts=are_texts)
+            tags[tag] = self.tags.column(tag, values, chunk.keys, unlisted, are_texts=are_texts)
         for tag, values in chunk.row_values.items():
             blank = [None if value == "" else value for value in values]
-            texts = self._tags.column(tag, blank, chunk.keys, unlisted)
+            texts = self.tags.column(tag, blank, chunk.keys, unlisted)
             own = {row: text for row, text in enumerate(texts) if text}
             tags[tag] = replaced(tags.get(tag), own, len(blank))
         entries = EntryColumns(
@@ -209,7 +204,7 @@ class ChunkPipeline:
             effects = self._overrides.effects(self._section, entries.keys, entries.locations)
         if not effects:
             return entries
-        self._tags.read_clock()  # An override may have been saved since the page was begun.
+        self.tags.read_clock()  # An override may have been saved since the page was begun.
         self.override_hashes.extend(effects.hashes)
         entries = with_texts(entries, self.override_texts(effects, entries.keys))
         return without(entries, effects.excluded) if effects.excluded else entries
@@ -220,7 +215,7 @@ class ChunkPipeline:
         """Return the texts of the values that editors have set, by tag and row."""
         found: dict[str, dict[int, str]] = {}
         for tag, values in effects.values.items():
-            texts = self._tags.column(tag, list(values.values()), [keys[row] for row in values])
+            texts = self.tags.column(tag, list(values.values()), [keys[row] for row in values])
             listed = {row: text for row, text in zip(values, texts, strict=True) if text}
             if listed:
                 found[tag] = listed

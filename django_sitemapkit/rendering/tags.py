@@ -129,10 +129,7 @@ class TagFormatter:
         ``unlisted`` rows have no text and no problem. ``are_texts`` says that the values are
         lastmods as they are written.
         """
-        if are_texts:
-            texts = list(values)
-        else:
-            texts = self._formatted(tag, values, keys, unlisted)
+        texts = list(values) if are_texts else self._formatted(tag, values, keys, unlisted)
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
@@ -155,6 +152,7 @@ class TagFormatter:
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of the same kind as ``newest`` that is not in the future."""
+        self.read_clock()
         return self._now_text if len(newest) > len(self._today) else self._today
 
     def _text(self, tag: str, value: Any, key: Any) -> str | None:
@@ -250,7 +248,7 @@ class ExtensionFormatter:
         with suppress(InvalidValue, OverflowError):  # An invalid date is reported already.
             text = format_lastmod(video.expires, self._zone)
             # A video may be seen on the whole day on which it expires.
-            rest = dt.timedelta(days=bool(text) and len(text) == len("YYYY-MM-DD"))
+            rest = dt.timedelta(days=len(text or "") == len("YYYY-MM-DD"))
             if text and moment_of(text, self._zone) + rest <= dt.datetime.now(dt.UTC):
                 message = f"Expired video: expires of a video: {text} is in the past."
                 report(InvalidValue("expired-video", message))

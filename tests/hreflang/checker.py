@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -187,7 +187,7 @@ def _entries(address, read, report):
     with read(address) as body:
         stream = gzip.GzipFile(fileobj=body) if address.endswith(".gz") else body
         try:
-            for _, element in ElementTree.iterparse(stream):
+            for _, element in ET.iterparse(stream):
                 if element.tag in {f"{SITEMAP}url", f"{SITEMAP}sitemap"}:
                     loc = element.findtext(f"{SITEMAP}loc", "").strip()
                     if not URL.fullmatch(loc) or len(loc) > LONGEST:
@@ -195,7 +195,7 @@ def _entries(address, read, report):
                     links = element.iter(f"{XHTML}link")
                     yield loc, [(link.get("hreflang"), link.get("href")) for link in links]
                     element.clear()
-        except (OSError, EOFError, ElementTree.ParseError) as error:
+        except (OSError, EOFError, ET.ParseError) as error:
             report.fault(f"{address}: it cannot be read: {error}")
 
 
