@@ -140,7 +140,7 @@ def test_all_python_is_marked_as_such():
     """No block of Python hides from the tests under another language."""
     languages = {block.language for block in BLOCKS}
     directives = {"{eval-rst}", "{toctree}", "{include} ../CHANGELOG.md"}
-    plain = {"sh", "django", "xml", "text", "ini", "nginx", "apache"}
+    plain = {"sh", "django", "xml", "text", "ini", "nginx", "apache", "yaml"}
     assert languages - directives == {"python", *plain}
     assert len(PYTHON) > 20
 
