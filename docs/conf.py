@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import django
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
+
+from django.core.management import get_commands, load_command_class  # noqa: E402
+from django.core.management.base import BaseCommand  # noqa: E402
 
 from django_sitemapkit import __version__  # noqa: E402  (it may need the settings above)
 
@@ -54,3 +58,28 @@ nitpick_ignore = [
 ]
 # A field may have the name of a type (``bytes``): what is meant is the type.
 suppress_warnings = ["ref.python"]
+
+
+def options_of(command: str) -> str:
+    """Return the table of a command's options and their help, as ``--help`` has them."""
+    name = get_commands()[command]
+    parser = load_command_class(getattr(name, "name", name), command).create_parser("", command)
+    usual = {action.dest for action in BaseCommand().create_parser("", "")._actions}
+    rows = [
+        f"| `{max(action.option_strings, key=len, default=action.dest)}`"
+        f" | {action.help % vars(action)} |"
+        for action in parser._actions
+        if action.dest not in usual
+    ]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def write_options(app, page: str, source: list[str]) -> None:
+    """Write the tables of options where a page has a block ``{options} NAME``."""
+    block = re.compile(r"^```\{options\} (\w+)\n```$", re.MULTILINE)
+    source[0] = block.sub(lambda found: options_of(found[1]), source[0])
+
+
+def setup(app) -> None:
+    """Have Sphinx write the tables of options."""
+    app.connect("source-read", write_options)
