@@ -80,12 +80,12 @@ class Overrides:
     @cached_property
     def models(self) -> frozenset[str]:
         """The model labels of overridden objects, and "" if paths are overridden."""
-        return frozenset(self._overrides.values_list("model", flat=True).distinct())
+        return frozenset(self._rows(UrlOverride).values_list("model", flat=True).distinct())
 
     @cached_property
     def sets_lastmod(self) -> bool:
         """Whether an override sets any lastmod."""
-        return bool(self.models) and self._overrides.exclude(lastmod=None).exists()
+        return bool(self.models) and self._rows(UrlOverride).exclude(lastmod=None).exists()
 
     def may_affect(self, section: SectionReader, prefixes: Sequence[str] = ("",)) -> bool:
         """Return whether any override or rule may affect a section's rows.
@@ -137,7 +137,7 @@ class Overrides:
             return range(len(texts))
         with self._lock:  # The threads of a server wait for the one that builds the filter.
             if model not in self._filters:
-                rows = self._overrides.filter(model=model)
+                rows = self._rows(UrlOverride).filter(model=model)
                 bloom = BloomFilter(rows.count())
                 found = read_by_key(rows, "path", "object_id")
                 bloom.update(key if model else self.origin + path for path, key in found)
@@ -146,11 +146,7 @@ class Overrides:
 
     @cached_property
     def _lookup(self) -> OverrideLookup:
-        return OverrideLookup(self._overrides)
-
-    @property
-    def _overrides(self) -> QuerySet[UrlOverride]:
-        return self._rows(UrlOverride)
+        return OverrideLookup(self._rows(UrlOverride))
 
     def _rows(self, model: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = model._default_manager.using(self._database).filter(site=self.site)

@@ -66,19 +66,8 @@ class Index:
     """The XML."""
     sitemaps: int
     """How many it lists."""
-    excess: int
-    """How many more there are, which did not fit."""
-
-    @property
-    def problem(self) -> State:
-        """Why it does not list all sitemaps, and the way out; "" if it does."""
-        if not self.excess:
-            return ""
-        return {
-            "code": "too-many-sitemaps",
-            "sitemaps": self.sitemaps + self.excess,
-            "room": self.sitemaps,
-        }
+    problem: State
+    """Why it does not list all sitemaps, and the way out; "" if it does."""
 
 
 def index_entries(
@@ -259,4 +248,7 @@ def write_index(entries: Sequence[IndexEntry]) -> Index | None:
     )
     if not entries:
         return None
-    return Index(head + data + writer.end(), count, len(entries) - count)
+    problem: State = ""
+    if count < len(entries):
+        problem = {"code": "too-many-sitemaps", "sitemaps": len(entries), "room": count}
+    return Index(head + data + writer.end(), count, problem)

@@ -50,7 +50,8 @@ class LineEntries:
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
         self._location = re.split(b"[" + self.pushdown.separators + b"]", locations[0].encode())
         heads = [re.split(f"[{self.pushdown.separators.decode()}]", path)[0] for path in paths]
-        self.may_differ = may_differ or pipeline.may_override(heads)
+        overrides = section.overrides
+        self.may_differ = may_differ or bool(overrides and overrides.may_affect(section, heads))
         """Whether rows are needed by column: for what editors have set, or other pages list."""
         versions = None if plan is None else Versions([0] * len(paths), plan.rendered)
         row = EntryColumns(locations, locations, dict(pipeline.constants), versions=versions)

@@ -80,13 +80,6 @@ class ChunkPipeline:
         ages_at = self._extensions.changes_at if self._extensions else None
         return min(filter(None, (self.tags.comes_at, ages_at)), default=None)
 
-    def may_override(self, prefixes: Sequence[str]) -> bool:
-        """Return whether editors may have set something for a row.
-
-        The paths of all rows begin with one of the ``prefixes``.
-        """
-        return bool(self._overrides and self._overrides.may_affect(self._section, prefixes))
-
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
         return self.finished(self.declared(chunk))

@@ -99,22 +99,6 @@ def test_a_tag_that_no_other_has_is_set(sections, tag):
     assert [list(tags) for tags in entries().values()] == [[], [tag], []]
 
 
-def test_an_excluded_path_is_gone(things):
-    """Whatever else is set for it."""
-    by_path(path_of(things[0]), include=False, priority="0.9")
-    assert list(entries()) == [path_of(things[1]), path_of(things[2])]
-    rendering, _ = rendered()
-    assert (rendering.urls, rendering.problems.skipped) == (2, 0)
-
-
-def test_a_page_of_which_all_is_excluded_is_empty(things):
-    """It has no bytes."""
-    for product in things:
-        by_path(path_of(product), include=False)
-    rendering, document = rendered()
-    assert (rendering.urls, document) == (0, b"")
-
-
 def test_a_path_is_found_by_its_query_and_its_escapes(sections):
     """As it stands in the sitemap."""
     sections.add(type("Things", (StaticSection,), {"items": ["/ü/?a=b c", "/ü/", "/ü"]}))

@@ -185,12 +185,6 @@ def test_the_longest_url_of_an_image():
     assert refusal(image, "/" + " " * (room // 3 + 1))[0] == "invalid-url"
 
 
-def test_a_url_alone_is_normalised_too():
-    """``normalise_url`` takes a path on an origin, or any host."""
-    assert normalise_url("/a b", ORIGIN) == f"{ORIGIN}/a%20b"
-    assert normalise_url("https://other.example", ORIGIN) == "https://other.example/"
-
-
 # Videos
 
 

@@ -89,14 +89,6 @@ def test_a_location_that_may_not_be_listed_skips_its_row(location, code, reason)
     assert re.search(reason, problems.examples[0].message)
 
 
-def test_a_location_of_2047_characters_is_listed():
-    """The protocol asks for fewer than 2,048."""
-    path = "/" + "x" * (2047 - len("https://www.example.com/"))
-    entries, problems = check([path], priority=[None])
-    assert len(entries.locations[0]) == 2047
-    assert len(problems) == 0
-
-
 def test_paths_of_routes_are_checked_too():
     """They are in normal form, but may be too long, or climb."""
     refusal = InvalidValue("no-url", "No URL: none fits")
@@ -161,7 +153,11 @@ def test_what_a_method_for_a_tag_raised_is_told_in_place_of_its_value():
 
 
 @pytest.mark.parametrize(
-    ("tag", "bad"), [("lastmod", "yesterday"), ("changefreq", "Daily"), ("priority", 2)]
+    ("tag", "bad"),
+    [
+        *(("lastmod", value) for value in ("yesterday", FUTURE, FUTURE.date(), "2999-01-01")),
+        *(("changefreq", "Daily"), ("priority", 2)),
+    ],
 )
 def test_a_wrong_value_that_holds_for_all_is_left_out_and_told_once(tag, bad):
     """No row is skipped for it: the rows are not to blame."""
@@ -171,17 +167,6 @@ def test_a_wrong_value_that_holds_for_all_is_left_out_and_told_once(tag, bad):
     assert problems.skipped == 0
     assert len(problems) == 1
     assert (problems.examples[0].key, problems.examples[0].skipped) == (tag, False)
-
-
-def test_a_value_that_holds_for_all_is_formatted_once():
-    """It is one text, and no column."""
-    plain = {"lastmod": PAST, "changefreq": "daily", "priority": 1}
-    entries, _ = check(["/a", "/b"], plain=plain)
-    assert entries.tags == {
-        "lastmod": "2024-02-29T12:30:15+00:00",
-        "changefreq": "daily",
-        "priority": "1.0",
-    }
 
 
 def test_a_row_is_told_once_however_much_is_wrong_with_it():
@@ -199,13 +184,6 @@ def test_a_row_refused_before_is_not_looked_at_again():
     assert list(entries.keys) == [1]
     assert entries.tags == {"lastmod": ["2024-02-29T12:30:15+00:00"], "priority": ["1.0"]}
     assert shown(problems) == [(0, "exception", True)]
-
-
-def test_every_row_may_be_refused():
-    """The chunk is empty then, and all that was wrong is reported."""
-    entries, problems = check(["/\0", "x", "//"], priority=[1, 1, 1])
-    assert (list(entries.keys), entries.locations, entries.tags) == ([], [], {"priority": []})
-    assert problems.skipped == 3
 
 
 # --- Dates
@@ -236,14 +214,6 @@ def test_a_date_in_the_future_is_left_out_with_a_warning(settings, use_tz, value
     expected = [row for row, value in enumerate(values) if value and texts[row] is None]
     assert shown(problems) == [(row, "future-date", False) for row in expected]
     assert problems.skipped == 0
-
-
-@pytest.mark.parametrize("future", [FUTURE, FUTURE.date(), "2999-01-01"])
-def test_a_future_date_that_holds_for_all_is_told_once(future):
-    """No row has it."""
-    entries, problems = check(["/a", "/b"], plain={"lastmod": future})
-    assert entries.tags == {}
-    assert shown(problems) == [("lastmod", "future-date", False)]
 
 
 def test_wrong_and_future_dates_are_told_apart():
