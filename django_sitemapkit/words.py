@@ -20,7 +20,7 @@ def gettext_noop(message: str) -> str:
     return message
 
 
-SENTENCES = {
+SENTENCES: dict[str, Any] = {
     # Why a build is held for review, failed or was abandoned.
     "adopted": gettext_noop("it was interrupted, and another build adopted its pages"),
     "cancelled": gettext_noop("cancelled by %(by)s"),
@@ -148,6 +148,15 @@ def english_of(state: State) -> str:
 def code_of(state: State) -> str:
     """Return the code of a state: "other" of a text, and "" of one that says nothing."""
     return str(state["code"]) if isinstance(state, Mapping) else state and "other"
+
+
+def findings_of(state: State) -> list[tuple[str, str]]:
+    """Return the URLs that a state is about, such as those that hold a build; with words on each.
+
+    They are its value ``findings``: a list of states, each with a ``url``.
+    """
+    found = state.get("findings", ()) if isinstance(state, Mapping) else ()
+    return [(one["url"], words_of(one)) for one in found]
 
 
 def _shown(name: str, value: Any) -> Any:

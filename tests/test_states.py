@@ -5,6 +5,7 @@ import json
 import pytest
 from django.utils.translation import override
 
+from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.words import SENTENCES, code_of, english_of, words_of
 
 EXAMPLES = {
@@ -12,11 +13,49 @@ EXAMPLES = {
         {"build": 7, "reason": {"code": "cancelled", "by": "ann"}},
         "Build 7 was abandoned: cancelled by ann.",
     ),
-    "bad-pages": (
-        {"bad": 1_200, "checked": 2_000, "kinds": "broken 1,200", "allowed": "10"},
+    "bad-changes-sampled": (
+        {
+            "section": "shop",
+            "bad": 9,
+            "checked": 50,
+            "kinds": "gone 9",
+            "share": "18",
+            "least": "9.8",
+            "greatest": "30.8",
+            "urls": 4_000,
+        },
         (
-            "1,200 of 2,000 web pages that were audited are bad or undetermined (broken 1,200), and"
-            ' SITEMAPKIT_AUDIT["max_bad"] allows 10%'
+            "section 'shop': 9 of 50 new or changed web pages that were audited are bad or"
+            " undetermined (gone 9): 18%, and with 95% confidence 9.8 to 30.8% of 4,000 URLs that"
+            " are new or changed"
+        ),
+    ),
+    "bad-page": (
+        {"kind": {"code": "finding-gone"}, "detail": ": 410", "advice": {"code": "advice-gone"}},
+        "Gone: 410. Exclude the URL, or correct what the section lists.",
+    ),
+    "bad-pages": (
+        {"sections": [{"code": "no-url"}], "allowed": "10", "findings": []},
+        'no section has a URL; SITEMAPKIT_AUDIT["max_bad"] allows 10% of each section',
+    ),
+    "bad-section": (
+        {"section": "shop", "bad": 1_200, "checked": 2_000, "kinds": "gone 1,200", "share": "60"},
+        "section 'shop': 1,200 of 2,000 web pages are bad or undetermined (gone 1,200): 60%",
+    ),
+    "bad-section-sampled": (
+        {
+            "section": "shop",
+            "bad": 9,
+            "checked": 50,
+            "kinds": "gone 9",
+            "share": "18",
+            "least": "9.8",
+            "greatest": "30.8",
+            "urls": 4_000,
+        },
+        (
+            "section 'shop': 9 of 50 web pages that were audited are bad or undetermined (gone 9):"
+            " 18%, and with 95% confidence 9.8 to 30.8% of all 4,000 URLs"
         ),
     ),
     "build-cancelled": ({"by": "ann"}, "The build was cancelled by ann."),
@@ -179,6 +218,10 @@ EXAMPLES = {
     ),
 }
 """By code: values as they are stored, and what they are in English."""
+
+with override("en"):
+    EXAMPLES |= {f"finding-{kind}": ({}, str(kind.label)) for kind in FindingKind}
+    EXAMPLES |= {f"advice-{kind}": ({}, str(advice)) for kind, advice in ADVICE.items()}
 
 
 def test_every_code_has_an_example():

@@ -11,7 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -154,7 +154,8 @@ class BuildAdmin(ReadOnlyAdmin):
     show_full_result_count = False
     actions = None
     fields = (
-        *("site", "shown_status", "shown_reason", "shown_warnings", "started_by"),
+        *("site", "shown_status", "shown_reason", "shown_findings"),
+        *("shown_warnings", "started_by"),
         ("started_at", "ended_at", "duration"),
         ("published_at", "replaced_at"),
         *("pruned_at", "shown_previous"),
@@ -220,6 +221,15 @@ class BuildAdmin(ReadOnlyAdmin):
     def shown_reason(self, build: Build) -> str:
         """Return why the build ended with its status, in full."""
         return build.reason_text
+
+    @admin.display(description=gettext_lazy("bad URLs"))
+    def shown_findings(self, build: Build) -> str:
+        """Return the URLs that hold the build, each with what to do and a link to inspect it."""
+        rows = (
+            (self.url_to("inspect", site=build.site, url=url), url, text)
+            for url, text in build.findings
+        )
+        return format_html_join("", '<div><a href="{}">{}</a> {}</div>', rows)
 
     @admin.display(description=gettext_lazy("warnings"))
     def shown_warnings(self, build: Build) -> str:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.words import SENTENCES
 
@@ -33,11 +34,33 @@ class AuditConfig(AppConfig):
 
         import_module(f"{self.name}.checks")
         register_gate(audit_before_publishing)
-        SENTENCES["bad-pages"] = gettext_noop(
-            "%(bad)s of %(checked)s web pages that were audited are bad or undetermined"
-            " (%(kinds)s), and"
-            ' SITEMAPKIT_AUDIT["max_bad"] allows %(allowed)s%%'
-        )
+        SENTENCES.update(_SENTENCES)
+        for kind in FindingKind:
+            SENTENCES[f"finding-{kind}"] = kind.label
+            SENTENCES[f"advice-{kind}"] = ADVICE[kind]
+
+
+_SENTENCES = {
+    "bad-page": "%(kind)s%(detail)s. %(advice)s",
+    "bad-pages": gettext_noop(
+        '%(sections)s; SITEMAPKIT_AUDIT["max_bad"] allows %(allowed)s%% of each section'
+    ),
+    "bad-section": gettext_noop(
+        "section '%(section)s': %(bad)s of %(checked)s web pages are bad or undetermined"
+        " (%(kinds)s): %(share)s%%"
+    ),
+    "bad-section-sampled": gettext_noop(
+        "section '%(section)s': %(bad)s of %(checked)s web pages that were audited are bad or"
+        " undetermined (%(kinds)s): %(share)s%%, and with 95%% confidence %(least)s to"
+        " %(greatest)s%% of all %(urls)s"
+    ),
+    "bad-changes-sampled": gettext_noop(
+        "section '%(section)s': %(bad)s of %(checked)s new or changed web pages that were audited"
+        " are bad or undetermined (%(kinds)s): %(share)s%%, and with 95%% confidence %(least)s to"
+        " %(greatest)s%% of %(urls)s that are new or changed"
+    ),
+}
+"""The words of why a build is held."""
 
 
 def audit_before_publishing(finished: "FinishedBuild") -> "State":
@@ -48,5 +71,5 @@ def audit_before_publishing(finished: "FinishedBuild") -> "State":
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
-    reason: State = import_extra("django_sitemapkit.audit.auditing", "audit").audit_build(finished)
+    reason: State = import_extra("django_sitemapkit.audit.gate", "audit").audit_build(finished)
     return reason

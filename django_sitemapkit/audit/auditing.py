@@ -1,7 +1,5 @@
 """Audits: each entry of a sample is judged by its web page, and what is wrong is recorded.
 
-An audit before publishing is a gate: the build is held for review if too many pages are bad.
-
 An audit is recorded in batches, so that one that was interrupted continues where it stopped.
 """
 
@@ -15,9 +13,8 @@ from typing import Any
 
 from django.db import router, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of, entries_of_build
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of
 from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import (
@@ -30,12 +27,10 @@ from django_sitemapkit.audit.models import (
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
-from django_sitemapkit.builds import FinishedBuild
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.words import State
 
 URLS_PER_RECORD = 100
 """URLs that are recorded together: what an interrupted run may have to fetch again."""
@@ -101,35 +96,6 @@ def audit(
                 on_progress(run)
         finish(run, lease.now())
     return run
-
-
-def audit_build(finished: FinishedBuild) -> State:
-    """Return why a sample of the build is too bad to be published, or ""; record the findings."""
-    options = audit_options()
-    allowed = 1 if options.max_bad is None else options.max_bad
-    run = AuditRun.objects.create(
-        site=finished.site.key,
-        build=finished.build.pk,
-        sample=options.sample,
-        kind=AuditRun.Kind.GATE,
-        started_at=timezone.now(),
-    )
-    entries = entries_of_build(finished.pages, options.sample)
-    for verdicts in judged(judge_of(options), entries, finished.heartbeat):
-        record(run, verdicts)
-    finish(run, timezone.now())
-    bad = run.bad + run.undetermined  # Of what was not seen, nobody knows that it is good.
-    if bad <= allowed * run.checked:
-        return ""
-    held_by = {*BAD_KINDS, FindingKind.UNDETERMINED}
-    kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in held_by)
-    return {
-        "code": "bad-pages",
-        "bad": bad,
-        "checked": run.checked,
-        "kinds": ", ".join(f"{kind} {-count:,}" for count, kind in kinds),
-        "allowed": f"{allowed * 100:g}",
-    }
 
 
 def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:

@@ -1,22 +1,18 @@
 """The entries that an audit looks at: all of a site, or a sample of each section."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
 
-from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
+from django_sitemapkit.builds.manifest import entry_of, location_and_values, stored_entries_of
+from django_sitemapkit.builds.samples import evenly, sampled_entries, spread
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
-from django_sitemapkit.protocol.writers import unescaped
+from django_sitemapkit.protocol.writers import escaped, unescaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
-
-MIN_SAMPLED_FILES = 20
-"""Sitemap files of a section that a sample is taken from, if it has so many."""
 
 _ALTERNATE = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
 
@@ -51,22 +47,19 @@ def entries_of(
 def entries_of_build(
     rows: Iterable[Place], sample: int | None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
-    """Yield entries of stored pages, a sample of each section or, with None, all.
+    """Yield entries of stored pages, without the first ``skip``: see ``sampled_entries()``."""
+    for section, line in sampled_entries(rows, sample, skip=skip):
+        yield _entry(section, line)
 
-    ``rows`` are in the order of the index; the first ``skip`` entries are not yielded, nor are
-    files read that have no others. Raises StorageFailure if a file is lost or damaged.
-    """
+
+def entries_at(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
+    """Yield the entries of stored pages that have one of some URLs."""
+    wanted = {url.encode() for url in escaped(list(urls))}
     storage = SitemapStorage()
-    for name, group in groupby(rows, key=lambda row: row.section):
-        pages = list(group)
-        for page, wanted in _spread(pages, [page.urls for page in pages], sample):
-            places = evenly(page.urls, wanted)
-            left = frozenset(places[skip:])
-            skip -= len(places) - len(left)
-            if left:
-                for place, line in enumerate(stored_entries_of([page], storage)):
-                    if place in left:
-                        yield _entry(name, line)
+    for row in rows:
+        for line in stored_entries_of([row], storage):
+            if location_and_values(line)[0] in wanted:
+                yield _entry(row.section, line)
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
@@ -74,41 +67,11 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
     scope = site.scope()
     for section in sections_of(site):
         pages = all_pages(section)
-        for page, wanted in _spread(pages, [1] * len(pages), sample):
+        for page, wanted in spread(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
             for place in evenly(len(entries), wanted):
                 yield _entry(section.get_name(), entries[place])
-
-
-def _spread(
-    pages: list[Any], urls: list[int], sample: int | None
-) -> Iterator[tuple[Any, int | None]]:
-    """Yield pages that are spread evenly over a section, and how many of their URLs to take."""
-    if sample is None:
-        yield from ((page, None) for page in pages)
-        return
-    needed = -(-sample * len(pages) // max(sum(urls), 1))
-    chosen = evenly(len(pages), min(sample, max(MIN_SAMPLED_FILES, needed)))
-    total = sum(urls[place] for place in chosen)
-    taken = seen = 0
-    for place in chosen:
-        seen += urls[place]
-        wanted = -(-sample * seen // max(total, 1)) - taken
-        taken += wanted
-        yield pages[place], wanted
-
-
-def evenly(count: int, wanted: int | None) -> list[int]:
-    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last.
-
-    None gives all.
-    """
-    if wanted is None or wanted >= count:
-        return list(range(count))
-    if wanted == 1:
-        return [0]
-    return sorted({round(place * (count - 1) / (wanted - 1)) for place in range(wanted)})
 
 
 def _entry(section: str, line: bytes) -> SitemapEntry:

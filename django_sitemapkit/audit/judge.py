@@ -76,12 +76,10 @@ class Judge:
 
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
-        faults: list[Fault] = []
-        robots = self._robots(split_origin(entry.url)[0])
-        if robots.unavailable:
-            return Verdict(entry, ((Kind.UNDETERMINED, robots.unavailable),))
-        if not robots.allows(entry.url, self._user_agent):
-            faults.append((Kind.ROBOTS, ""))
+        blocked = self.robots_fault(entry)
+        faults: list[Fault] = [blocked] if blocked else []
+        if blocked and blocked[0] is Kind.UNDETERMINED:
+            return Verdict(entry, (blocked,))
         fetched = self._fetch(entry.url)
         if fault := answer_fault(fetched):
             self._remember(entry.url, None)
@@ -91,6 +89,13 @@ class Judge:
         faults += self._faults_of_page(entry, fetched, page)
         title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
+
+    def robots_fault(self, entry: SitemapEntry) -> Fault | None:
+        """Return what robots.txt says against an entry; its page is not fetched."""
+        robots = self._robots(split_origin(entry.url)[0])
+        if robots.unavailable:
+            return Kind.UNDETERMINED, robots.unavailable
+        return None if robots.allows(entry.url, self._user_agent) else (Kind.ROBOTS, "")
 
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage

@@ -27,7 +27,7 @@ class AuditOptions:
     sample: int = 50
     """URLs of each section that are audited before a build is published."""
     max_bad: float | None = None
-    """The part of them that may be bad; a build with more is held for review. None audits none."""
+    """The part of those of a section that may be bad; else a build is held. None audits none."""
     slow_seconds: float = 2.0
     """Seconds after which a page is reported as slow."""
     soft_404: str = ""

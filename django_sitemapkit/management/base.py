@@ -37,6 +37,7 @@ from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
+from django_sitemapkit.words import findings_of
 
 CLEAR_LINE = "\r\x1b[K"
 """Moves a terminal's cursor to the start of the line, and clears the line."""
@@ -46,6 +47,9 @@ BAR_WIDTH = 20
 
 ESTIMATE_SECONDS = 1.0
 """How long files have to be rendered before the rate and the time left are shown."""
+
+MAX_NAMED_URLS = 20
+"""URLs that hold a build that a command names; the build's page has more."""
 
 
 class Exit(IntegerChoices):
@@ -336,14 +340,25 @@ class Progress:
 def held_back(result: BuildResult) -> str:
     """Return why a build is held for review, and what to do about it, in several lines."""
     build = result.build
+    found = bad_urls(result)
+    lines = [f"    {url}  {printable(text)}" for url, text in found[:MAX_NAMED_URLS]]
+    if len(found) > MAX_NAMED_URLS:
+        lines.append(f"    and {len(found) - MAX_NAMED_URLS:,} more; the build's page lists them")
     return "\n".join(
         [
             f"Build {build} of site {result.site!r} is held for review:",
             f"  {printable(result.reason)}.",
+            *lines,
             "The site serves what it served before.",
             how_to_review(build),
         ]
     )
+
+
+def bad_urls(result: BuildResult) -> list[tuple[str, str]]:
+    """Return the URLs for which a build is held for review, with words on each, in English."""
+    with override("en"):
+        return findings_of(result.cause)
 
 
 def how_to_review(build: int | None) -> str:

@@ -14,7 +14,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models.leases import StoredNow
 from django_sitemapkit.models.managers import PrimaryManager
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import code_of, words_of
+from django_sitemapkit.words import code_of, findings_of, words_of
 
 INDEX_ORDER = ("position", "number")
 """How an index orders its pages."""
@@ -185,6 +185,11 @@ class Build(models.Model):
     def reason_text(self) -> str:
         """Why it ended as it did, in the language in force; often ""."""
         return words_of(self.reason)
+
+    @property
+    def findings(self) -> list[tuple[str, str]]:
+        """The URLs that hold it for review, with words on each in the language in force."""
+        return findings_of(self.reason)
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
         """Return for each section the build that last compared its files with the rows."""

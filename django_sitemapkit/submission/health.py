@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy
 from django_sitemapkit.admin import HealthItem, Level, register_health
 from django_sitemapkit.admin.base import moment_text
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.ledger import STOPPED
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
-
-_STOPPED = (UrlBatch.Status.REJECTED, UrlBatch.Status.FAILED)
 
 
 @register_health(
@@ -39,7 +38,7 @@ def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterat
 def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
     """Yield the URLs that are not sent any more, and what became of the last batch."""
     batches = UrlBatch.objects.filter(site__in=keys)
-    stopped = batches.filter(status__in=_STOPPED).values("site", "status")
+    stopped = batches.filter(status__in=STOPPED).values("site", "status")
     totals = stopped.annotate(newest=Max("pk"), total=Sum("count"))
     urls = dict(totals.values_list("newest", "total"))
     last = batches.values("site").annotate(newest=Max("pk")).values_list("newest", flat=True)

@@ -1,11 +1,13 @@
 """The ledger of IndexNow: what has to be sent, and what became of it.
 
-A build's changes are collected into batches once; a batch is sent until it is accepted, rejected or
-given up. If the process is killed, only the batch in flight is sent again.
+A build's changes are collected into batches once, together with what waits; a batch is sent until
+it is accepted, rejected or given up. If the process is killed, only the batch in flight is sent
+again.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from django.db.models import QuerySet, Sum
 
@@ -23,6 +25,9 @@ from django_sitemapkit.submission.indexnow import (
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 
 Status = UrlBatch.Status
+
+STOPPED = (Status.REJECTED, Status.FAILED)
+"""What is not sent again unless someone asks for it."""
 
 MAX_FAILURES = 10
 """Requests for one batch that may fail before it is given up."""
@@ -73,24 +78,75 @@ class Ledger:
         return differences_of(self.site, published.pk, since=start), ""
 
     def collect(self, published: Build, changes: Iterable[Difference]) -> None:
-        """Put the changes up to a build into batches: all of them, or none if killed meanwhile."""
+        """Put the changes up to a build into batches: all of them, or none if killed meanwhile.
+
+        What waits to be sent is put into the same batches, each URL once. A URL that was rejected
+        or given up before is now a part of these, and of no other batch.
+        """
+        locations = (change.location for change in changes)
+        if (first := next(locations, None)) is None:
+            self._begin_after(published)
+            return
+        waiting = list(self._batches(Status.PENDING).order_by("pk"))
+        stopped = list(self._batches(*STOPPED))
+        pending, earlier, again = _urls_of(waiting), _urls_of(stopped), set[str]()
+
+        def urls() -> Iterator[str]:
+            yield from pending
+            for location in chain([first], locations):
+                if location in earlier:
+                    again.add(location)
+                if location not in pending:
+                    yield location
+
+        most = sorted(waiting, key=lambda batch: batch.failures)
+        self._store(published.pk, urls(), {batch.host: batch.failures for batch in most})
         with self.lease.fenced_transaction():
-            self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
-        for host, urls in batches_by_host(change.location for change in changes):
+            self._begin_after(published)
+            self._replace(waiting)
+            for batch in stopped:
+                left = [url for url in _urls_of([batch]) if url not in again]
+                if left:
+                    batch.count, batch.urls = len(left), "\n".join(left)
+                    batch.save(update_fields=["count", "urls"])
+                else:
+                    batch.delete()
+
+    def retry(self) -> None:
+        """Make what was rejected or given up pending again, each URL once."""
+        if self._batches(*STOPPED).exists():
+            waiting = list(self._batches(Status.PENDING, *STOPPED).order_by("pk"))
+            self._store(max(batch.build for batch in waiting), _urls_of(waiting), {})
             with self.lease.fenced_transaction():
-                UrlBatch.objects.create(
-                    site=self.site.key,
-                    host=host,
-                    build=published.pk,
-                    count=len(urls),
-                    urls="\n".join(urls),
-                    created_at=self.lease.now(),
-                )
+                self._replace(waiting)
+
+    def _begin_after(self, published: Build) -> None:
+        """Record that the changes up to a build are collected."""
         with self.lease.fenced_transaction():
             SubmittedSite.objects.update_or_create(
                 site=self.site.key, defaults={"build": published.pk}
             )
-            self._batches(Status.COLLECTING).update(status=Status.PENDING)
+
+    def _store(self, build: int, urls: Iterable[str], failures: Mapping[str, int]) -> None:
+        """Store batches that are not sent yet; ``failures`` are those of their hosts until now."""
+        with self.lease.fenced_transaction():
+            self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
+        for host, some in batches_by_host(urls):
+            with self.lease.fenced_transaction():
+                UrlBatch.objects.create(
+                    site=self.site.key,
+                    host=host,
+                    build=build,
+                    count=len(some),
+                    urls="\n".join(some),
+                    failures=failures.get(host, 0),
+                    created_at=self.lease.now(),
+                )
+
+    def _replace(self, batches: Iterable[UrlBatch]) -> None:
+        """Let the batches that were stored last be sent in the place of others."""
+        UrlBatch.objects.filter(pk__in=[batch.pk for batch in batches]).delete()
+        self._batches(Status.COLLECTING).update(status=Status.PENDING)
 
     def to_send(self) -> Iterator[UrlBatch]:
         """Yield the batches to send, each recorded as sent, until the endpoint asks to wait."""
@@ -137,13 +193,6 @@ class Ledger:
         waiting = SubmittedSite.objects.filter(site=self.site.key, wait_until__gt=self.lease.now())
         return waiting.values_list("wait_until", flat=True).first()
 
-    def retry(self) -> None:
-        """Make what was rejected or given up pending again."""
-        stopped = UrlBatch.objects.filter(
-            site=self.site.key, status__in=(Status.REJECTED, Status.FAILED)
-        )
-        stopped.update(status=Status.PENDING, failures=0)
-
     def forget(self) -> None:
         """Delete the batches that were accepted, rejected or given up long ago."""
         before = self.lease.now() - dt.timedelta(days=KEEP_DAYS)
@@ -155,8 +204,13 @@ class Ledger:
         urls: int = self._batches(Status.PENDING).aggregate(urls=Sum("count"))["urls"] or 0
         return urls
 
-    def _batches(self, status: str) -> QuerySet[UrlBatch]:
-        return UrlBatch.objects.filter(site=self.site.key, status=status)
+    def _batches(self, *statuses: str) -> QuerySet[UrlBatch]:
+        return UrlBatch.objects.filter(site=self.site.key, status__in=statuses)
+
+
+def _urls_of(batches: Iterable[UrlBatch]) -> dict[str, None]:
+    """Return the URLs of batches in their order, each once."""
+    return {url: None for batch in batches for url in batch.urls.split("\n")}
 
 
 def _require_stored(site: SitemapSite, build: int) -> None:

@@ -30,7 +30,7 @@ class SubmittedSite(models.Model):
 
 
 class UrlBatch(models.Model):
-    """URLs of one host that changed in one build, sent to IndexNow by one request."""
+    """URLs of one host that changed in a build or before it, sent to IndexNow by one request."""
 
     class Status(models.TextChoices):
         """What has become of a batch."""
@@ -44,7 +44,7 @@ class UrlBatch(models.Model):
     site = models.CharField(_("site"), max_length=100)
     host = models.CharField(_("host"), max_length=255)
     build = models.PositiveBigIntegerField(
-        _("build"), help_text=_("The build that added, changed or removed the URLs.")
+        _("build"), help_text=_("The last build that added, changed or removed URLs of it.")
     )
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.COLLECTING)
     count = models.PositiveIntegerField(_("URLs"))

@@ -12,7 +12,7 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit import auditing
 from django_sitemapkit.audit.auditing import KEEP_RUNS, audit
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, evenly
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build
 from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import ADVICE, AUDIT_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
@@ -103,22 +103,6 @@ def test_each_kind_has_advice():
 # Samples
 
 
-@pytest.mark.parametrize(
-    ("count", "wanted", "expected"),
-    [
-        (10, 3, [0, 4, 9]),
-        (3, 10, [0, 1, 2]),
-        (5, 5, [0, 1, 2, 3, 4]),
-        (5, 1, [0]),
-        (0, 3, []),
-        (100, 2, [0, 99]),
-    ],
-)
-def test_places_are_spread_evenly(count, wanted, expected):
-    """From the first to the last."""
-    assert evenly(count, wanted) == expected
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_a_sample_is_taken_of_each_section(faulty, sections, built):
@@ -143,7 +127,7 @@ def test_a_sample_is_taken_of_each_section(faulty, sections, built):
     assert seen[0] == seen[1]
     numbers = [int(url.split("/")[-2]) for url in seen[0] if re.search("/clean/1[0-9]{3}/", url)]
     assert 28 <= len(numbers) <= 32
-    assert numbers[0] == 1_000
+    assert numbers[0] < 1_007
     assert numbers[-1] >= 1_090
     assert max(b - a for a, b in pairwise(numbers)) <= 7
 

@@ -19,7 +19,7 @@ from django_sitemapkit.submission.management.commands.submit_sitemaps import Com
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import SubmissionResult, submit
-from tests.builds import BASE, SITE, age_lease, run
+from tests.builds import BASE, SITE, age_lease, edit_product, run
 from tests.builds.test_lease import wait_for_heartbeat
 from tests.submission.conftest import KEY
 from tests.submission.engines import Dripping, answering, serving
@@ -322,6 +322,59 @@ def test_too_many_requests(engine, header, least, most):
     assert submit(SITE).accepted == 1
     assert engine.urls == addresses("a")
     assert UrlBatch.objects.get().failures == 0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_waits_is_sent_once(engine, status):
+    """Three builds of the same URLs, while the engine refuses, and a fourth URL: one request."""
+    names = [f"n{number}" for number in range(10)]
+    begin(*names)
+    for day in (2, 3, 4):
+        engine.answers.append((status,))
+        submit(SITE)
+        Product.objects.filter(slug__in=names).update(
+            updated_at=dt.datetime(2026, 5, day, tzinfo=dt.UTC)
+        )
+        run()
+    products("last")
+    run()
+    assert submit(SITE).pending == 11
+    let_time_pass()
+    engine.answers.clear()
+    assert submit(SITE).accepted == 11
+    assert sorted(engine.urls) == sorted(addresses(*names, "last"))
+    assert len(engine.requests) == 1
+
+
+def test_a_refusal_loses_and_doubles_nothing(engine):
+    """What changes again after it is sent with the rest, and not once more by a retry."""
+    begin("a", "b")
+    engine.answers.append((403,))
+    assert submit(SITE).rejected == 2
+    edit_product("a")
+    products("c")
+    run()
+    engine.answers.append((403,))
+    assert submit(SITE).rejected == 2
+    edit_product("a", day=2)
+    run()
+    assert submit(SITE).accepted == 1
+    assert submit(SITE, retry=True).accepted == 2
+    assert sorted(engine.urls) == addresses("a", "b", "c")
+    assert submit(SITE, retry=True).requests == 0
+
+
+@pytest.mark.slow
+def test_what_is_merged_is_given_up_in_time(engine):
+    """New changes do not make a server that always fails be asked for ever."""
+    begin("a")
+    for number in range(ledger.MAX_FAILURES):
+        products(f"n{number}")
+        run()
+        engine.answers.append((500,))
+        submit(SITE)
+        let_time_pass()
+    assert statuses() == ["failed"]
 
 
 @pytest.mark.slow

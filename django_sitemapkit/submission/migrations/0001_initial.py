@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
                 ('host', models.CharField(max_length=255, verbose_name='host')),
-                ('build', models.PositiveBigIntegerField(help_text='The build that added, changed or removed the URLs.', verbose_name='build')),
+                ('build', models.PositiveBigIntegerField(help_text='The last build that added, changed or removed URLs of it.', verbose_name='build')),
                 ('status', models.CharField(choices=[('collecting', 'collecting'), ('pending', 'pending'), ('accepted', 'accepted'), ('rejected', 'rejected'), ('failed', 'failed')], default='collecting', max_length=20, verbose_name='status')),
                 ('count', models.PositiveIntegerField(verbose_name='URLs')),
                 ('urls', models.TextField(blank=True, help_text='One on each line; empty once they are accepted.', verbose_name='URLs')),

@@ -1,0 +1,215 @@
+"""The audit before publishing: it holds a build for review if a section has too many bad pages.
+
+Of each section a sample is audited, another one for each build, with the URLs that are new or
+changed in the build first. What is decided without fetching a page comes first, too.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from random import Random
+from typing import Any
+
+from django.utils import timezone
+
+from django_sitemapkit.audit.auditing import finish, judge_of, judged, record
+from django_sitemapkit.audit.entries import SitemapEntry, entries_at, entries_of_build
+from django_sitemapkit.audit.judge import Verdict
+from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.options import audit_options
+from django_sitemapkit.builds import FinishedBuild
+from django_sitemapkit.builds.report.differences import DifferenceKind, compare
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.intervals import share_interval
+from django_sitemapkit.printable import printable
+from django_sitemapkit.words import State
+
+HOLDING_KINDS = BAD_KINDS | {FindingKind.UNDETERMINED}
+"""What holds a build: of what was not seen, nobody knows that it is good."""
+
+MAX_NAMED = 100
+"""URLs that a held build names; its audit lists all of them."""
+
+MAX_DETAIL = 200
+"""Characters of a detail that a held build names."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SectionAudit:
+    """What is audited of a section, and what was found."""
+
+    section: str
+    """The name of the section."""
+    urls: int
+    """URLs of the section."""
+    changed: int
+    """Those that are new or changed, if the section is published and can be compared."""
+    entries: list[SitemapEntry]
+    """The sample; those that are new or changed come first."""
+    chosen_changes: int
+    """How many of these there are in the sample."""
+    faults: dict[str, tuple[FindingKind, str]] = field(default_factory=dict)
+    """The first fault of each URL that has one for which builds are held."""
+
+    def take(self, verdict: Verdict) -> None:
+        """Take in a verdict on one of the entries."""
+        fault = next((fault for fault in verdict.faults if fault[0] in HOLDING_KINDS), None)
+        if fault is not None:
+            self.faults[verdict.entry.url] = fault
+
+    def reason(self, allowed: float) -> State:
+        """Return what is too bad, or "" if no larger part than that is allowed is bad."""
+        bad, checked = len(self.faults), len(self.entries)
+        if bad <= allowed * checked:
+            return ""
+        counts = Counter(kind for kind, _detail in self.faults.values())
+        state: dict[str, Any] = {
+            "code": "bad-section",
+            "section": self.section,
+            "bad": bad,
+            "checked": checked,
+            "kinds": ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()),
+            "share": _percent(bad / checked),
+        }
+        if checked == self.urls:
+            return state
+        least, greatest, total = self._interval()
+        of_changes = total != self.urls
+        return state | {
+            "code": "bad-changes-sampled" if of_changes else "bad-section-sampled",
+            "least": _percent(least),
+            "greatest": _percent(greatest),
+            "urls": total,
+        }
+
+    def _interval(self) -> tuple[float, float, int]:
+        """Return between which shares of how many URLs are bad.
+
+        The sample is a random one of the changes, if only these fit into it. Otherwise it has all
+        changes, and a random sample of the other URLs.
+        """
+        if self.changed > self.chosen_changes:
+            return *share_interval(len(self.faults), len(self.entries), self.changed), self.changed
+        known = {entry.url for entry in self.entries[: self.chosen_changes]}
+        bad_changes = sum(url in known for url in self.faults)
+        others = self.urls - self.changed
+        interval = share_interval(
+            len(self.faults) - bad_changes, len(self.entries) - len(known), others
+        )
+        least, greatest = ((bad_changes + others * share) / self.urls for share in interval)
+        return least, greatest, self.urls
+
+
+def audit_build(finished: FinishedBuild) -> State:
+    """Return why a sample of the build is too bad to be published, or ""; record the findings."""
+    options = audit_options()
+    allowed = 1 if options.max_bad is None else options.max_bad
+    run = AuditRun.objects.create(
+        site=finished.site.key,
+        build=finished.build.pk,
+        sample=options.sample,
+        kind=AuditRun.Kind.GATE,
+        started_at=timezone.now(),
+    )
+    judge = judge_of(options)
+    audits = list(_audits_of(finished, options.sample))
+    by_section = {audit.section: audit for audit in audits}
+
+    def take(verdicts: list[Verdict]) -> None:
+        for verdict in verdicts:
+            by_section[verdict.entry.section].take(verdict)
+        record(run, verdicts)
+
+    blocked, others = [], []
+    for entry in (entry for audit in audits for entry in audit.entries):
+        if fault := judge.robots_fault(entry):
+            blocked.append(Verdict(entry, (fault,)))
+        else:
+            others.append(entry)
+    take(blocked)
+    if not _reasons(audits, allowed):  # Else it is held already, and no page needs to be fetched.
+        for verdicts in judged(judge, iter(others), finished.heartbeat):
+            take(verdicts)
+    finish(run, timezone.now())
+    reasons = _reasons(audits, allowed)
+    if not reasons:
+        return ""
+    return {
+        "code": "bad-pages",
+        "sections": list(reasons.values()),
+        "allowed": f"{allowed * 100:g}",
+        "findings": list(_findings(audit for audit in audits if audit.section in reasons)),
+    }
+
+
+def _reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
+    """Return why the build is held for each section that is too bad."""
+    reasons = ((audit.section, audit.reason(allowed)) for audit in audits)
+    return {section: reason for section, reason in reasons if reason}
+
+
+def _findings(audits: Iterable[SectionAudit]) -> Iterator[dict[str, Any]]:
+    """Yield the bad URLs as states, each with what to do about it: the first of each section."""
+    held = list(audits)
+    for audit in held:
+        for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(held))]:
+            shown = printable(detail)[:MAX_DETAIL]
+            yield {
+                "code": "bad-page",
+                "url": url,
+                "kind": {"code": f"finding-{kind}"},
+                "detail": shown and f": {shown}",
+                "advice": {"code": f"advice-{kind}"},
+            }
+
+
+def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
+    """Yield a sample of each section of a build."""
+    counts, changes = _changes_of(finished, sample)
+    for section, group in groupby(finished.pages, key=lambda page: page.section):
+        pages = list(group)
+        changed = set(changes[section])
+        entries = list(entries_at(pages, changed)) if changed else []
+        chosen = len(entries)
+        others = entries_of_build(pages, sample - chosen)
+        entries += [entry for entry in others if entry.url not in changed]
+        yield SectionAudit(
+            section=section,
+            urls=sum(page.urls for page in pages),
+            changed=counts[section],
+            entries=entries,
+            chosen_changes=chosen,
+        )
+
+
+def _changes_of(
+    finished: FinishedBuild, sample: int
+) -> tuple[Counter[str], defaultdict[str, list[str]]]:
+    """Return how many URLs are new or changed in each section, and a random sample of them.
+
+    In a section that is not published yet, all URLs are new: any sample of it is one of them.
+    """
+    counts: Counter[str] = Counter()
+    chosen: defaultdict[str, list[str]] = defaultdict(list)
+    known = {page.section for page in finished.published}
+    pages = [page for page in finished.pages if page.section in known]
+    chance = Random(finished.build.pk)  # noqa: S311  no secret
+    try:
+        for change in compare(finished.published, pages):
+            if change.kind is DifferenceKind.REMOVED:
+                continue
+            urls = chosen[change.section]
+            counts[change.section] += 1
+            if len(urls) < sample:
+                urls.append(change.location)
+            elif (place := chance.randrange(counts[change.section])) < sample:
+                urls[place] = change.location
+    except StorageFailure:  # A published file is lost: what changed is not known.
+        return Counter(), defaultdict(list)
+    return counts, chosen
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f}".removesuffix(".0")

@@ -1,0 +1,66 @@
+"""A sample of the URLs of each section: spread over all of it, and another one for each build."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from django_sitemapkit.builds.manifest import stored_entries_of
+from django_sitemapkit.models import Place
+from django_sitemapkit.publishing import SitemapStorage
+
+MIN_SAMPLED_FILES = 20
+"""Sitemap files of a section that a sample is taken from, if it has so many."""
+
+_GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples, without their whole parts, fall into the largest gap between those before."""
+
+
+def sampled_entries(
+    rows: Iterable[Place], sample: int | None, *, skip: int = 0
+) -> Iterator[tuple[str, bytes]]:
+    """Yield section and entry of stored pages: a sample of each section or, with None, all.
+
+    ``rows`` are those of one build, in the order of the index. The first ``skip`` entries are not
+    yielded, nor are files read that have no others. Raises StorageFailure if a file is lost or
+    damaged.
+    """
+    storage = SitemapStorage()
+    for name, group in groupby(rows, key=lambda row: row.section):
+        pages = list(group)
+        start = pages[0].build_id * _GOLDEN % 1
+        for page, wanted in spread(pages, [page.urls for page in pages], sample, start):
+            places = evenly(page.urls, wanted, start)
+            left = frozenset(places[skip:])
+            skip -= len(places) - len(left)
+            if left:
+                for place, entry in enumerate(stored_entries_of([page], storage)):
+                    if place in left:
+                        yield name, entry
+
+
+def spread(
+    pages: list[Any], urls: list[int], sample: int | None, start: float = 0
+) -> Iterator[tuple[Any, int | None]]:
+    """Yield pages that are spread evenly over a section, and how many of their URLs to take."""
+    if sample is None:
+        yield from ((page, None) for page in pages)
+        return
+    needed = -(-sample * len(pages) // max(sum(urls), 1))
+    chosen = evenly(len(pages), min(sample, max(MIN_SAMPLED_FILES, needed)), start)
+    total = sum(urls[place] for place in chosen)
+    taken = seen = 0
+    for place in chosen:
+        seen += urls[place]
+        wanted = -(-sample * seen // max(total, 1)) - taken
+        taken += wanted
+        yield pages[place], wanted
+
+
+def evenly(count: int, wanted: int | None, start: float = 0) -> list[int]:
+    """Return ``wanted`` places of ``count``, evenly spread; None, or too many, give all.
+
+    ``start``, from 0 to less than 1, says where in the first part the first one is.
+    """
+    if wanted is None or wanted >= count:
+        return list(range(count))
+    return [int((place + start) * count / wanted) for place in range(wanted)]
