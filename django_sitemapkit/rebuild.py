@@ -6,18 +6,15 @@ the database nor a queue delays a save, or makes it fail.
 """
 
 import logging
-import time
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from functools import partial
-from threading import Lock, Thread
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -31,7 +28,7 @@ from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.tenants import Background, current_tenants
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -58,56 +55,14 @@ def model_changed(
     """
     if raw or sender._meta.apps is not apps:  # A migration has models of its own.
         return
+
+    def note() -> None:
+        _changes.add(sender)
+
     try:
-        transaction.on_commit(partial(_changes.add, sender), using=using)
+        transaction.on_commit(note, using=using, robust=True)
     except Exception:
         logger.exception("No build can be requested after a change of %s.", sender._meta.label)
-
-
-class ChangedModels:
-    """The models whose rows have changed, by tenant, and the thread that asks for builds."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._models: dict[Hashable, tuple[Mapping[str, Any], set[type[Model]]]] = {}
-        self._thread: Thread | None = None
-
-    def add(self, model: type[Model]) -> None:
-        """Note a model, and start the thread unless it is at work. Never raises an error."""
-        try:
-            tenants = current_tenants()
-            with self._lock:
-                self._models.setdefault(tuple(tenants.values()), (tenants, set()))[1].add(model)
-                if self._thread is None or not self._thread.is_alive():  # No fork has it.
-                    self._thread = Thread(target=self._work, name="sitemapkit-rebuild", daemon=True)
-                    self._thread.start()
-        except Exception:  # Where there is no room for a thread, the next change tries again.
-            logger.exception("No build can be requested after a change of %s.", model._meta.label)
-
-    def _work(self) -> None:
-        try:
-            while True:
-                time.sleep(DELAY_SECONDS)
-                with self._lock:
-                    found, self._models = self._models, {}
-                for tenants, models in found.values():
-                    try:
-                        switch_to(tenants)
-                        request_builds(models)
-                    except ImproperlyConfigured as error:  # No site is known, or a wrong one.
-                        logger.warning("A change requests no build: %s", error)
-                    except Exception:  # A thread's own error reaches nobody.
-                        logger.exception("No build could be requested after a change.")
-                connections.close_all()  # No request's end closes one that is broken or too old.
-                with self._lock:
-                    if not self._models:
-                        self._thread = None
-                        return
-        finally:
-            connections.close_all()
-
-
-_changes = ChangedModels()
 
 
 @sites_kept()
@@ -138,6 +93,18 @@ def request_builds(models: Collection[type[Model]]) -> None:
     if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
         watch(listed, is_complete=is_complete)
 
+
+def work_on(models: list[type[Model]]) -> None:
+    """Request builds after changes of some models, as the thread does."""
+    try:
+        request_builds(set(models))
+    except ImproperlyConfigured as error:  # No site is known, or a wrong one.
+        logger.warning("A change requests no build: %s", error)
+
+
+_changes = Background(
+    work_on, "No build could be requested after a change.", delay_seconds=DELAY_SECONDS
+)
 
 _models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = WeakKeyDictionary()
 """The model that each section lists; a section that makes a list is asked for it only once."""

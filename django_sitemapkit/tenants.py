@@ -3,13 +3,18 @@
 A new connection begins in the public schema, whatever the one of its starter is switched to.
 """
 
-from collections.abc import Iterator, Mapping
+import logging
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock, Thread
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.db import connections
+
+logger = logging.getLogger("django_sitemapkit")
 
 
 def current_tenants() -> dict[str, Any]:
@@ -44,3 +49,57 @@ def switched_to_schemas(schemas: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         switch_to({alias: tenant for alias, tenant in before.items() if tenant is not None})
+
+
+class Background:
+    """Threads of this process, one for each job of a tenant; each ends when nothing is left."""
+
+    def __init__(
+        self, work: Callable[[list[Any]], None], failure: str, *, delay_seconds: float = 0.0
+    ) -> None:
+        self._work = work
+        """Is called with all that was added to a job since the last call."""
+        self._failure = failure
+        """What is logged if it raises an error."""
+        self._delay_seconds = delay_seconds
+        """How long a thread collects what is added before each call."""
+        self._lock = Lock()
+        self._added: dict[Hashable, list[Any]] = {}
+        self._threads: dict[Hashable, Thread] = {}
+
+    def add(self, item: Any, *, job: str = "", tenants: Mapping[str, Any] | None = None) -> None:
+        """Add something to a job, and start its thread unless it is at work.
+
+        ``tenants`` are those that its connections are switched to, by alias; by default those of
+        the caller. Raises RuntimeError if there is no room for a thread; the next one that starts
+        works on the item.
+        """
+        tenants = current_tenants() if tenants is None else tenants
+        key = job, *tenants.values()  # Sites of two tenants may have the same key.
+        with self._lock:
+            self._added.setdefault(key, []).append(item)
+            thread = self._threads.get(key)
+            if thread is None or not thread.is_alive():  # A fork has none of its parent's.
+                name = f"sitemapkit-{job}"
+                thread = Thread(target=self._run, args=(key, tenants), name=name, daemon=True)
+                self._threads[key] = thread
+                thread.start()
+
+    def _run(self, key: Hashable, tenants: Mapping[str, Any]) -> None:
+        while items := self._next(key):
+            try:
+                switch_to(tenants)
+                self._work(items)
+            except Exception:  # A thread's own error reaches nobody.
+                logger.exception(self._failure)
+            finally:
+                connections.close_all()  # No request's end closes one that is broken or too old.
+
+    def _next(self, key: Hashable) -> list[Any]:
+        """Return what was added to a job; if that is nothing, its thread ends."""
+        time.sleep(self._delay_seconds)
+        with self._lock:
+            items = self._added.pop(key, [])
+            if not items:
+                del self._threads[key]
+            return items

@@ -1,25 +1,25 @@
 """Changed rows ask for a build: of which sites, how often, and never at the cost of a save."""
 
 import datetime as dt
-import threading
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection, models, transaction
+from django.db import connection, models, transaction
 from django.db.models.signals import post_delete, post_save
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from django.utils import timezone
 
-from django_sitemapkit import Section, StaticSection, rebuild
+from django_sitemapkit import Section, StaticSection, rebuild, tenants
 from django_sitemapkit.builds import requests
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.contrib.sitemaps import Sitemap
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
-from django_sitemapkit.rebuild import ChangedModels, model_changed, request_builds
+from django_sitemapkit.rebuild import model_changed, request_builds
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.queues import QueueRunner
 from django_sitemapkit.runners.queues import process_requests as process_of_worker
+from django_sitemapkit.tenants import Background
 from tests.builds import SITE, Products, Readings, edit_product, fill, run, use_storage
 from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Shop
 
@@ -239,13 +239,10 @@ def test_models_that_no_section_lists_are_left_alone_from_then_on(on_change):
     assert not BuildRequest.objects.exists()
 
 
-def test_where_no_site_is_all_models_are_watched(on_change, settings, monkeypatch, begun, caplog):
+def test_where_no_site_is_all_models_are_watched(on_change, settings, begun, caplog):
     """Such as in the public schema of django-tenants; the log has a line without a traceback."""
     settings.SITEMAPKIT_BASE_URL = None
-    monkeypatch.setattr(rebuild, "DELAY_SECONDS", 0)
-    changes = ChangedModels()
-    changes.add(Product)
-    end(changes)
+    rebuild.work_on([Product, Product])
     (record,) = caplog.records
     assert record.getMessage().startswith("A change requests no build: ")
     assert record.exc_info is None
@@ -327,95 +324,6 @@ def test_a_site_that_fails_does_not_stop_the_others(settings, sections, begun, c
 # The thread
 
 
-@pytest.fixture
-def at_once(monkeypatch):
-    """Let nobody wait for long, and give what the thread asks for: the models of each time."""
-    shown = []
-    monkeypatch.setattr(rebuild, "DELAY_SECONDS", 0.2)
-    monkeypatch.setattr(rebuild, "request_builds", lambda found: shown.append(set(found)))
-    return shown
-
-
-def end(changes):
-    """Wait for the thread."""
-    if thread := changes._thread:
-        thread.join(10)
-        assert not thread.is_alive()
-
-
-def test_many_changes_are_one_request(at_once):
-    """Those within the delay; and a later one starts another thread."""
-    changes = ChangedModels()
-    for _ in range(1_000):
-        changes.add(Product)
-    changes.add(Shop)
-    first = changes._thread
-    end(changes)
-    assert at_once == [{Product, Shop}]
-    assert first.daemon
-    changes.add(Reading)
-    assert changes._thread is not first
-    end(changes)
-    assert at_once == [{Product, Shop}, {Reading}]
-
-
-def test_what_changes_while_the_thread_asks_is_asked_for_next(at_once, monkeypatch):
-    """By the same thread."""
-    changes = ChangedModels()
-
-    def ask(found):
-        at_once.append(set(found))
-        if len(at_once) == 1:
-            changes.add(Reading)
-
-    monkeypatch.setattr(rebuild, "request_builds", ask)
-    changes.add(Product)
-    thread = changes._thread
-    end(changes)
-    assert at_once == [{Product}, {Reading}]
-    assert changes._thread is None
-    assert not thread.is_alive()
-
-
-def test_an_error_of_the_thread_is_logged(at_once, monkeypatch, caplog):
-    """And the next change is asked for as ever."""
-
-    def fail(found):
-        raise OperationalError("the database is gone")
-
-    changes = ChangedModels()
-    with monkeypatch.context() as patch:
-        patch.setattr(rebuild, "request_builds", fail)
-        changes.add(Product)
-        end(changes)
-    assert "the database is gone" in caplog.text
-    changes.add(Product)
-    end(changes)
-    assert at_once == [{Product}]
-
-
-def test_a_thread_that_a_fork_has_lost_is_started_again(at_once):
-    """It is there as an object, and not alive."""
-    changes = ChangedModels()
-    changes._thread = threading.Thread()
-    changes.add(Product)
-    end(changes)
-    assert at_once == [{Product}]
-
-
-def test_each_tenant_is_asked_for_as_itself(at_once, monkeypatch):
-    """With the connections of the thread switched to it."""
-    switched = []
-    monkeypatch.setattr(rebuild, "switch_to", switched.append)
-    changes = ChangedModels()
-    for tenant in ("tea", "coffee", "tea"):
-        monkeypatch.setattr(rebuild, "current_tenants", lambda tenant=tenant: {"default": tenant})
-        changes.add(Product)
-    end(changes)
-    assert switched == [{"default": "tea"}, {"default": "coffee"}]
-    assert at_once == [{Product}, {Product}]
-
-
 @pytest.mark.parametrize("place", ["current_tenants", "Thread"])
 def test_no_failure_reaches_a_save(on_change, monkeypatch, commit, caplog, place):
     """Not even of what notes it; the log has it."""
@@ -423,8 +331,8 @@ def test_no_failure_reaches_a_save(on_change, monkeypatch, commit, caplog, place
     def fail(*arguments, **options):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(rebuild, "_changes", ChangedModels())
-    monkeypatch.setattr(rebuild, place, fail)
+    monkeypatch.setattr(rebuild, "_changes", Background(print, "It failed."))
+    monkeypatch.setattr(tenants, place, fail)
     with commit():
         Shop.objects.create(slug="all")
     assert Shop.objects.exists()

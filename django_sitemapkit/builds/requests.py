@@ -6,12 +6,11 @@ whomever, or the next click takes it.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from threading import Lock, Thread
 from typing import Any
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import IntegrityError, router, transaction
 
 from django_sitemapkit.builds.make.page_builder import InlineRunner, Runner
 from django_sitemapkit.builds.publication.delivery import prune
@@ -30,7 +29,7 @@ from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.models.builds import OVERDUE_SECONDS
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.tenants import Background, current_tenants
 from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
@@ -109,7 +108,20 @@ def _start(
     except Exception:  # A queue that is down fails no click, and would take no page of a build.
         logger.exception("Site %r: requests could not be enqueued; a thread starts.", site.key)
         choose = InlineRunner
-    _request_workers.start(site, choose, tenants, kinds)
+    job = " ".join((site.key, *kinds))
+    try:
+        _threads.add((site, choose, kinds), job=job, tenants=tenants)
+    except RuntimeError:  # There is no room for another thread: the next run takes it.
+        logger.exception("Site %r: no thread could be started.", site.key)
+
+
+def _work(asked: list[tuple[SitemapSite, Choose, tuple[str, ...]]]) -> None:
+    """Process the requests of a site once, however often that was asked for."""
+    site, choose, kinds = asked[-1]
+    process_requests(site, choose, kinds=kinds)
+
+
+_threads = Background(_work, "Queued requests could not be processed.")
 
 
 def enqueue(site: SitemapSite, runner: Runner, kinds: Collection[str], *, delay: float = 0) -> bool:
@@ -127,68 +139,6 @@ def needs_message(site: SitemapSite, seconds: float = OVERDUE_SECONDS) -> bool:
     it has expired by the database's clock.
     """
     return Lease.objects.acquire(f"requests:{site.key}", seconds=seconds) is not None
-
-
-class RequestWorkers:
-    """The threads of this process, one for a site of a tenant."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._at_work: dict[Hashable, bool] = {}
-        """The sites with a thread, and whether more was asked for since it last looked."""
-
-    def start(
-        self,
-        site: SitemapSite,
-        choose: Choose,
-        tenants: Mapping[str, Any],
-        kinds: tuple[str, ...] = WORK,
-    ) -> None:
-        """Start a thread, or let the one that is at work look again before it ends.
-
-        ``tenants`` are those that its connections are switched to, by alias.
-        """
-        job = site.key, kinds, *tenants.values()  # Sites of two tenants may have the same key.
-        with self._lock:
-            started = job in self._at_work
-            self._at_work[job] = started
-        if started:
-            return
-        name, args = f"sitemapkit-{site.key}", (job, site, choose, tenants, kinds)
-        thread = Thread(target=self._work, args=args, name=name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # There is no room for another thread: the next run takes it.
-            logger.exception("Site %r: no thread could be started.", site.key)
-            with self._lock:
-                del self._at_work[job]
-
-    def _work(
-        self,
-        job: Hashable,
-        site: SitemapSite,
-        choose: Choose,
-        tenants: Mapping[str, Any],
-        kinds: tuple[str, ...],
-    ) -> None:
-        try:
-            while True:
-                try:
-                    switch_to(tenants)
-                    process_requests(site, choose, kinds=kinds)
-                except Exception:  # A thread's own error reaches nobody.
-                    logger.exception("Site %r: queued requests could not be processed.", site.key)
-                with self._lock:
-                    if not self._at_work[job]:
-                        break
-                    self._at_work[job] = False
-        finally:
-            with self._lock:
-                self._at_work.pop(job, None)
-            connections.close_all()
-
-
-_request_workers = RequestWorkers()
 
 
 def process_requests(

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit.builds import InlineRunner, requests
-from django_sitemapkit.builds.requests import RequestWorkers, begin, process_requests, request
+from django_sitemapkit.builds.requests import begin, process_requests, request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.testing.factories import BuildRequestFactory
@@ -478,121 +478,52 @@ def test_the_command_is_quiet_where_it_is_asked_to(storage, capsys):
 # The thread
 
 
-@pytest.fixture
-def work(monkeypatch):
-    """Let threads do nothing but tell what they would do; wait for them in the end."""
-    shown = {"done": [], "closed": 0, "go": threading.Semaphore(0), "began": threading.Semaphore(0)}
+def test_a_thread_begins_when_the_transaction_is_over(
+    monkeypatch, django_capture_on_commit_callbacks
+):
+    """Else it would not see the request."""
+    done, over = [], threading.Event()
 
-    class Connections:
-        def close_all(self):
-            shown["closed"] += 1
+    def process(site, choose, *, kinds):
+        done.append((site, choose, kinds, threading.current_thread()))
+        over.set()
 
-    def instead(site, choose, *, kinds):
-        shown["began"].release()
-        assert shown["go"].acquire(timeout=10)
-        shown["done"].append((site, choose, threading.current_thread()))
-        if choose == "failing":
-            raise RuntimeError("what nobody hears")
-
-    monkeypatch.setattr(requests, "connections", Connections())
-    monkeypatch.setattr(requests, "process_requests", instead)
-    yield shown
-    for thread in threading.enumerate():
-        if thread.name.startswith("sitemapkit-default"):
-            thread.join(10)
-
-
-def ended(work):
-    """Wait for the threads."""
-    for thread in {thread for _, _, thread in work["done"]} | set(threading.enumerate()):
-        if thread.name == "sitemapkit-default":
-            thread.join(10)
-            assert not thread.is_alive()
-
-
-def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_commit_callbacks):
-    """Else it would not see the request; and it ends with its connections closed."""
+    monkeypatch.setattr(requests, "process_requests", process)
     with django_capture_on_commit_callbacks() as callbacks:
-        begin(SITE, InlineRunner)
+        begin(SITE, InlineRunner, kinds=("check",))
     assert len(callbacks) == 1
-    work["go"].release()
+    assert done == []
     callbacks[0]()
-    ended(work)
-    ((site, choose, thread),) = work["done"]
-    assert (site, choose) == (SITE, InlineRunner)
-    assert thread.daemon
+    assert over.wait(10)
+    ((*asked, thread),) = done
+    assert asked == [SITE, InlineRunner, ("check",)]
+    thread.join(10)
     assert thread is not threading.current_thread()
-    assert work["closed"] == 1
 
 
-def test_a_second_click_makes_no_second_thread(work):
-    """The one at work looks again before it ends, so that nothing is overlooked."""
-    workers = RequestWorkers()
-    workers.start(SITE, "first", {})
-    assert work["began"].acquire(timeout=10)
-    for _ in range(3):
-        workers.start(SITE, "later", {})
-    work["go"].release(2)
-    ended(work)
-    assert [choose for _, choose, _ in work["done"]] == ["first", "first"]
-    assert len({thread for _, _, thread in work["done"]}) == 1
-    work["go"].release()
-    workers.start(SITE, "new", {})
-    ended(work)
-    assert len(work["done"]) == 3
+def test_where_no_thread_can_be_had_the_request_waits(
+    monkeypatch, caplog, django_capture_on_commit_callbacks
+):
+    """The click is answered all the same."""
 
+    def fail(*arguments, **options):
+        raise RuntimeError("can't start new thread")
 
-def test_an_error_of_a_thread_is_logged(work, caplog):
-    """It reaches nobody else, and the next click starts again."""
-    workers = RequestWorkers()
-    work["go"].release(2)
-    for _ in range(2):
-        workers.start(SITE, "failing", {})
-        ended(work)
-    assert len(work["done"]) == 2
-    assert len(caplog.records) == 2
-    assert "what nobody hears" in caplog.text
-
-
-@pytest.mark.thorough
-def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog):
-    """The click is answered all the same, and the next one tries again."""
-
-    class NoThread:
-        def __init__(self, **options):
-            pass
-
-        def start(self):
-            raise RuntimeError("can't start new thread")
-
-    workers = RequestWorkers()
-    with monkeypatch.context() as patch:
-        patch.setattr(requests, "Thread", NoThread)
-        workers.start(SITE, "first", {})
+    monkeypatch.setattr(requests._threads, "add", fail)
+    with django_capture_on_commit_callbacks(execute=True):
+        begin(SITE)
     assert "no thread could be started" in caplog.text
-    work["go"].release()
-    workers.start(SITE, "second", {})
-    ended(work)
-    assert [choose for _, choose, _ in work["done"]] == ["second"]
 
 
 def test_a_thread_works_for_the_tenant_of_the_click(
-    work, monkeypatch, django_capture_on_commit_callbacks
+    monkeypatch, django_capture_on_commit_callbacks
 ):
-    """Its own connections begin in the public schema. Two tenants' sites may have the same key."""
-    switched = []
-
-    def set_tenant(self, tenant):
-        assert self is not real
-        switched.append(tenant)
-
-    real = connections["default"]
-    monkeypatch.setattr(type(real), "set_tenant", set_tenant, raising=False)
-    for tenant in ("tea", "coffee"):
-        monkeypatch.setattr(real, "tenant", tenant, raising=False)
-        with django_capture_on_commit_callbacks(execute=True):
-            begin(SITE)
-        assert work["began"].acquire(timeout=10)
-    work["go"].release(2)
-    ended(work)
-    assert switched == ["tea", "coffee"]
+    """Whatever the connection is switched to when the transaction is over."""
+    added = []
+    monkeypatch.setattr(requests._threads, "add", lambda item, **options: added.append(options))
+    monkeypatch.setattr(connections["default"], "tenant", "tea", raising=False)
+    with django_capture_on_commit_callbacks() as callbacks:
+        begin(SITE)
+    monkeypatch.setattr(connections["default"], "tenant", "coffee", raising=False)
+    callbacks[0]()
+    assert added[0]["tenants"] == {"default": "tea"}

@@ -9,13 +9,13 @@ import django
 
 def wait_until_idle(rebuild):
     """Wait for the threads: the one that asks for builds, and those that make them."""
-    from django_sitemapkit.builds.requests import _request_workers
+    from django_sitemapkit.builds.requests import _threads
     from django_sitemapkit.models import BuildRequest
 
     deadline = time.monotonic() + 90
     while (
-        rebuild._changes._thread is not None
-        or _request_workers._at_work
+        rebuild._changes._threads
+        or _threads._threads
         or BuildRequest.objects.filter(ended_at=None, requested_by__contains="item").exists()
     ):
         assert time.monotonic() < deadline
@@ -58,7 +58,7 @@ def main():
     for item in Item.objects.all()[:10]:
         item.delete()
     deadline = time.monotonic() + 60
-    while rebuild._changes._thread is not None:
+    while rebuild._changes._threads:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     found["left"] = Item.objects.count()

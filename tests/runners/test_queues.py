@@ -759,7 +759,7 @@ def test_requests_for_a_site_of_another_release_are_logged(storage, caplog):
 def test_a_queue_that_is_down_fails_no_click(monkeypatch, django_capture_on_commit_callbacks):
     """A thread does it."""
     started = []
-    monkeypatch.setattr(requests._request_workers, "start", lambda *given: started.append(given))
+    monkeypatch.setattr(requests._threads, "add", lambda item, **job: started.append(item))
 
     def down():
         raise ConnectionError

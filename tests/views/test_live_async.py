@@ -13,7 +13,7 @@ from django_sitemapkit import Section
 from django_sitemapkit.reading import QuerySetReader
 from tests.testapp.models import Reading
 from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
-from tests.views.asgi import Reader, read
+from tests.views.asgi import Reader
 
 ROWS = 3000
 LARGE = "/sitemap-readings-1.xml"
@@ -67,26 +67,6 @@ def test_page_is_an_async_stream(recording, suffix):
     blocks = async_to_sync(read)()
     assert len(blocks) > 1
     assert len(locations(b"".join(blocks))) == ROWS
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_async_and_sync_answers_are_equal(client, recording, request, encoding):
-    """The same headers and the same bytes, HEAD included, whichever way the server calls."""
-
-    def ask(method, path):
-        status, headers, reader = async_to_sync(read)(path, method, accept_encoding=encoding)
-        return status, headers, reader.body
-
-    paths = ("/sitemap.xml", LARGE, f"{LARGE}.gz")
-    answers = [client.get(path, headers={"accept-encoding": encoding}) for path in paths]
-    expected = [(dict(shown.items()), shown.getvalue()) for shown in answers]
-    request.getfixturevalue("one_connection")  # Not before: the client sets the signals again.
-    for path, (headers, body) in zip(paths, expected, strict=True):
-        assert ask("GET", path) == (200, headers, body)
-        assert ask("HEAD", path) == (200, headers, b"")
-    assert ask("GET", "/sitemap-readings-9.xml")[0] == 404
 
 
 @pytest.mark.slow

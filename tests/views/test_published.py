@@ -207,81 +207,7 @@ def test_last_modified_is_when_the_content_changed(client, sections, published):
     assert client.get(INDEX)["Last-Modified"] != "Thu, 29 Feb 2024 12:30:15 GMT"
 
 
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-@pytest.mark.parametrize("address", [INDEX, PAGE, FILE])
-@pytest.mark.parametrize(
-    "middleware",
-    few(
-        1,
-        [
-            [
-                "django.middleware.gzip.GZipMiddleware",
-                "django.middleware.http.ConditionalGetMiddleware",
-                "django.middleware.common.CommonMiddleware",
-            ],
-            [],
-        ],
-    ),
-)
-def test_head_tells_what_get_tells(client, settings, published, address, encoding, middleware):
-    """Every header of GET, the length too, whatever middleware the project has."""
-    settings.MIDDLEWARE = middleware
-    got = client.get(address, headers={"accept-encoding": encoding})
-    shown = client.head(address, headers={"accept-encoding": encoding})
-
-    assert got.status_code == shown.status_code == 200
-    assert dict(shown.items()) == dict(got.items())
-    assert got["Content-Length"] == str(len(got.getvalue()))
-
-
-@pytest.mark.parametrize("address", [PAGE, FILE])
-def test_head_has_no_body(published, address):
-    """The view itself sends none and leaves no file open; the test client would drop it anyhow."""
-    assert answer(address, method="head").getvalue() == b""
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete", "options"])
-def test_other_methods_are_refused(client, published, method):
-    """A file is read and nothing else."""
-    assert getattr(client, method)(FILE).status_code == 405
-
-
-def test_cache_control_and_robots(client, settings, published):
-    """The cache's header is a setting; sitemaps ask not to be listed themselves."""
-    settings.SITEMAPKIT_CACHE_CONTROL = "public, max-age=5"
-    for address in (INDEX, PAGE, FILE):
-        response = client.get(address)
-        assert response["Cache-Control"] == "public, max-age=5"
-        assert response["X-Robots-Tag"] == "noindex"
-    settings.SITEMAPKIT_CACHE_CONTROL = ""
-    assert "Cache-Control" not in client.get(FILE)
-
-
 # Conditions -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-@pytest.mark.parametrize("address", [INDEX, PAGE, FILE])
-def test_304_by_etag(client, published, address, encoding):
-    """The reader that has the file gets no body, but the headers that a 304 repeats."""
-    full = client.get(address, headers={"accept-encoding": encoding})
-    headers = {"accept-encoding": encoding, "if-none-match": full["ETag"]}
-    for method in (client.get, client.head):
-        response = method(address, headers=headers)
-        assert response.status_code == 304
-        assert response.getvalue() == b""
-        for name in ("ETag", "Last-Modified", "Cache-Control"):
-            assert response[name] == full[name]
-        assert response.get("Vary") == full.get("Vary")
-        assert "Content-Type" not in response
-        assert "Content-Length" not in response
-
-
-def test_etag_of_another_form_is_not_enough(client, published):
-    """XML and its encoding are different bytes."""
-    plain = client.get(PAGE)["ETag"]
-    response = client.get(PAGE, headers={**GZIP, "if-none-match": plain})
-    assert response.status_code == 200
 
 
 @pytest.mark.parametrize("middleware", [[], ["django.middleware.http.ConditionalGetMiddleware"]])
@@ -723,8 +649,7 @@ def test_server_may_send_the_file_its_own_way(settings, published, one_connectio
     assert len(given) == is_sent
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("address", [PAGE, FILE])
+@pytest.mark.parametrize("address", few(2, [PAGE, "/sitemap-products-1.txt.gz", FILE]))
 def test_page_costs_one_query(client, sections, django_assert_num_queries, address):
     """Whatever the number of pages, sections and builds: what is published, and its row."""
     declare(sections, Products, limit=1)
@@ -771,20 +696,6 @@ def test_index_costs_three_queries(client, sections, django_assert_num_queries):
     build(SITE)
     with django_assert_num_queries(3):
         client.get(INDEX)
-
-
-def test_a_page_costs_one_query(client, sections, django_assert_num_queries):
-    """As XML, text and gzip, and as a 304."""
-    declare(sections, Products)
-    make_products("a")
-    build(SITE)
-    for form in ("xml", "xml.gz", "txt", "txt.gz"):
-        with django_assert_num_queries(1):
-            etag = client.get(f"/sitemap-products-1.{form}").headers["ETag"]
-        with django_assert_num_queries(1):
-            headers = {"if-none-match": etag}
-            response = client.get(f"/sitemap-products-1.{form}", headers=headers)
-        assert response.status_code == 304
 
 
 # Sites ------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.test import AsyncRequestFactory, Client, RequestFactory
+from django.test import AsyncRequestFactory, RequestFactory
 from django.urls import resolve
 
 from django_sitemapkit.builds import build
@@ -14,7 +14,7 @@ from tests.factories import SITE
 from tests.prepared import once
 from tests.testapp.models import Token
 from tests.testapp.serving import locations
-from tests.views.asgi import Reader, read
+from tests.views.asgi import Reader
 from tests.views.remote import Remote, Tokens
 
 ROWS = 400
@@ -40,24 +40,6 @@ def line(remote, sections):
     once((__name__, "line"), make)
     remote.reads.clear()
     return Place.objects.get(section="tokens")
-
-
-@pytest.mark.parametrize(("path", "headers"), FORMS)
-def test_async_and_sync_answers_are_equal(line, request, path, headers):
-    """The same status, headers and bytes, HEAD and 304 included."""
-    meta = {name.replace("_", "-"): value for name, value in headers.items()}
-    shown = Client().get(path, headers=meta)
-    expected = (dict(shown.items()), shown.getvalue())
-    request.getfixturevalue("one_connection")  # Not before: the client sets the signals again.
-
-    status, answered, reader = async_to_sync(read)(path, **headers)
-    assert (status, answered, reader.body) == (200, *expected)
-    assert reader.ended
-    status, answered, reader = async_to_sync(read)(path, "HEAD", **headers)
-    assert (status, answered, reader.body) == (200, expected[0], b"")
-    status, _, reader = async_to_sync(read)(path, if_none_match=shown["ETag"], **headers)
-    assert (status, reader.body) == (304, b"")
-    assert Remote.open_files == 0
 
 
 @pytest.mark.parametrize(("path", "headers"), FORMS)

@@ -7,7 +7,6 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings as django_settings
 from django.core.files.storage import storages
-from django.db import DatabaseError, OperationalError
 from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 
@@ -16,11 +15,9 @@ from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import Place
 from tests.builds.exports import files
 from tests.factories import SITE
-from tests.prepared import once
 from tests.testapp.models import Product
 from tests.testapp.serving import (
     BASE,
-    Breaking,
     Products,
     Reader,
     Readings,
@@ -34,8 +31,6 @@ pytestmark = pytest.mark.django_db
 
 SMALL = "/sitemap-products-1"
 LARGE = "/sitemap-readings-1"
-GZIP = {"accept-encoding": "gzip"}
-PUBLISHED, LIVE = "published", "live"
 
 
 @pytest.fixture
@@ -53,23 +48,6 @@ def storage(settings, tmp_path):
     settings.STORAGES = {**settings.STORAGES, "sitemaps": disk, "shown": shown}
 
 
-@pytest.fixture(params=[LIVE, PUBLISHED])
-def served(request, settings, sections):
-    """Serve two sections, one small and one of many blocks, from rows or from files."""
-    declare(sections, Products)
-    declare(sections, Readings)
-    settings.SITEMAPKIT_SERVE_FROM = request.param
-
-    def make():
-        make_products("a", "it's & <b>", "ñ")
-        make_readings(range(1200))
-        if request.param == PUBLISHED:
-            build(SITE)
-
-    once((__name__, request.param), make)
-    return request.param
-
-
 def lines(document):
     """Return the lines of a text sitemap, gzip or not; each ends with a line feed."""
     if document[:2] == b"\x1f\x8b":
@@ -81,48 +59,6 @@ def lines(document):
 
 
 # The document
-
-
-@pytest.mark.parametrize("page", [SMALL, LARGE])
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-def test_text_lists_what_the_xml_lists(client, served, page, form):
-    """The same URLs in the same order, one a line and nothing else."""
-    listed = locations(client.get(f"{page}.xml").getvalue())
-    response = client.get(f"{page}.{form}")
-    assert lines(response.getvalue()) == listed
-    assert len(listed) in {3, 1200}
-    plain = "text/plain; charset=utf-8"
-    assert response["Content-Type"] == (plain if form == "txt" else "application/gzip")
-    assert "Content-Encoding" not in response
-    assert response["X-Robots-Tag"] == "noindex"
-    assert response["Cache-Control"] == "max-age=600"
-
-
-@pytest.mark.parametrize("page", [SMALL, LARGE])
-def test_text_is_encoded_where_the_reader_asks(client, served, page):
-    """``.txt`` is compressed on the way as XML is; ``.txt.gz`` is no encoding."""
-    plain = client.get(f"{page}.txt")
-    body = plain.getvalue()
-    encoded = client.get(f"{page}.txt", headers=GZIP)
-    assert plain["Vary"] == encoded["Vary"] == "Accept-Encoding"
-    assert "Content-Encoding" not in plain
-    assert encoded["Content-Encoding"] == "gzip"
-    assert encoded["Content-Type"] == "text/plain; charset=utf-8"
-    assert gzip.decompress(encoded.getvalue()) == body
-    file = client.get(f"{page}.txt.gz", headers=GZIP)
-    assert "Content-Encoding" not in file
-    assert "Vary" not in file
-    assert gzip.decompress(file.getvalue()) == body
-
-
-@pytest.mark.parametrize("page", [SMALL, LARGE])
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-def test_the_same_bytes_each_time(client, served, page, form):
-    """Neither a time nor a name stands in them, and a length that is sent is right."""
-    first, second = (client.get(f"{page}.{form}") for _ in range(2))
-    body = first.getvalue()
-    assert body == second.getvalue()
-    assert int(first.get("Content-Length", len(body))) == len(body)
 
 
 def test_a_page_that_overflows_ends_where_its_xml_ends(client, sections):
@@ -147,35 +83,6 @@ def test_a_section_that_pages_by_position(client, sections):
 # Methods and statuses
 
 
-@pytest.mark.parametrize("address", [f"{SMALL}.txt", f"{SMALL}.txt.gz", f"{LARGE}.txt"])
-@pytest.mark.parametrize("encoding", ["gzip", "identity"])
-def test_head_tells_what_get_tells(client, served, address, encoding):
-    """Every header but no body."""
-    headers = {"accept-encoding": encoding}
-    shown, head = client.get(address, headers=headers), client.head(address, headers=headers)
-    assert head.status_code == shown.status_code == 200
-    assert dict(head.items()) == dict(shown.items())
-    assert head.getvalue() == b""
-    assert shown.getvalue()
-
-
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-@pytest.mark.parametrize("encoding", ["gzip", "identity"])
-def test_who_has_it_gets_304(client, served, form, encoding):
-    """The ETag is of the text: that of the XML, or of another encoding, is none of it."""
-    headers = {"accept-encoding": encoding}
-    address = f"{SMALL}.{form}"
-    shown = client.get(address, headers=headers)
-    tag = shown["ETag"]
-    assert client.get(address, headers={**headers, "if-none-match": tag}).status_code == 304
-    xml = client.get(address.replace("txt", "xml"), headers=headers)["ETag"]
-    assert xml != tag
-    assert client.get(address, headers={**headers, "if-none-match": xml}).status_code == 200
-    if served == PUBLISHED:
-        since = {**headers, "if-modified-since": shown["Last-Modified"]}
-        assert client.get(address, headers=since).status_code == 304
-
-
 def test_a_changed_page_has_another_tag(client, sections):
     """As the XML has."""
     declare(sections, Products)
@@ -187,43 +94,12 @@ def test_a_changed_page_has_another_tag(client, sections):
     assert response["ETag"] != tag
 
 
-def test_other_methods_and_pages_are_refused(client, served):
-    """405 for what is no GET, 404 for what is no page or no form."""
-    assert client.post(f"{SMALL}.txt")["Allow"] == "GET, HEAD"
+def test_unknown_pages_and_forms_are_404(client, sections):
+    """As those of XML."""
+    declare(sections, Products)
+    make_products("a")
     for address in ("-2.txt", "-01.txt.gz", "-1.txt.zip", "-1.text", "-1.txt.gz.gz"):
         assert client.get(f"/sitemap-products{address}").status_code == 404
-
-
-def test_a_database_that_does_not_answer(client, served, monkeypatch):
-    """503, as for XML."""
-
-    def gone(*arguments):
-        raise OperationalError("the server has gone away")
-
-    monkeypatch.setattr("django_sitemapkit.views.site_for", gone)
-    response = client.get(f"{SMALL}.txt")
-    assert response.status_code == 503
-    assert response["Retry-After"] == "30"
-
-
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-def test_what_fails_early_is_an_error(client, sections, form):
-    """The first block is made before the status line is sent."""
-    declare(sections, Breaking)
-    make_readings(range(3))
-    client.raise_request_exception = False
-    assert client.get(f"{LARGE}.{form}").status_code == 500
-
-
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-def test_what_fails_late_breaks_off(client, sections, form):
-    """No text that ends as if all were there."""
-    declare(sections, Breaking, at=2500)
-    make_readings(range(3000))
-    response = Client().get(f"{LARGE}.{form}")
-    assert response.status_code == 200
-    with pytest.raises(DatabaseError):
-        response.getvalue()
 
 
 # Published
@@ -289,22 +165,6 @@ def test_a_file_is_read_as_its_text_is(sections):
     assert max(map(len, blocks)) <= 262_144
     assert len(blocks) > 2
     assert len(lines(b"".join(blocks))) == 10_000
-
-
-@pytest.mark.parametrize("form", ["txt", "txt.gz"])
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_async_and_sync_answers_are_equal(client, served, form, encoding):
-    """The same bytes and headers, from an async stream."""
-    headers = {"accept-encoding": encoding}
-
-    async def read():
-        response = await AsyncClient().get(f"{LARGE}.{form}", headers=headers)
-        assert response.is_async
-        body = b"".join([block async for block in response.streaming_content])
-        return dict(response.items()), body
-
-    shown = client.get(f"{LARGE}.{form}", headers=headers)
-    assert async_to_sync(read)() == (dict(shown.items()), shown.getvalue())
 
 
 def test_whole_pages_are_no_streams_under_asgi(sections):

@@ -103,7 +103,7 @@ def test_a_backend_without_workers_works(folder, settings, monkeypatch):
     settings.SITEMAPKIT_RUNNER, settings.TASKS = "tasks", IMMEDIATE
     assert build(SITE, runner=get_runner()).status == "published"
     started = []
-    monkeypatch.setattr(requests._request_workers, "start", lambda *given: started.append(given))
+    monkeypatch.setattr(requests._threads, "add", lambda item, **job: started.append(item))
     request(SITE, BuildRequest.Kind.BUILD)
     begin(SITE, get_runner)
     assert len(started) == 1
