@@ -773,7 +773,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert MAX_NAME == 80
     assert import_module("django_sitemapkit.admin.activity").MAX_LISTED_ENTRIES == 10_000
     assert import_module("django_sitemapkit.admin.history").MAX_LOGGED_ROWS == 1_000
-    assert (transfer.MAX_FILE_LINES, transfer.MAX_FILE_BYTES) == (50_000, 5_000_000)
+    assert (transfer.MAX_CSV_LINES, transfer.MAX_CSV_BYTES) == (50_000, 5_000_000)
     assert (extras.MAX_PASTED_LINES, rules.MAX_MATCHES, rules.SEARCH_SECONDS) == (
         5_000,
         20,

@@ -49,7 +49,7 @@ from django_sitemapkit.models import (
     SectionSettings,
     UrlOverride,
 )
-from django_sitemapkit.overrides.transfer import ROWS_PER_QUERY, csv_lines
+from django_sitemapkit.overrides.transfer import CSV_ROWS_PER_QUERY, csv_lines
 
 ENTRIES_PER_PAGE = 100
 """Entries on a page."""
@@ -241,7 +241,7 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
 
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of each entry in a language, in constant memory."""
-    batch = list(entries[:ROWS_PER_QUERY])
+    batch = list(entries[:CSV_ROWS_PER_QUERY])
     while batch:
         with override(language):
             rows = [
@@ -252,7 +252,7 @@ def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tup
                 for action in logged_actions(batch)
             ]
         yield from rows
-        batch = list(entries.filter(pk__lt=batch[-1].pk)[:ROWS_PER_QUERY])
+        batch = list(entries.filter(pk__lt=batch[-1].pk)[:CSV_ROWS_PER_QUERY])
 
 
 def _start_of(day: dt.date) -> dt.datetime:

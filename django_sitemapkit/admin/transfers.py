@@ -25,8 +25,8 @@ from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import Table
 from django_sitemapkit.overrides.transfer import (
-    MAX_FILE_BYTES,
-    MAX_FILE_LINES,
+    MAX_CSV_BYTES,
+    MAX_CSV_LINES,
     Comparison,
     LineOutcome,
     compared,
@@ -55,9 +55,9 @@ class FileForm(forms.Form):
     def clean_file(self) -> Any:
         """Reject a file that is too large, before reading it."""
         file = self.cleaned_data["file"]
-        if file.size > MAX_FILE_BYTES:
+        if file.size > MAX_CSV_BYTES:
             text = _("The file is larger than %(count)s bytes. Split it.")
-            raise forms.ValidationError(text % {"count": number(MAX_FILE_BYTES)})
+            raise forms.ValidationError(text % {"count": number(MAX_CSV_BYTES)})
         return file
 
 
@@ -190,8 +190,8 @@ def _page(
         title=_("Import %(name)s") % {"name": model_admin.opts.verbose_name_plural},
         form=form,
         columns=", ".join(model_admin.transfer.columns),
-        max_bytes=number(MAX_FILE_BYTES),
-        max_lines=number(MAX_FILE_LINES),
+        max_bytes=number(MAX_CSV_BYTES),
+        max_lines=number(MAX_CSV_LINES),
         changelist_url=model_admin.url_of("changelist"),
         **context,
     )

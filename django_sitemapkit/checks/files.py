@@ -16,7 +16,7 @@ from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
 from django_sitemapkit.publishing.storage import ALIAS
 from django_sitemapkit.reading.validation import Mistake, closest_option
-from django_sitemapkit.rendering.compression import CODECS, is_installed
+from django_sitemapkit.rendering.compression import CODECS, is_codec_installed
 from django_sitemapkit.words import english_of
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
@@ -162,7 +162,7 @@ def check_storage_methods() -> Found:
 def check_codec() -> Found:
     """Report that the codec of the settings is not installed."""
     codec = value_of("GZIP_BACKEND")
-    if codec in CODECS and not is_installed(codec):
+    if codec in CODECS and not is_codec_installed(codec):
         yield Mistake(
             "sitemapkit.E014",
             f'SITEMAPKIT_GZIP_BACKEND is "{codec}", which is not installed.',

@@ -24,7 +24,7 @@ OVERRIDE_FIELDS = ("hash", "include", *TAGS)
 PARAMETER_STEP = 100
 """The number of parameters is a multiple of this on SQLite."""
 
-FIELDS = ("path", "model", "object_id", *OVERRIDE_FIELDS)
+_FIELDS = ("path", "model", "object_id", *OVERRIDE_FIELDS)
 
 
 class OverrideLookup:
@@ -32,7 +32,7 @@ class OverrideLookup:
 
     def __init__(self, overrides: QuerySet[UrlOverride]) -> None:
         self._alias = overrides.db
-        found = _django.select_with_converters(overrides.values_list(*FIELDS))
+        found = _django.select_with_converters(overrides.values_list(*_FIELDS))
         self._sql, self._parameters, self._converters = found
         meta = UrlOverride._meta
         quote = connections[self._alias].ops.quote_name

@@ -30,13 +30,13 @@ from django_sitemapkit.printable import without_controls
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import SitemapSite
 
-MAX_FILE_BYTES = 5_000_000
+MAX_CSV_BYTES = 5_000_000
 """Maximum size of an imported file."""
 
-MAX_FILE_LINES = 50_000
+MAX_CSV_LINES = 50_000
 """Maximum lines of an imported file; a cell with line breaks has several."""
 
-ROWS_PER_QUERY = 500
+CSV_ROWS_PER_QUERY = 500
 """Rows that one query reads, looks up or writes."""
 
 
@@ -95,13 +95,13 @@ class Comparison:
         changed = [line.row for line in self.of(LineOutcome.CHANGED)]
         values = [name for name in self.columns if name in self.table.values]
         with transaction.atomic(using=router.db_for_write(model)):
-            model._default_manager.bulk_create(created, batch_size=ROWS_PER_QUERY)
+            model._default_manager.bulk_create(created, batch_size=CSV_ROWS_PER_QUERY)
             if changed:
                 now = timezone.now()
                 for row in changed:
                     row.changed_at = now
                 model._default_manager.bulk_update(
-                    changed, [*values, "changed_at"], batch_size=ROWS_PER_QUERY
+                    changed, [*values, "changed_at"], batch_size=CSV_ROWS_PER_QUERY
                 )
             # Not every database returns the keys of rows created in bulk.
             return list(_stored(model, created).values()), changed
@@ -155,8 +155,8 @@ def compared_rows(
         first = seen.setdefault((line.row.site, line.row.hash), number)
         if first != number:
             line.mark_invalid(_("This is a duplicate of line %(number)s.") % {"number": first})
-    for start in range(0, len(lines), ROWS_PER_QUERY):
-        _compare(table, columns, lines[start : start + ROWS_PER_QUERY])
+    for start in range(0, len(lines), CSV_ROWS_PER_QUERY):
+        _compare(table, columns, lines[start : start + CSV_ROWS_PER_QUERY])
     return Comparison(table, columns, lines)
 
 
@@ -168,12 +168,12 @@ class _Lines:
 
 
 def _decoded(data: bytes) -> str:
-    if len(data) > MAX_FILE_BYTES:
+    if len(data) > MAX_CSV_BYTES:
         text = _("The file is larger than %(count)s bytes. Split it.")
-        raise csv_error(text % {"count": f"{MAX_FILE_BYTES:,}"})
-    if _line_count(data) > MAX_FILE_LINES:
+        raise csv_error(text % {"count": f"{MAX_CSV_BYTES:,}"})
+    if _line_count(data) > MAX_CSV_LINES:
         text = _("The file has more than %(count)s lines. Split it.")
-        raise csv_error(text % {"count": f"{MAX_FILE_LINES:,}"})
+        raise csv_error(text % {"count": f"{MAX_CSV_LINES:,}"})
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -270,9 +270,9 @@ def _stored(model: type[Any], rows: Sequence[Any]) -> dict[tuple[str, int], Any]
     found: dict[tuple[str, int], Any] = {}
     wanted = {(row.site, row.hash) for row in rows}
     hashes = [row.hash for row in rows]
-    for start in range(0, len(hashes), ROWS_PER_QUERY):
+    for start in range(0, len(hashes), CSV_ROWS_PER_QUERY):
         using = model._default_manager.using(router.db_for_write(model))
-        for row in using.filter(hash__in=hashes[start : start + ROWS_PER_QUERY]):
+        for row in using.filter(hash__in=hashes[start : start + CSV_ROWS_PER_QUERY]):
             if (row.site, row.hash) in wanted:
                 found[row.site, row.hash] = row
     return found

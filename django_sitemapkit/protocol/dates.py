@@ -12,7 +12,7 @@ from contextlib import suppress
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 
-MAX_CHARACTERS = 64
+_MAX_CHARACTERS = 64
 """Characters of a W3C text; with whole seconds it has 25."""
 
 _COMMON_FORM = re.compile(r"[0-9-]{10}(?:T[0-9:]{8}(?:Z|[+-][0-9:]{5}))?")
@@ -82,7 +82,7 @@ def parse_w3c(text: str) -> dt.date | dt.datetime:
     ``datetime``. Raises InvalidValue for another form or a day that does not exist, and for a time
     without a zone, which sitemap.xsd allows and the W3C note does not.
     """
-    match = _W3C.fullmatch(text) if len(text) <= MAX_CHARACTERS else None
+    match = _W3C.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
     if match is None:
         raise _invalid_date(text, "is not a W3C datetime")
     year, month, day, hour, minute, second, fraction, zone = match.groups()

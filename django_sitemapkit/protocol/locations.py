@@ -122,7 +122,7 @@ class Scope:
             text = "\n".join(urls)
             if text.count("\n") == len(urls) - 1 and _CLEAN_PATHS.fullmatch(text):
                 return self.enclose_all(urls)
-        return list(map(self.normalised, urls))
+        return list(map(self._normalised, urls))
 
     def enclose_all(self, paths: Sequence[Any]) -> list[Any]:
         """Return the locations of paths in normal form, as ``normalise_all`` does.
@@ -135,9 +135,9 @@ class Scope:
             is_inside = directory == "/" or all(path.startswith(directory) for path in paths)
             if fits and is_inside and "/." not in "\n".join(paths):
                 return [origin + path for path in paths]
-        return list(map(self.normalised, paths))
+        return list(map(self._normalised, paths))
 
-    def normalised(self, url: Any) -> Any:
+    def _normalised(self, url: Any) -> Any:
         """Return one of the values of ``normalise_all``."""
         if url is None or isinstance(url, InvalidValue):
             return url

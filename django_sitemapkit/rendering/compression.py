@@ -48,17 +48,17 @@ def gzip_decompressor() -> tuple[Any, type[Exception]]:
     zlib reads what a codec wrote that is no longer installed: the file is not damaged.
     """
     codec = _codec()
-    module: Any = import_module(CODECS[codec if is_installed(codec) else "zlib"][0])
+    module: Any = import_module(CODECS[codec if is_codec_installed(codec) else "zlib"][0])
     return module.decompressobj(module.MAX_WBITS | 16), module.error
 
 
 def _codec() -> str:
     codec = settings.GZIP_BACKEND
-    return next(filter(is_installed, CODECS)) if codec == "auto" else codec
+    return next(filter(is_codec_installed, CODECS)) if codec == "auto" else codec
 
 
 @cache
-def is_installed(codec: str) -> bool:
+def is_codec_installed(codec: str) -> bool:
     """Return whether a codec can be used; all but zlib come with an extra."""
     try:
         import_module(CODECS[codec][0])

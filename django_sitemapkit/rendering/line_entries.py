@@ -20,10 +20,10 @@ from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.rendering.entry_columns import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 
-LASTMOD = "\x0f"
+_LASTMOD = "\x0f"
 """What stands for the lastmod of a line, which no separator follows."""
 
-_PLACES = re.compile(b"([" + SEPARATORS + LASTMOD.encode() + b"])")
+_PLACES = re.compile(b"([" + SEPARATORS + _LASTMOD.encode() + b"])")
 _AS_LINES = bytes.maketrans(SEPARATORS, b"\n" * len(SEPARATORS))
 _NO_LASTMOD = b"<lastmod></lastmod>"
 
@@ -57,7 +57,7 @@ class LineEntries:
         row = EntryColumns(locations, locations, dict(pipeline.constants), versions=versions)
         self._is_dated = "lastmod" in section.columns
         if self._is_dated:
-            row.tags["lastmod"] = LASTMOD
+            row.tags["lastmod"] = _LASTMOD
         self._image = ("", "")
         if prefix := self.pushdown.image_prefix:
             with suppress(InvalidValue):
@@ -150,7 +150,7 @@ class LineTemplate:
         self._begin, *rest = _PLACES.split(xml)
         *between, self._end = rest[1::2]
         ends = [separators[n : n + 1] for n in range(len(separators))]
-        columns = [*ends, LASTMOD.encode()]
+        columns = [*ends, _LASTMOD.encode()]
         order = [columns.index(place) for place in rest[::2]]
         self._is_filled = order not in (list(range(len(ends))), list(range(len(columns))))
         # What follows the last value is nothing where there is no lastmod.

@@ -26,7 +26,7 @@ from django_sitemapkit.protocol.extensions import (
     own_element,
     video_element,
 )
-from django_sitemapkit.protocol.extensions.elements import Report
+from django_sitemapkit.protocol.extensions.elements import ReportRefusal
 from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
@@ -185,7 +185,7 @@ class ExtensionFormatter:
         self._problems = problems
         self._namespaces = section.options.namespaces
         self._zone = timezone.get_default_timezone()
-        self._write: dict[str, Callable[[Any, str, Report], str]] = {
+        self._write: dict[str, Callable[[Any, str, ReportRefusal], str]] = {
             "images": self._image,
             "videos": self._video,
             "news": self._news,
@@ -232,13 +232,13 @@ class ExtensionFormatter:
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
                 report(refusal_of(error, option))
 
-    def _image(self, value: Any, location: str, report: Report) -> str:
+    def _image(self, value: Any, location: str, report: ReportRefusal) -> str:
         if isinstance(value, FieldFile):
             value = value.url
         image = Image(location=value) if isinstance(value, str) else value
         return image_element(_of(Image, image, "images"), self._scope)
 
-    def _video(self, value: Any, location: str, report: Report) -> str:
+    def _video(self, value: Any, location: str, report: ReportRefusal) -> str:
         video = _of(Video, value, "videos")
         if future := self._future("published of a video", video.published):
             video = replace(video, published=None)
@@ -254,7 +254,7 @@ class ExtensionFormatter:
                 report(InvalidValue("expired-video", message))
         return xml
 
-    def _news(self, value: Any, location: str, report: Report) -> str:
+    def _news(self, value: Any, location: str, report: ReportRefusal) -> str:
         article = _of(News, value, "news")
         xml = news_element(article, self._zone)
         if future := self._future("published of news", article.published):
@@ -282,7 +282,7 @@ class ExtensionFormatter:
     def _changes(self, moment: dt.datetime) -> None:
         self.changes_at = min(filter(None, (self.changes_at, moment)))
 
-    def _own(self, value: Any, location: str, report: Report) -> str:
+    def _own(self, value: Any, location: str, report: ReportRefusal) -> str:
         return own_element(_of(Element, value, "elements"), self._namespaces)
 
 

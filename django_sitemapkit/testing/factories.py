@@ -44,10 +44,10 @@ __all__ = [
     "UrlOverrideFactory",
 ]
 
-Row = TypeVar("Row", bound=Model)
+_Row = TypeVar("_Row", bound=Model)
 
 
-class _SiteFactory(DjangoModelFactory[Row]):
+class _SiteFactory(DjangoModelFactory[_Row]):
     """Makes rows of the only site, unless ``site`` is given."""
 
     class Meta:

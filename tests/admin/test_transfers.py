@@ -105,9 +105,9 @@ def test_extra_urls_travel_too():
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
     [
-        ("django_sitemapkit.admin.transfers.MAX_FILE_BYTES", 3, "larger than 3 bytes"),
-        ("django_sitemapkit.overrides.transfer.MAX_FILE_BYTES", 3, "larger than 3 bytes"),
-        ("django_sitemapkit.overrides.transfer.MAX_FILE_LINES", 0, "more than 0 lines"),
+        ("django_sitemapkit.admin.transfers.MAX_CSV_BYTES", 3, "larger than 3 bytes"),
+        ("django_sitemapkit.overrides.transfer.MAX_CSV_BYTES", 3, "larger than 3 bytes"),
+        ("django_sitemapkit.overrides.transfer.MAX_CSV_LINES", 0, "more than 0 lines"),
     ],
 )
 def test_a_file_has_its_limits(name, value, shown, monkeypatch):
@@ -151,7 +151,7 @@ def test_a_dry_run_of_another_user_or_model_is_not_applied():
 def test_a_dry_run_that_is_refused_by_now_says_why(monkeypatch):
     """What holds is looked at once more."""
     response = upload("path\n/a/\n")
-    monkeypatch.setattr("django_sitemapkit.overrides.transfer.MAX_FILE_LINES", 0)
+    monkeypatch.setattr("django_sitemapkit.overrides.transfer.MAX_CSV_LINES", 0)
     assert "more than 0 lines" in text_of(apply(response))
 
 

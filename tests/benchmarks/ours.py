@@ -338,7 +338,7 @@ def _require_overridden(result):
 
 
 def _require_codec():
-    from django_sitemapkit.rendering.compression import is_installed
+    from django_sitemapkit.rendering.compression import is_codec_installed
 
-    if not is_installed(settings.CODEC):
+    if not is_codec_installed(settings.CODEC):
         raise Unavailable(f"{settings.CODEC} is not installed")

@@ -770,7 +770,7 @@ def test_published_files_that_this_server_lacks(sections, settings, tmp_path):
 @pytest.mark.parametrize("there", [True, False])
 def test_a_codec_that_is_not_installed(monkeypatch, there):
     """ISA-L and zlib-ng may only be asked for where they are; the hint names the extra."""
-    monkeypatch.setattr(checks.files, "is_installed", lambda codec: there)
+    monkeypatch.setattr(checks.files, "is_codec_installed", lambda codec: there)
     for codec, extra in (("isal", "fast"), ("zlib-ng", "zlib-ng")):
         with override_settings(SITEMAPKIT_GZIP_BACKEND=codec):
             messages = checks.files.check_codec()

@@ -195,15 +195,15 @@ def test_refuses_what_is_too_large(monkeypatch, end):
     """Bytes and lines are limited, and counted before any row is looked at."""
     looked_at = []
     monkeypatch.setattr(RowReader, "row", lambda *args: looked_at.append(args))
-    monkeypatch.setattr(transfer, "MAX_FILE_LINES", 3)
+    monkeypatch.setattr(transfer, "MAX_CSV_LINES", 3)
     for text in ("path\n/a/\n/b/\n/c/\n", "path\n/a/\n/b/\n/c/", "path\n\n\n\n"):
         with pytest.raises(InvalidValue, match="more than 3 lines"):
             compare(text.replace("\n", end))
     assert looked_at == []
     monkeypatch.undo()
-    monkeypatch.setattr(transfer, "MAX_FILE_LINES", 3)
+    monkeypatch.setattr(transfer, "MAX_CSV_LINES", 3)
     assert len(compare(f"path{end}/a/{end}/b/{end}").lines) == 2
-    monkeypatch.setattr(transfer, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(transfer, "MAX_CSV_BYTES", 10)
     with pytest.raises(InvalidValue, match="larger than 10 bytes"):
         compare("path\n/aaaaaaaa/\n")
 

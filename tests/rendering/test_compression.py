@@ -8,11 +8,11 @@ import zlib
 import pytest
 
 from django_sitemapkit.rendering import compression
-from django_sitemapkit.rendering.compression import CODECS, gzipped, is_installed
+from django_sitemapkit.rendering.compression import CODECS, gzipped, is_codec_installed
 
 NG = pytest.param(
     "zlib-ng",
-    marks=pytest.mark.skipif(not is_installed("zlib-ng"), reason="zlib-ng is not installed"),
+    marks=pytest.mark.skipif(not is_codec_installed("zlib-ng"), reason="zlib-ng is not installed"),
 )
 BLOCKS = [b"<url>", b"", b"x" * 200_000, bytes(range(256)) * 500]
 
@@ -40,22 +40,22 @@ def test_the_first_block_is_readable_at_once(settings, codec):
 @pytest.mark.parametrize("installed", [["isal", "zlib-ng", "zlib"], ["zlib-ng", "zlib"], ["zlib"]])
 def test_auto_takes_the_first_codec_that_is_installed(settings, monkeypatch, installed):
     """ISA-L, zlib-ng, zlib: the fastest first."""
-    if not is_installed(installed[0]):
+    if not is_codec_installed(installed[0]):
         pytest.skip(f"{installed[0]} is not installed")
     settings.SITEMAPKIT_GZIP_BACKEND = installed[0]
     made = b"".join(gzipped(BLOCKS))
     settings.SITEMAPKIT_GZIP_BACKEND = "auto"
-    monkeypatch.setattr(compression, "is_installed", installed.__contains__)
+    monkeypatch.setattr(compression, "is_codec_installed", installed.__contains__)
     assert b"".join(gzipped(BLOCKS)) == made
 
 
 def test_codecs_give_other_bytes(settings):
     """Else the setting would mean nothing."""
     made = set()
-    for codec in filter(is_installed, CODECS):
+    for codec in filter(is_codec_installed, CODECS):
         settings.SITEMAPKIT_GZIP_BACKEND = codec
         made.add(b"".join(gzipped(BLOCKS)))
-    assert len(made) == sum(map(is_installed, CODECS))
+    assert len(made) == sum(map(is_codec_installed, CODECS))
 
 
 @pytest.mark.thorough
@@ -64,8 +64,8 @@ def test_it_does_without_extras():
     code = (
         "import sys; sys.modules['isal'] = sys.modules['zlib_ng'] = None\n"
         "import django; django.setup()\n"
-        "from django_sitemapkit.rendering.compression import gzipped, is_installed\n"
-        "import gzip; print(is_installed('isal'), gzip.decompress(b''.join(gzipped([b'x']))))"
+        "from django_sitemapkit.rendering.compression import gzipped, is_codec_installed\n"
+        "import gzip; print(is_codec_installed('isal'), gzip.decompress(b''.join(gzipped([b'x']))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60

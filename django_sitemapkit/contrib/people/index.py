@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django_sitemapkit.contrib.people.links import (
     Link,
-    entries_of,
+    entry_links,
     heading_of,
     page_paths,
     section_path,
@@ -13,11 +13,11 @@ from django_sitemapkit.contrib.people.links import (
 from django_sitemapkit.contrib.people.parts import (
     MAX_PARTS,
     UNTITLED,
-    Part,
-    all_rows,
+    PagePart,
     ends_of,
     names_of,
     parts_of,
+    whole_range,
 )
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, planned_pages_of_all
@@ -88,20 +88,20 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
             if len(parts) > 1:
                 links = _by_name(section, parts, next(planned))
             else:
-                entries = [link for part in parts for link in entries_of(section, part.keys)]
+                entries = [link for part in parts for link in entry_links(section, part.keys)]
                 links = links_of(section, entries=entries)
         if links.entries or links.pages:
             found.append(links)
     return found
 
 
-def _all_parts(section: SectionReader) -> list[Part]:
+def _all_parts(section: SectionReader) -> list[PagePart]:
     with naming(section):
-        return parts_of(section, all_rows(section))
+        return parts_of(section, whole_range(section))
 
 
 def _by_name(
-    section: SectionReader, parts: Sequence[Part], planned: Sequence[PlannedPage]
+    section: SectionReader, parts: Sequence[PagePart], planned: Sequence[PlannedPage]
 ) -> SectionLinks:
     """Return a section with its pages or, if it has only one, with the parts of that."""
     path_of = page_paths(section)
@@ -125,7 +125,7 @@ def _by_name(
     return links_of(section, pages=links[:at_most], more=more)
 
 
-def linked_sections(site: SitemapSite) -> list[SectionLinks]:
+def nonempty_sections(site: SitemapSite) -> list[SectionLinks]:
     """Return the sections of a site that have any row, without their entries and pages.
 
     It takes one query for up to 100 sections.
@@ -149,5 +149,5 @@ def first_entries(site: SitemapSite, name: str, at_most: int) -> list[Link]:
     if section is None or at_most < 1:
         return []
     require_pageable(section)
-    parts = parts_of(section, all_rows(section), at_most=1, rows=at_most)
-    return [link for part in parts for link in entries_of(section, part.keys)][:at_most]
+    parts = parts_of(section, whole_range(section), at_most=1, rows=at_most)
+    return [link for part in parts for link in entry_links(section, part.keys)][:at_most]

@@ -70,7 +70,7 @@ def shown_language(section: SectionReader) -> str | None:
     return next((code for code in wanted if code in plan.listed), None)
 
 
-def entries_of(section: SectionReader, keys: KeyRange) -> list[Link]:
+def entry_links(section: SectionReader, keys: KeyRange) -> list[Link]:
     """Return the entries of a key range that the XML lists too, in the visitor's language."""
     return [link for _, link in keyed_links(section, section.chunks(keys))]
 

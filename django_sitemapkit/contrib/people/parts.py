@@ -39,8 +39,8 @@ Ends = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Some rows of a page that follow each other. ``entries_of(section, part.keys)`` shows them."""
+class PagePart:
+    """Some rows of a page that follow each other: ``entry_links(section, part.keys)``."""
 
     keys: KeyRange
     """Their key range; of a section without a keyset, their positions."""
@@ -50,7 +50,7 @@ class Part:
     """The text of the key that it begins with; None for the beginning of the page."""
 
 
-def all_rows(section: SectionReader) -> KeyRange:
+def whole_range(section: SectionReader) -> KeyRange:
     """Return the range of all rows of a section, whatever page each of them is on."""
     return EVERYTHING if section.keyset is not None else KeyRange(0, section.size())
 
@@ -62,7 +62,7 @@ def parts_of(
     *,
     at_most: int = MAX_PARTS + 1,
     rows: int = MAX_ENTRIES,
-) -> list[Part]:
+) -> list[PagePart]:
     """Return the first parts of a key range, from its beginning or from the key in ``start``.
 
     Each has ``rows`` rows, the last one of the range what is left. One query reads the keys of
@@ -81,7 +81,7 @@ def parts_of(
             raise
         raise LookupError(f"{start!r} is not a key of section {section.get_name()!r}.") from error
     return [
-        Part(
+        PagePart(
             keys=KeyRange(
                 found[place], found[place + rows] if place + rows < len(found) else keys.upper
             ),

@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 from django.utils.translation import get_language_from_path
 
 from django_sitemapkit.contrib.people.index import links_of, section_links
-from django_sitemapkit.contrib.people.links import Link, entries_of, html_path, page_paths
+from django_sitemapkit.contrib.people.links import Link, entry_links, html_path, page_paths
 from django_sitemapkit.contrib.people.parts import (
     UNTITLED,
     names_of,
@@ -81,7 +81,7 @@ def _page_context(
     return {
         "section": links_of(section),
         "name": "" if is_all else name,
-        "entries": entries_of(section, parts[0].keys),
+        "entries": entry_links(section, parts[0].keys),
         "previous": previous,
         "next": following[0].address if following else next_page,
         "pages": following,

@@ -21,7 +21,7 @@ from django_sitemapkit.reading.sources import Source
 from django_sitemapkit.sections import own_members
 from django_sitemapkit.sites import SitemapSite
 
-MAX_DIGITS = 9
+_MAX_DIGITS = 9
 """Digits of a page's number: more pages than there can be, and few enough for a database."""
 
 
@@ -178,6 +178,6 @@ def _page_number(number: object) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
         raise PageNotAnInteger(text)
-    if digits != text or len(digits) > MAX_DIGITS or int(digits) < 1:
+    if digits != text or len(digits) > _MAX_DIGITS or int(digits) < 1:
         raise EmptyPage(text)
     return int(digits)

@@ -50,7 +50,7 @@ logger = logging.getLogger("django_sitemapkit")
 Sitemaps = Mapping[str, Any]
 """Classes, instances or functions that return one, by the name of the section."""
 
-Sections = Sequence[tuple[str, Any]]
+_Sections = Sequence[tuple[str, Any]]
 """Sitemaps as instances, with their names."""
 
 SITEMAP_TEMPLATE = "sitemap.xml"
@@ -93,7 +93,7 @@ class _Place:
         domain = self.site.origin.partition("://")[2]
         return SimpleNamespace(domain=domain, name=domain)
 
-    def sections(self, sitemaps: Sitemaps) -> Sections:
+    def sections(self, sitemaps: Sitemaps) -> _Sections:
         """Return the sitemaps as instances, but for those that editors have disabled."""
         enabled = self.overrides.enabled
         return [
@@ -191,7 +191,7 @@ def sitemap(
 def _templated(
     request: HttpRequest,
     place: _Place,
-    chosen: Sections,
+    chosen: _Sections,
     page: object,
     template_name: str,
     content_type: str,
@@ -220,7 +220,7 @@ def _templated(
 def _written(
     request: HttpRequest,
     place: _Place,
-    chosen: Sections,
+    chosen: _Sections,
     page: object,
     template_name: str,
     content_type: str,

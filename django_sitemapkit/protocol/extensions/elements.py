@@ -42,7 +42,7 @@ Returned = TypeVar("Returned")
 TextOf = Callable[[Any], Any]
 """Returns the text of a value. Raises InvalidValue, without a name, for a value that has none."""
 
-Report = Callable[[InvalidValue], object]
+ReportRefusal = Callable[[InvalidValue], object]
 """Takes what is wrong with a part that is left out; it may raise it."""
 
 _IMAGE, _VIDEO, _NEWS = RULES["image"], RULES["video"], RULES["news"]
@@ -64,7 +64,7 @@ def _raised(error: InvalidValue) -> None:
     raise error
 
 
-def _optional(report: Report, write: Callable[..., str], *arguments: Any) -> str:
+def _optional(report: ReportRefusal, write: Callable[..., str], *arguments: Any) -> str:
     """Return what ``write`` returns; "" if it refuses the value, which is reported."""
     try:
         return write(*arguments)
@@ -74,7 +74,7 @@ def _optional(report: Report, write: Callable[..., str], *arguments: Any) -> str
 
 
 def video_element(
-    video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: Report = _raised
+    video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: ReportRefusal = _raised
 ) -> str:
     """Return a ``video:video`` of the page at ``location``, which is in normal form.
 
@@ -175,7 +175,7 @@ def _source_tag(rule: TagRule, source: str | None, url: TextOf, location: str) -
     return xml
 
 
-def _uploader(video: Video, url: TextOf, location: str, report: Report) -> str:
+def _uploader(video: Video, url: TextOf, location: str, report: ReportRefusal) -> str:
     rule = _VIDEO["uploader"]
     if video.uploader_info and not video.uploader:
         raise _missing_field(rule.field, "; uploader_info says more about one")
@@ -193,7 +193,7 @@ def _uploader_info(info: str | None, url: TextOf, location: str) -> str:
     return f' info="{_escaped(address)}"'
 
 
-def _tags(tags: Iterable[str] | None, report: Report) -> str:
+def _tags(tags: Iterable[str] | None, report: ReportRefusal) -> str:
     if isinstance(tags, str):
         raise _invalid_field("tags of a video", tags, "is a single string; give a list of strings")
     if tags is not None and not isinstance(tags, Iterable):
@@ -209,7 +209,7 @@ def _tags(tags: Iterable[str] | None, report: Report) -> str:
     return "".join(written)
 
 
-def _restriction(rule: TagRule, restriction: Restriction | None, report: Report) -> str:
+def _restriction(rule: TagRule, restriction: Restriction | None, report: ReportRefusal) -> str:
     if restriction is None:
         return ""
     if not isinstance(restriction, (Allow, Deny)):

@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 from django.utils.safestring import SafeString
 
-from django_sitemapkit.contrib.people.index import first_entries, linked_sections
+from django_sitemapkit.contrib.people.index import first_entries, nonempty_sections
 from django_sitemapkit.contrib.people.parts import MAX_ENTRIES
 from django_sitemapkit.sites import site_of_context
 
@@ -34,7 +34,7 @@ def sitemap_html(
         if section:
             name, values = "entries", {"entries": first_entries(site, section, at_most)}
         else:
-            name, values = "sections", {"sections": linked_sections(site)}
+            name, values = "sections", {"sections": nonempty_sections(site)}
     except (Http404, ImproperlyConfigured) as error:
         logger.warning("The site map cannot be rendered: %s", error)
         return SafeString()
