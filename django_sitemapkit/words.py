@@ -44,6 +44,10 @@ SENTENCES: dict[str, Any] = {
         "section '%(section)s' would shrink from %(before)s to %(urls)s, and others list %(moved)s"
         " of the rest; SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
     ),
+    "site-shrinkage": gettext_noop(
+        "the site would shrink from %(before)s to %(urls)s; SITEMAPKIT_MAX_SHRINK allows a loss of"
+        " %(allowed)s%%"
+    ),
     "skipped": gettext_noop("section '%(section)s' skipped %(rows)s, the first: %(problem)s"),
     "skipped-rows": "%(sections)s",
     "superseded": gettext_noop("build %(build)s was published or found unchanged after it"),
@@ -73,7 +77,13 @@ SENTENCES: dict[str, Any] = {
     "progress-planning": gettext_noop("Planning sitemap files, or deleting old ones."),
     "progress-queued": gettext_noop("Queued requests start in the background."),
     "progress-running": gettext_noop("Build %(build)s: %(done)s of %(total)s files are done."),
-    # What lastmods say that can hardly be true.
+    # What a build may have lost by mistake, and what lastmods say that can hardly be true.
+    "loss": gettext_noop(
+        "%(section)s: %(lost)s of %(before)s URLs are gone (%(percent)s%%). See diff_sitemaps."
+    ),
+    "site-loss": gettext_noop(
+        "The whole site: %(lost)s of %(before)s URLs are gone (%(percent)s%%). See diff_sitemaps."
+    ),
     "lastmods-alike": gettext_noop(
         "%(section)s: all URLs have the same lastmod, %(lastmod)s (for example %(key)s). A lastmod"
         " should say when the page itself last changed."

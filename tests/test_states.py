@@ -191,6 +191,18 @@ EXAMPLES = {
             " SITEMAPKIT_MAX_SHRINK allows a loss of 50%"
         ),
     ),
+    "loss": (
+        {"section": "shop", "before": 2_000, "lost": 1_200, "percent": "60"},
+        "shop: 1,200 of 2,000 URLs are gone (60%). See diff_sitemaps.",
+    ),
+    "site-loss": (
+        {"section": "", "before": 2_000, "lost": 200, "percent": "10"},
+        "The whole site: 200 of 2,000 URLs are gone (10%). See diff_sitemaps.",
+    ),
+    "site-shrinkage": (
+        {"section": "", "before": 2_000, "urls": 1, "moved": 0, "allowed": "30"},
+        ("the site would shrink from 2,000 to 1 URL; SITEMAPKIT_MAX_SHRINK allows a loss of 30%"),
+    ),
     "silent": (
         {"holder": {"code": "interrupted"}},
         "it was interrupted; no recent heartbeat, so the next build takes over",

@@ -278,7 +278,7 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     status = status_of(site, rows=rows, export=False)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
     ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
-    live = status.publication.build if status.publication else None
+    live = status.published
     recent = _recent(site, live, [build.pk for build in status.builds])
     counts = counts_of(recent.values())
     changes = changes_of(recent.values(), counts)

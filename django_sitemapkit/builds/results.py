@@ -94,7 +94,7 @@ class BuildResult:
     cause: State = ""
     """Why it is held for review, failed or was abandoned, as a code and its values; else ""."""
     warnings: Sequence[str] = ()
-    """Implausible lastmods."""
+    """Large losses of URLs, and implausible lastmods."""
     new_warnings: Sequence[str] = ()
     """Those among them that neither the published build nor the one held for review has."""
     exported: int | None = None
@@ -288,6 +288,8 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
         return
     if not is_followed:
         _log_problems(build, result)
+        for warning in result.new_warnings:
+            log_event(logging.WARNING, "warning", result.site, build, warning)
     log_event(
         LEVELS.get(result.status, logging.INFO),
         *("build_ended", result.site, build),

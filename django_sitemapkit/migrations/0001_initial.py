@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                 ('started_by', models.CharField(blank=True, max_length=200, verbose_name='started by')),
                 ('options', models.JSONField(blank=True, default=dict, editable=False)),
                 ('checked_by', models.JSONField(blank=True, default=dict, editable=False, verbose_name='checked by')),
-                ('warnings', models.JSONField(blank=True, default=list, help_text='Implausible lastmods.', verbose_name='warnings')),
+                ('warnings', models.JSONField(blank=True, default=list, help_text='Large losses of URLs, and implausible lastmods.', verbose_name='warnings')),
                 ('helpers', models.PositiveIntegerField(default=0, editable=False)),
                 ('next_claim_at', models.DateTimeField(editable=False, null=True)),
                 ('previous', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='previous build')),

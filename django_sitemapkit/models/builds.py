@@ -151,7 +151,10 @@ class Build(models.Model):
     checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
     """The ids of later builds that compared sections with their rows, by section."""
     warnings = models.JSONField(
-        _("warnings"), default=list, blank=True, help_text=_("Implausible lastmods.")
+        _("warnings"),
+        default=list,
+        blank=True,
+        help_text=_("Large losses of URLs, and implausible lastmods."),
     )
     """Each is a code and its values."""
     helpers = models.PositiveIntegerField(default=0, editable=False)

@@ -591,7 +591,7 @@ WRONG_SETTINGS = {
     "GZIP_BACKEND": ["zstd", None],
     "REBUILD": ["", "always", True],
     "RUNNER": ["", None, {}, {"BACKEND": ""}, {"BACKEND": "inline", "WORKERS": 2}, {"OPTIONS": {}}],
-    "MAX_SHRINK": [-0.1, 1.5, "0.5", True, None],
+    "MAX_SHRINK": [-0.1, 1.5, "0.5", True],
     "EXPORT_STORAGE": ["no-such-alias", 5, ["default"]],
     "EXPORT_TEXT": ["yes", None],
     "DEDUPLICATE": ["yes", None],

@@ -38,7 +38,7 @@ from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.publishing.database import stored_bytes
 from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import words_of
+from django_sitemapkit.words import code_of, words_of
 
 MAX_FILES_READ = 2_000
 """Files with problems whose problems are counted; of more files, those with the newest ids."""
@@ -103,7 +103,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     yield from _failed_requests(keys)
     yield from _problems([state.publication for state in states if state.publication])
     for state in states:
-        yield from _lastmods(state)
+        yield from _warnings(state)
         yield from _pause(state)
 
 
@@ -228,22 +228,43 @@ def _problems(published: Iterable[Publication]) -> Iterator[HealthItem]:
         )
 
 
-def _lastmods(state: SiteState) -> Iterator[HealthItem]:
-    """Yield the warnings about the lastmods of a published build."""
-    build = state.publication and state.publication.build
-    if build and build.warnings:
-        yield HealthItem(
-            site=state.site,
-            title=_("Implausible lastmod"),
-            found_at=build.published_at or build.started_at,
-            found_by=build,
-            details=list(map(words_of, build.warnings)),
-            advice=_(
-                "Take lastmod from the last significant change of the page, or leave it out."
-                " Search engines ignore dates that they cannot trust."
-            ),
-            url=_url_of(build.pk),
-        )
+LOSSES = frozenset({"loss", "site-loss"})
+"""The codes of warnings about lost URLs; the others are about lastmods."""
+
+WARNINGS = (
+    (
+        True,
+        _("Many URLs gone"),
+        _("Look at the differences. If the loss is a mistake, publish the previous build."),
+    ),
+    (
+        False,
+        _("Implausible lastmod"),
+        _(
+            "Take lastmod from the last significant change of the page, or leave it out. Search"
+            " engines ignore dates that they cannot trust."
+        ),
+    ),
+)
+"""Whether warnings are about lost URLs, their title, and what to do about them."""
+
+
+def _warnings(state: SiteState) -> Iterator[HealthItem]:
+    """Yield the warnings of a published build."""
+    build = state.published
+    if build is None:
+        return
+    for is_loss, title, advice in WARNINGS:
+        if warnings := [each for each in build.warnings if (code_of(each) in LOSSES) == is_loss]:
+            yield HealthItem(
+                site=state.site,
+                title=title,
+                found_at=build.published_at or build.started_at,
+                found_by=build,
+                details=list(map(words_of, warnings)),
+                advice=advice,
+                url=_url_of(build.pk),
+            )
 
 
 def _pause(state: SiteState) -> Iterator[HealthItem]:

@@ -1,11 +1,14 @@
-"""What is judged before a build is published: a pause or a gate holds it, lastmods only warn."""
+"""What is judged before a build is published: a pause or a gate holds it, doubts only warn."""
 
 import datetime as dt
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 
 from django.conf import settings as django_settings
 from django.utils import timezone
@@ -25,6 +28,19 @@ MAX_PAUSED_BY = 200
 MAX_PAUSE = dt.timedelta(days=366)
 """How far away the end of a pause may be; a longer one lasts until someone resumes publishing."""
 
+WARNED_LOSS = Decimal("0.1")
+"""The part of its URLs from which on the loss of a section, or of the site, is a warning."""
+
+MAX_LOSS = Decimal("0.5")
+"""The part that it may lose before the build is held, unless SITEMAPKIT_MAX_SHRINK is set."""
+
+MAX_LOSS_OF_MANY = Decimal("0.3")
+"""The same for one with more than MANY_URLS."""
+
+MANY_URLS = 1_000
+
+SITE = ""
+"""Stands for the whole site among the sections."""
 
 LEAST_ALIKE = 10
 """URLs of a section from which on one lastmod is doubted: fewer may have been made together."""
@@ -149,33 +165,88 @@ class FinishedBuild:
         """Its pages with URLs, in the order of the index."""
         return page_rows_of(self.rows)
 
+    @cached_property
+    def losses(self) -> list["Loss"]:
+        """What sections, and then the whole site, lose, if it is a warning or holds the build.
+
+        A URL that another section lists is not lost: to find that out, files are read, and only if
+        a section would lose so much. If they cannot be read, all that is missing is lost.
+        """
+        losses = list(_losses(self, None))
+        with suppress(StorageFailure):
+            losses = losses and list(_losses(self, _removed(self)))
+        return losses
+
 
 Gate = Callable[[FinishedBuild], State]
 
 
-def shrinkage(finished: FinishedBuild) -> State:
-    """Return in what a build has too few URLs compared with the published one, or "".
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """URLs that a build has lost, compared with the published one."""
 
-    More than SITEMAPKIT_MAX_SHRINK of a section's URLs would be gone. If no section loses so much,
-    the site does not either. A URL that another section lists is not gone: to find that out, files
-    are read, and only if a section would shrink by so much.
-    """
-    allowed = Decimal(str(settings.MAX_SHRINK))  # 0.29 of 100 is 29, and not a little less.
+    section: str
+    """The section's name; "" for the whole site."""
+    before: int
+    """URLs that are published."""
+    after: int
+    """URLs of the build."""
+    moved: int
+    """Missing URLs that other sections list."""
+    lost: int
+    """URLs that are gone, and not meant to go."""
+
+    @property
+    def allowed(self) -> Decimal:
+        """The part that may be lost."""
+        if settings.MAX_SHRINK is not None:
+            return Decimal(str(settings.MAX_SHRINK))  # 0.29 of 100 is 29, and not a little less.
+        return MAX_LOSS_OF_MANY if self.before > MANY_URLS else MAX_LOSS
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it holds the build."""
+        return self.lost > self.before * self.allowed
+
+
+def _losses(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[Loss]:
+    """Yield the losses that matter; without ``removed``, as if no URL had moved."""
     before, after = _urls(finished.published), _urls(finished.pages)
-    for name in sorted(before):
-        leaving, bound = finished.leaving.get(name, 0), before[name] * allowed
-        lost = before[name] - after[name]
-        if lost - leaving <= bound:
-            continue
-        gone = min(lost, _gone(finished, name, lost))
-        if gone - leaving > bound:
+    leaving, names = Counter(finished.leaving), sorted(before)
+    for counts in (before, after, leaving, removed or Counter()):
+        counts[SITE] = counts.total()
+    for name in names if len(names) < 2 else [*names, SITE]:
+        missing = before[name] - after[name]
+        gone = missing if removed is None else min(missing, removed[name])
+        loss = Loss(
+            section=name,
+            before=before[name],
+            after=after[name],
+            moved=missing - gone,
+            lost=gone - leaving[name],
+        )
+        if loss.is_too_large or (loss.lost >= loss.before * WARNED_LOSS and loss.allowed < 1):
+            yield loss
+
+
+def _removed(finished: FinishedBuild) -> Counter[str]:
+    """Return how many published URLs of each section no page of a build lists."""
+    found = compare(finished.published, finished.pages)
+    return Counter(one.section for one in found if one.kind is DifferenceKind.REMOVED)
+
+
+def shrinkage(finished: FinishedBuild) -> State:
+    """Return in what a build has lost too many URLs, or ""."""
+    for loss in finished.losses:
+        if loss.is_too_large:
+            besides = "-besides-moved" if loss.moved else ""
             return {
-                "code": "shrinkage-besides-moved" if gone < lost else "shrinkage",
-                "section": name,
-                "before": before[name],
-                "urls": after[name],
-                "moved": lost - gone,
-                "allowed": f"{float(allowed * 100):g}",
+                "code": f"shrinkage{besides}" if loss.section else "site-shrinkage",
+                "section": loss.section,
+                "before": loss.before,
+                "urls": loss.after,
+                "moved": loss.moved,
+                "allowed": f"{float(loss.allowed * 100):g}",
             }
     return ""
 
@@ -227,15 +298,6 @@ def reason_to_hold(finished: FinishedBuild) -> State:
     return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
-def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
-    """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
-    try:
-        found = compare(finished.published, finished.pages)
-        return sum(one.kind is DifferenceKind.REMOVED and one.section == section for one in found)
-    except StorageFailure:
-        return lost
-
-
 def _urls(pages: Iterable[Place]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for row in pages:
@@ -243,23 +305,25 @@ def _urls(pages: Iterable[Place]) -> Counter[str]:
     return counts
 
 
-def doubts(
-    pages: Iterable[Place], published: Iterable[Place], started_at: dt.datetime
-) -> Iterator[State]:
-    """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
-
-    ``pages`` are those of the build, in order, and ``published`` those that are served.
-    """
-    stored = {page_name_of(row): row for row in published}
-    sections: defaultdict[str, list[Place]] = defaultdict(list)
-    for row in pages:
-        if row.page.lastmods:
-            sections[row.section].append(row)
-    for rows in sections.values():
+def warnings_of(finished: FinishedBuild) -> Iterator[State]:
+    """Yield large losses that do not hold a build, and lastmods that can hardly be true."""
+    for loss in finished.losses:
+        if not loss.is_too_large:
+            yield {
+                "code": "loss" if loss.section else "site-loss",
+                "section": loss.section,
+                "before": loss.before,
+                "lost": loss.lost,
+                "percent": f"{100 * loss.lost / loss.before:.0f}",
+            }
+    stored = {page_name_of(row): row for row in finished.published}
+    dated = (row for row in finished.pages if row.page.lastmods)
+    for _section, section_rows in groupby(dated, attrgetter("section")):
+        rows = list(section_rows)
         yield from _alike(rows)
         known = [(row, stored.get(page_name_of(row))) for row in rows]
         made = [(row, old) for row, old in known if old is None or old.page.name != row.page.name]
-        yield from _of_now([row for row, _old in made], started_at)
+        yield from _of_now([row for row, _old in made], finished.build.started_at)
         for row, old in made:
             if old is not None:
                 yield from _backwards(row, old)
@@ -279,15 +343,13 @@ def _alike(rows: Sequence[Place]) -> Iterator[State]:
 
 
 def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
-    start = started_at.replace(microsecond=0)
-    if timezone.is_naive(start):
-        start = timezone.make_aware(start, timezone.get_default_timezone())
+    start = int(started_at.timestamp())  # Under USE_TZ = False it is naive.
     of_now = [
         row
         for row in rows
         if row.page.lastmods["count"] >= LEAST_OF_NOW
         and len(row.page.lastmods["oldest"]) > DAY
-        and moment_of(row.page.lastmods["oldest"], dt.UTC) >= start
+        and moment_of(row.page.lastmods["oldest"], dt.UTC).timestamp() >= start
     ]
     if of_now:
         yield {

@@ -24,11 +24,11 @@ from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.gates import (
     FinishedBuild,
     Pause,
-    doubts,
     pause_at,
     pause_of,
     pause_publishing,
     reason_to_hold,
+    warnings_of,
 )
 from django_sitemapkit.builds.results import BuildResult, FileResult, log_event, result_of_row
 from django_sitemapkit.builds.state import BuildState
@@ -164,7 +164,7 @@ def _end_unchanged(state: BuildState, finished: FinishedBuild, index: Index) -> 
     Its warnings are recorded either way.
     """
     published, record = state.builds.published, state.build
-    record.warnings = list(doubts(finished.pages, finished.published, record.started_at))
+    record.warnings = list(warnings_of(finished))
     if published is None or not _has(state, published, finished, index):
         return None
     _end_as(state, published, finished, Build.Status.UNCHANGED)

@@ -153,6 +153,11 @@ class SiteState:
     """What is requested and not done, the oldest first, with ``is_overdue``."""
 
     @property
+    def published(self) -> Build | None:
+        """The build that it serves; None if nothing is published."""
+        return self.publication.build if self.publication else None
+
+    @property
     def running(self) -> State:
         """Who builds since when, as a code and its values; "" if nobody does."""
         if self.lease is None:

@@ -5,10 +5,11 @@ import datetime as dt
 import pytest
 
 from django_sitemapkit.builds import differences_of, prune, publish
-from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage
+from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage, warnings_of
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import Build, Publication, StoredPage
 from django_sitemapkit.testing.factories import BuildFactory, PlaceFactory
+from django_sitemapkit.words import code_of
 from tests.builds import (
     SITE,
     Products,
@@ -107,15 +108,12 @@ def test_a_section_may_lose_just_what_the_setting_says(
     assert (Publication.objects.get().build_id == live_id) == (status != "published")
 
 
-def test_the_limit_is_exact(storage, live_id, settings):
+def test_the_limit_is_exact(storage, settings):
     """No part of a hundred URLs is one URL more or less for being a binary fraction."""
-    first, second = BuildFactory.create_batch(2)
-    before = PlaceFactory(build=first, section="readings", urls=100)
     for percent in (7, 29, 57, 70):
         settings.SITEMAPKIT_MAX_SHRINK = percent / 100
         for lost, held in ((percent, False), (percent + 1, True)):
-            after = PlaceFactory(build=second, section="readings", urls=100 - lost)
-            finished = FinishedBuild(site=SITE, build=second, rows=[after], published=[before])
+            finished = judged(("readings", 100, 100 - lost))
             assert bool(shrinkage(finished)) == held, (percent, lost)
 
 
@@ -245,6 +243,97 @@ def test_added_urls_that_another_section_lists_are_no_difference(storage, live_i
     sections.add(Half)
     assert run().status == "published"
     assert list(differences_of(SITE)) == []
+
+
+# How much may be lost
+
+
+def judged(*sections, **options):
+    """Return a finished build; of each section the URLs that are published, and those it has."""
+    first, second = BuildFactory.create_batch(2)
+    published, pages = (
+        [
+            PlaceFactory(build=build, section=name, urls=urls[number])
+            for name, *urls in sections
+            if urls[number]
+        ]
+        for number, build in enumerate((first, second))
+    )
+    return FinishedBuild(site=SITE, build=second, rows=pages, published=published, **options)
+
+
+@pytest.mark.parametrize(
+    ("counts", "held"),
+    [
+        ([("many", 1_001, 701)], ""),
+        ([("many", 1_001, 700)], "shrinkage"),
+        ([("few", 1_000, 500)], ""),
+        ([("few", 1_000, 499)], "shrinkage"),
+        ([("a", 600, 400), ("b", 600, 400)], "site-shrinkage"),
+        ([("a", 600, 400), ("b", 600, 450)], ""),
+    ],
+)
+def test_more_than_a_thousand_urls_may_lose_less(storage, settings, counts, held):
+    """Three tenths, of a section or of the site, unless the project sets a part for all."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    assert code_of(shrinkage(judged(*counts))) == held
+    settings.SITEMAPKIT_MAX_SHRINK = 0.6
+    assert shrinkage(judged(*counts)) == ""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.1
+    assert shrinkage(judged(*counts))["section"] == counts[0][0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "warned"),
+    [
+        ([("a", 100, 91)], []),
+        ([("a", 100, 90)], [("loss", 10)]),
+        ([("a", 100, 40)], []),
+        ([("a", 100, 90), ("b", 300, 300)], [("loss", 10)]),
+        ([("a", 100, 80), ("b", 100, 100)], [("loss", 20), ("site-loss", 20)]),
+        ([("a", 100, 80), ("b", 100, 500)], [("loss", 20)]),
+    ],
+)
+def test_a_loss_from_a_tenth_on_is_a_warning(storage, settings, counts, warned):
+    """With the numbers; what holds the build is no warning too, and nothing is if all may go."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    found = list(warnings_of(judged(*counts)))
+    assert [(state["code"], state["lost"]) for state in found] == warned
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    assert list(warnings_of(judged(*counts))) == []
+
+
+def test_urls_that_are_meant_to_go_are_no_loss(storage, settings):
+    """Those that an editor excludes at once."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    assert list(warnings_of(judged(("a", 100, 80), leaving={"a": 20}))) == []
+
+
+def test_the_warning_is_told_wherever_a_build_is(storage, live_id, settings, caplog):
+    """On stderr, in the log, and with the build; URLs that others list are not lost."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    lose(2)
+    code, _out, err = command("build_sitemaps")
+    assert code == 0
+    section, site = err.splitlines()
+    assert "readings: 2 of 10 URLs are gone (20%)" in section
+    assert "The whole site: 2 of 12 URLs are gone (17%)" in site
+    logged = [record for record in caplog.records if getattr(record, "event", "") == "warning"]
+    assert len(logged) == 2
+    assert [warning["code"] for warning in Publication.objects.get().build.warnings] == [
+        "loss",
+        "site-loss",
+    ]
+    assert "readings: 2 of 10" in command("sitemap_status")[1]
+
+
+def test_urls_that_have_moved_are_no_warning(storage, sections, settings):
+    """The files are read to find that out."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    run()
+    sections.remove("readings")
+    sections.add(Others)
+    assert run().warnings == ()
 
 
 # What becomes of it
