@@ -128,16 +128,13 @@ def _runner(name: str, value: Any) -> RunnerSettings:
         return RunnerSettings(backend=value, options={})
     is_dict = isinstance(value, Mapping) and value.keys() <= {"BACKEND", "OPTIONS"}
     backend, options = (value.get("BACKEND"), value.get("OPTIONS", {})) if is_dict else (None, {})
-    if not isinstance(backend, str) or not backend or not _are_options(options):
+    are_options = isinstance(options, Mapping) and all(isinstance(key, str) for key in options)
+    if not isinstance(backend, str) or not backend or not are_options:
         raise ImproperlyConfigured(
             f'{name} must be the name of a runner such as "processes", or a dict such as'
             ' {"BACKEND": "processes", "OPTIONS": {"workers": 4}}.'
         )
     return RunnerSettings(backend=backend, options=options)
-
-
-def _are_options(value: object) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
 
 
 def _storage_alias(name: str, value: Any) -> str | None:
@@ -300,7 +297,10 @@ def _site(name: str, key: object, options: object) -> SiteSettings:
             f"{name} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
         )
     sections = options.get("SECTIONS")
-    if sections is not None and not _are_names(sections):
+    are_names = isinstance(sections, (list, tuple, set, frozenset)) and all(
+        isinstance(name, str) for name in sections
+    )
+    if sections is not None and not are_names:
         raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, or None for all.')
     urlconf = options.get("URLCONF")
     if urlconf is not None and not isinstance(urlconf, str):
@@ -309,12 +309,6 @@ def _site(name: str, key: object, options: object) -> SiteSettings:
         base_url=_base_url(f'{name}["BASE_URL"]', options["BASE_URL"]),
         sections=None if sections is None else tuple(sections),
         urlconf=urlconf,
-    )
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, (list, tuple, set, frozenset)) and all(
-        isinstance(name, str) for name in value
     )
 
 

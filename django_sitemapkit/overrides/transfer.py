@@ -171,18 +171,14 @@ def _decoded(data: bytes) -> str:
     if len(data) > MAX_CSV_BYTES:
         text = _("The file is larger than %(count)s bytes. Split it.")
         raise csv_error(text % {"count": f"{MAX_CSV_BYTES:,}"})
-    if _line_count(data) > MAX_CSV_LINES:
+    ends = data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    if ends + (not data.endswith((b"\n", b"\r"))) > MAX_CSV_LINES:
         text = _("The file has more than %(count)s lines. Split it.")
         raise csv_error(text % {"count": f"{MAX_CSV_LINES:,}"})
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise csv_error(_("The file is not encoded in UTF-8.")) from error
-
-
-def _line_count(data: bytes) -> int:
-    ends = data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
-    return ends + (not data.endswith((b"\n", b"\r")))
 
 
 def _rows(table: Table, text: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:

@@ -168,8 +168,8 @@ class ChunkPipeline:
         """Return the locations as absolute URLs in the scope, or why a row has none."""
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
             versions = zip(chunk.versions.languages, chunk.locations, strict=True)
-            scopes = [(self._foreign.get(code, self._scope), url) for code, url in versions]
-            return [scope.normalise_all([url])[0] for scope, url in scopes]
+            scopes = self._foreign
+            return [scopes.get(code, self._scope).normalise_all([url])[0] for code, url in versions]
         if chunk.normal:
             return self._scope.enclose_all(chunk.locations)
         return self._scope.normalise_all(chunk.locations)
