@@ -118,16 +118,18 @@ def check_mixin_querysets() -> Found:
                 "Name a method in queryset_method, or set filter to a Q().",
                 model,
             )
-            continue
-        manager = model._default_manager
-        given_by = (manager, manager.all())  # The manager has it, or its querysets.
-        if name is not None and not any(hasattr(one, str(name)) for one in given_by):
+        elif name is not None and not _has_method(model._default_manager, name):
             yield Mistake(
                 "sitemapkit.E012",
                 f"{model._meta.label}.Sitemap: the default manager has no method {name!r}.",
                 "Name a method of the manager or its querysets, or set filter to a Q().",
                 model,
             )
+
+
+def _has_method(manager: Any, name: Any) -> bool:
+    """Return whether a manager, or its querysets, have a method of this name."""
+    return hasattr(manager, str(name)) or hasattr(manager.all(), str(name))
 
 
 @check(Tags.models)

@@ -103,7 +103,7 @@ class TagFormatter:
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self._zone).date().isoformat()
-        # In no time zone is a moment in the future whose text is less.
+        # Whatever its time zone, a moment whose text is less is past.
         self._day_ago = (self._now - dt.timedelta(days=1)).isoformat()
 
     def constants(self, values: Mapping[str, Any]) -> dict[str, TagColumn]:
