@@ -16,18 +16,19 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def sampled_entries(
-    rows: Iterable[Place], sample: int | None, *, skip: int = 0
+    rows: Iterable[Place], sample: int | None, *, skip: int = 0, turn: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
     """Yield section and entry of stored pages: a sample of each section or, with None, all.
 
     ``rows`` are those of one build, in the order of the index. The first ``skip`` entries are not
-    yielded, nor are files read that have no others. Raises StorageFailure if a file is lost or
+    yielded, nor are files read that have no others. Each ``turn``, by default the build's number,
+    has another sample. Raises StorageFailure if a file is lost or
     damaged.
     """
     storage = SitemapStorage()
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
-        start = pages[0].build_id * _GOLDEN % 1
+        start = (pages[0].build_id if turn is None else turn) * _GOLDEN % 1
         for page, wanted in spread(pages, [page.urls for page in pages], sample, start):
             places = evenly(page.urls, wanted, start)
             left = frozenset(places[skip:])

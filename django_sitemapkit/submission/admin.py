@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter
 from django_sitemapkit.submission.health import search_engines
-from django_sitemapkit.submission.models import SubmittedSitemap, UrlBatch
+from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap, UrlBatch
 
-__all__ = ["SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engines"]
+__all__ = ["InspectedUrlAdmin", "SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engines"]
 
 MAX_SHOWN_URLS = 200
 """URLs of a request that its page shows."""
@@ -49,3 +49,17 @@ class SubmittedSitemapAdmin(ReadOnlyAdmin):
         *("submitted_urls", "failure"),
     )
     list_filter = (SiteFilter,)
+
+
+@admin.register(InspectedUrl)
+class InspectedUrlAdmin(ReadOnlyAdmin):
+    """What Google said last of single URLs."""
+
+    list_display = (
+        *("url", "site", "section", "state", "coverage_state", "last_crawl_time"),
+        *("inspected_at", "failure"),
+    )
+    list_filter = ("state", SiteFilter, "section", "coverage_state", "inspected_at")
+    search_fields = ("url",)
+    ordering = ("-inspected_at", "-pk")
+    exclude = ("hash",)

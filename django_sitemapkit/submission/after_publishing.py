@@ -35,7 +35,7 @@ def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
 def _submit(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
     try:
         switch_to(tenants)
-        for problem in submit(site).problems:
+        for problem in submit(site, inspect=False).problems:
             logger.warning("Site %r: %s", site.key, problem)
     except BuildRunning as error:  # The other process may have begun before this build.
         logger.info("Site %r: %s", site.key, error)

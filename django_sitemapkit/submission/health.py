@@ -11,11 +11,18 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_sitemapkit.admin import HealthItem, Level, register_health
-from django_sitemapkit.admin.base import moment_text
+from django_sitemapkit.admin import HealthItem, Level, register_health, register_inspection
+from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.models import hash_of
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.indexing import SectionIndexing, indexing_of
 from django_sitemapkit.submission.ledger import STOPPED
-from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+from django_sitemapkit.submission.models import (
+    InspectedUrl,
+    SubmittedSite,
+    SubmittedSitemap,
+    UrlBatch,
+)
 
 
 @register_health(
@@ -33,6 +40,23 @@ def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterat
     if request.user.has_perm("sitemapkit_submission.view_submittedsitemap"):
         for sitemap in SubmittedSitemap.objects.filter(site__in=keys).order_by("address"):
             yield from _search_console(sitemap)
+    if request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
+        for site in sites:
+            yield from _indexing(site)
+
+
+@register_inspection
+def inspected_by_google(
+    request: HttpRequest, site: SitemapSite, location: str
+) -> Iterator[tuple[str, str]]:
+    """Yield what Google said last of a URL, and when."""
+    if not request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
+        return
+    rows = InspectedUrl.objects.filter(site=site.key, hash=hash_of(location), url=location)
+    row = rows.first()
+    if row is not None and row.inspected_at is not None:
+        at = moment_text(row.inspected_at)
+        yield _("Google, asked on %(moment)s") % {"moment": at}, _what_google_said(row)
 
 
 def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
@@ -84,6 +108,53 @@ def _last(batch: UrlBatch) -> HealthItem:
         details=[batch.answer],
         url=reverse("admin:sitemapkit_submission_urlbatch_change", args=[batch.pk]),
     )
+
+
+def _indexing(site: SitemapSite) -> Iterator[HealthItem]:
+    """Yield how many URLs of each section are indexed, of those that were inspected."""
+    sections = indexing_of(site)
+    if sections:
+        last = InspectedUrl.objects.filter(site=site.key).aggregate(at=Max("inspected_at"))["at"]
+        yield HealthItem(
+            site=site.key,
+            title=_("Inspected URLs that Google has indexed"),
+            level=Level.NOTE,
+            found_at=last or timezone.now(),
+            found_by="Search Console",
+            count=sum(section.indexed for section in sections),
+            details=[_details(section) for section in sections],
+            url=reverse("admin:sitemapkit_submission_inspectedurl_changelist"),
+        )
+
+
+def _what_google_said(row: InspectedUrl) -> str:
+    """Return the state of a URL, what Google says of it, and another canonical URL."""
+    parts = [str(row.get_state_display()), row.coverage_state or row.verdict]
+    if row.last_crawl_time:
+        parts.append(_("crawled on %(moment)s") % {"moment": moment_text(row.last_crawl_time)})
+    if row.google_canonical not in {"", row.url}:
+        parts.append(_("canonical: %(url)s") % {"url": row.google_canonical})
+    return ", ".join(filter(None, parts))
+
+
+def _details(section: SectionIndexing) -> str:
+    least, greatest = section.interval
+    text = _(
+        "%(section)s: %(indexed)s of %(inspected)s inspected URLs are indexed, which makes"
+        " %(least)s to %(greatest)s%% of all %(urls)s. %(reasons)s"
+    )
+    labels = dict(InspectedUrl.State.choices)
+    counted = section.reasons.most_common()
+    reasons = (f"{labels[state]} ({why}): {number(count)}" for (state, why), count in counted)
+    return text % {
+        "section": section.section,
+        "indexed": number(section.indexed),
+        "inspected": number(section.inspected),
+        "least": f"{least * 100:.1f}",
+        "greatest": f"{greatest * 100:.1f}",
+        "urls": number(section.urls),
+        "reasons": "; ".join(reasons),
+    }
 
 
 def _search_console(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:

@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 
 class SubmittedSite(models.Model):
@@ -88,6 +89,12 @@ class SubmittedSitemap(models.Model):
         _("failure"), blank=True, help_text=_("Why the last submission or reading failed.")
     )
 
+    inspected_build = models.PositiveBigIntegerField(
+        _("inspected build"),
+        null=True,
+        help_text=_("The build up to which new and changed URLs were noted for inspection."),
+    )
+
     objects = PrimaryManager["SubmittedSitemap"]()
 
     class Meta:
@@ -110,3 +117,58 @@ class SubmittedSitemap(models.Model):
             for what, count in counts.items()
             if count
         ]
+
+
+class InspectedUrl(models.Model):
+    """What Google said last of a URL of a site, by the URL Inspection API.
+
+    The fields from ``verdict`` to ``crawled_as`` are those of
+    https://developers.google.com/webmaster-tools/v1/urlInspection.index/UrlInspectionResult
+    """
+
+    class State(models.TextChoices):
+        """What has become of the URL at Google."""
+
+        INDEXED = "indexed", _("indexed")
+        EXCLUDED = "excluded", _("excluded")
+        CRAWLED = "crawled", _("crawled, not indexed")
+        DISCOVERED = "discovered", _("discovered or unknown, not crawled")
+
+    site = models.CharField(_("site"), max_length=100)
+    site_property = models.CharField(_("property"), max_length=300)
+    section = models.CharField(_("section"), max_length=100)
+    hash = models.BigIntegerField()
+    url = models.CharField(_("URL"), max_length=MAX_LOCATION)
+    is_due = models.BooleanField(
+        _("due"), default=False, help_text=_("Whether it is new or changed, and inspected first.")
+    )
+    asked_at = models.DateTimeField(_("last asked at"), null=True)
+    failure = models.TextField(
+        _("failure"), blank=True, help_text=_("Why the last inspection gave no result.")
+    )
+    inspected_at = models.DateTimeField(_("inspected at"), null=True)
+    state = models.CharField(_("state"), max_length=20, choices=State, blank=True)
+    verdict = models.CharField(_("verdict"), max_length=50, blank=True)
+    coverage_state = models.CharField(_("coverage"), max_length=200, blank=True)
+    robots_txt_state = models.CharField(_("robots.txt"), max_length=50, blank=True)
+    indexing_state = models.CharField(_("indexing"), max_length=50, blank=True)
+    page_fetch_state = models.CharField(_("page fetch"), max_length=50, blank=True)
+    last_crawl_time = models.DateTimeField(_("last crawled at"), null=True)
+    google_canonical = models.CharField(
+        _("Google's canonical"), max_length=MAX_LOCATION, blank=True
+    )
+    user_canonical = models.CharField(_("declared canonical"), max_length=MAX_LOCATION, blank=True)
+    crawled_as = models.CharField(_("crawled as"), max_length=50, blank=True)
+
+    objects = PrimaryManager["InspectedUrl"]()
+
+    class Meta:
+        verbose_name = _("URL inspected by Google")
+        verbose_name_plural = _("URLs inspected by Google")
+        indexes: ClassVar = [
+            models.Index(fields=["site", "hash"]),
+            models.Index(fields=["site_property", "asked_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.url

@@ -14,6 +14,10 @@ KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 INDEXNOW = "https://api.indexnow.org/indexnow"
 SEARCH_CONSOLE = "https://www.googleapis.com/webmasters/v3"
+URL_INSPECTION = "https://searchconsole.googleapis.com/v1"
+
+MAX_INSPECTIONS = 2_000
+"""Google's quota a day and property: https://developers.google.com/webmaster-tools/limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,10 @@ class SubmitOptions:
     """The property in Search Console by the site's key; by default the site's base URL and "/"."""
     google_endpoint: str = SEARCH_CONSOLE
     """The address of the Search Console API."""
+    google_inspections: int = 0
+    """URLs of a property that Google is asked about each day, up to 2,000."""
+    google_inspection_endpoint: str = URL_INSPECTION
+    """The address of the URL Inspection API."""
     after_publishing: bool = False
     """Whether to submit in the background each time a build has been published."""
 
@@ -66,7 +74,7 @@ def submit_options() -> SubmitOptions:
         "8 to 128 letters of ASCII, digits and hyphens, such as uuid.uuid4().hex gives",
         key,
     )
-    for name in ("indexnow_endpoint", "google_endpoint"):
+    for name in ("indexnow_endpoint", "google_endpoint", "google_inspection_endpoint"):
         address = getattr(options, name)
         _require(_is_url(address), name, "a URL that begins with https://", address)
     path: Any = options.google_credentials
@@ -83,6 +91,14 @@ def submit_options() -> SubmitOptions:
         "google_properties",
         'a dict such as {"default": "sc-domain:example.com"}',
         properties,
+    )
+    a_day: Any = options.google_inspections
+    is_count = isinstance(a_day, int) and not isinstance(a_day, bool)
+    _require(
+        is_count and 0 <= a_day <= MAX_INSPECTIONS,
+        "google_inspections",
+        f"a whole number from 0 to {MAX_INSPECTIONS:,}",
+        a_day,
     )
     after = options.after_publishing
     _require(isinstance(after, bool), "after_publishing", "True or False", after)

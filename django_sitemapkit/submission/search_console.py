@@ -1,6 +1,7 @@
 """The Search Console API; needs the extra ``google``.
 
 https://developers.google.com/webmaster-tools/v1/sitemaps
+https://developers.google.com/webmaster-tools/v1/urlInspection.index/inspect
 """
 
 import datetime as dt
@@ -18,6 +19,7 @@ from google.oauth2.service_account import Credentials
 
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.printable import printable
+from django_sitemapkit.submission.models import InspectedUrl
 
 SCOPE = "https://www.googleapis.com/auth/webmasters"
 
@@ -28,11 +30,36 @@ API_SECONDS = 30
 class SearchConsoleError(SitemapKitError):
     """Search Console cannot be reached, or refuses what it was asked."""
 
+    is_refusal = False
+    """Whether it refuses all of the kind: no right to the property, or a quota is used up."""
+
+
+INSPECTION_FIELDS = {
+    "verdict": "verdict",
+    "coverage_state": "coverageState",
+    "robots_txt_state": "robotsTxtState",
+    "indexing_state": "indexingState",
+    "page_fetch_state": "pageFetchState",
+    "google_canonical": "googleCanonical",
+    "user_canonical": "userCanonical",
+    "crawled_as": "crawledAs",
+}
+"""The fields of an ``indexStatusResult`` that are texts, by field of ``InspectedUrl``."""
+
+_LENGTHS = {
+    field.name: field.max_length
+    for field in InspectedUrl._meta.local_concrete_fields
+    if field.name in INSPECTION_FIELDS
+}
+
+_FETCHED = {"", "SUCCESSFUL", "PAGE_FETCH_STATE_UNSPECIFIED", "INTERNAL_CRAWL_ERROR"}
+"""Values of ``pageFetchState`` that say nothing against a page."""
+
 
 class SearchConsole:
     """The API, with the rights of a service account."""
 
-    def __init__(self, credentials: Path, endpoint: str) -> None:
+    def __init__(self, credentials: Path, endpoint: str, inspection_endpoint: str = "") -> None:
         """Read the key of a service account. Raises SearchConsoleError if the file is not one."""
         try:
             account = Credentials.from_service_account_file(str(credentials), scopes=[SCOPE])
@@ -42,6 +69,7 @@ class SearchConsole:
             ) from error
         self.account: str = account.service_account_email
         self._endpoint = endpoint.rstrip("/")
+        self._inspection_endpoint = inspection_endpoint.rstrip("/")
         self._session = AuthorizedSession(account)
 
     def submit(self, site_property: str, address: str) -> None:
@@ -63,16 +91,41 @@ class SearchConsole:
             "submitted_urls": sum(int(content.get("submitted") or 0) for content in contents),
         }
 
+    def inspect(self, site_property: str, url: str) -> dict[str, Any]:
+        """Return what Google's index has of a URL, by field of ``InspectedUrl``.
+
+        Raises SearchConsoleError.
+        """
+        asked = {"inspectionUrl": url, "siteUrl": site_property, "languageCode": "en-US"}
+        address = f"{self._inspection_endpoint}/urlInspection/index:inspect"
+        answer = self._request("POST", address, site_property, json=asked)
+        try:
+            found = answer["inspectionResult"]["indexStatusResult"]
+            values: dict[str, Any] = {
+                name: str(found.get(key) or "")[: _LENGTHS[name]]
+                for name, key in INSPECTION_FIELDS.items()
+            }
+            values["last_crawl_time"] = _moment(found.get("lastCrawlTime") or "")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            text = f"Search Console: the answer has no indexStatusResult as documented: {url}"
+            raise SearchConsoleError(text) from error
+        return {**values, "state": _state_of(url, values)}
+
     def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
+        return self._request(method, url, site_property)
+
+    def _request(self, method: str, url: str, site_property: str, **options: Any) -> dict[str, Any]:
         try:
-            response = self._session.request(method, url, timeout=API_SECONDS)
+            response = self._session.request(method, url, timeout=API_SECONDS, **options)
             document = _document_of(response)
         except (GoogleAuthError, requests.RequestException) as error:
             raise SearchConsoleError(f"Search Console: {printable(error)}") from error
         if response.ok and isinstance(document, dict):
             return document
-        raise SearchConsoleError(self._refusal(response, document, site_property))
+        refused = SearchConsoleError(self._refusal(response, document, site_property))
+        refused.is_refusal = response.status_code in {401, 403, 404, 429}
+        raise refused
 
     def _refusal(self, response: requests.Response, document: Any, site_property: str) -> str:
         try:
@@ -83,6 +136,23 @@ class SearchConsole:
         if response.status_code in {401, 403, 404}:
             text += f" Add {self.account} as a user of the property {site_property!r}."
         return text
+
+
+def _state_of(url: str, values: dict[str, Any]) -> InspectedUrl.State:
+    """Return what has become of a URL, by the values that are documented as codes."""
+    if values["verdict"] == "PASS":
+        return InspectedUrl.State.INDEXED
+    canonicals = {values["google_canonical"] or url, values["user_canonical"] or url}
+    if (
+        values["robots_txt_state"] == "DISALLOWED"
+        or values["indexing_state"].startswith("BLOCKED")
+        or values["page_fetch_state"] not in _FETCHED
+        or canonicals != {url}
+    ):
+        return InspectedUrl.State.EXCLUDED
+    if values["last_crawl_time"]:  # Documented: it is absent if the URL was never crawled.
+        return InspectedUrl.State.CRAWLED
+    return InspectedUrl.State.DISCOVERED
 
 
 def _document_of(response: requests.Response) -> Any:

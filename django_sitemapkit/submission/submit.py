@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.urls import NoReverseMatch, reverse
@@ -15,6 +16,7 @@ from django_sitemapkit.models import Build
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import indexnow
+from django_sitemapkit.submission.indexing import indexing_of
 from django_sitemapkit.submission.ledger import Ledger
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
@@ -41,6 +43,8 @@ class SubmissionResult:
     """When IndexNow may be asked again."""
     sitemaps: int = 0
     """Sitemap indexes submitted to Search Console."""
+    indexing: list[dict[str, Any]] = field(default_factory=list)
+    """What Google has done with the URLs of each section that it was asked about."""
     problems: list[str] = field(default_factory=list)
     """What went wrong, a line each."""
     notes: list[str] = field(default_factory=list)
@@ -48,15 +52,21 @@ class SubmissionResult:
 
 
 def submit(
-    site: SitemapSite, *, since: int | None = None, dry_run: bool = False, retry: bool = False
+    site: SitemapSite,
+    *,
+    since: int | None = None,
+    dry_run: bool = False,
+    retry: bool = False,
+    inspect: bool = True,
 ) -> SubmissionResult:
     """Submit what has changed since the last submission, or since a build.
 
     ``retry`` sends again what was rejected or given up. ``dry_run`` compares the builds, and sends
-    and records nothing. Raises BuildRunning while another process submits the site, BuildFailed if
-    the builds cannot be compared, and ImproperlyConfigured for wrong settings. What search engines
-    answer is in the result, and a file that cannot be read is among its problems. Do not call it in
-    a transaction: a rollback would forget what was sent.
+    and records nothing. Without ``inspect``, Google is not asked about single URLs. Raises
+    BuildRunning while another process submits the site, BuildFailed if the builds cannot be
+    compared, and ImproperlyConfigured for wrong settings. What search engines answer is in the
+    result, and a file that cannot be read is among its problems. Do not call it in a transaction: a
+    rollback would forget what was sent.
 
     Example::
 
@@ -79,7 +89,7 @@ def submit(
             result.pending = ledger.pending_urls()
             result.wait_until = ledger.waits_until()
         if options.google_credentials and not dry_run:
-            _submit_sitemaps(ledger, options, result)
+            _submit_sitemaps(ledger, options, result, options.google_inspections * inspect)
     if not dry_run and (problem := robots_problem(site)):
         result.problems.append(problem)
     return result
@@ -141,8 +151,10 @@ def key_location(site: SitemapSite, key: str) -> str:
         return ""
 
 
-def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
-    """Submit the index to Search Console if it changed, and read what it says of it."""
+def _submit_sitemaps(
+    ledger: Ledger, options: SubmitOptions, result: SubmissionResult, inspections: int
+) -> None:
+    """Submit the index to Search Console if it changed, and read what it says of it and of URLs."""
     site = ledger.site
     published = Build.objects.published(site)
     if published is None:
@@ -150,7 +162,9 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     site_property = options.google_properties.get(site.key, f"{site.base}/")
     try:
         module = import_extra("django_sitemapkit.submission.search_console", "google")
-        console = module.SearchConsole(options.google_credentials, options.google_endpoint)
+        console = module.SearchConsole(
+            options.google_credentials, options.google_endpoint, options.google_inspection_endpoint
+        )
     except SitemapKitError as error:
         result.problems.append(str(error))
         return
@@ -172,3 +186,8 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
         result.problems.append(row.failure)
     row.save()
     result.problems += row.problems()
+    if inspections:
+        inspecting = import_extra("django_sitemapkit.submission.inspecting", "google")
+        inspector = inspecting.Inspector(site, ledger.lease, console, site_property)
+        result.problems += dict.fromkeys(inspector.inspect(published, row, inspections))
+        result.indexing = [section.as_dict() for section in indexing_of(site)]

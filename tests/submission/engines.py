@@ -142,6 +142,12 @@ class SearchConsole:
         """Status and message of the next answers."""
         self.states = {}
         """What it says of an address."""
+        self.inspected = []
+        """The URLs that were inspected, in order."""
+        self.quota = 2_000
+        """Inspections that are left."""
+        self.index = {}
+        """What the index has of a URL: an ``indexStatusResult``, or a status, or "hang up"."""
 
     def handler(self):
         """Return the handler of this server."""
@@ -149,6 +155,9 @@ class SearchConsole:
 
         class Handler(Quiet):
             def do_POST(self):
+                if self.path == "/v1/urlInspection/index:inspect":
+                    console.inspect(self)
+                    return
                 assert b"grant_type=" in self.body()
                 console.tokens += 1
                 self.answer(200, {"access_token": "secret", "expires_in": 3600})
@@ -181,3 +190,28 @@ class SearchConsole:
         else:
             address = unquote(found[2])
             request.answer(200, {"path": address, **self.states.get(address, {"isPending": True})})
+
+    def inspect(self, request):
+        """Answer one request of the URL Inspection API."""
+        asked = json.loads(request.body())
+        assert set(asked) == {"inspectionUrl", "siteUrl", "languageCode"}
+        url = asked["inspectionUrl"]
+        answer = self.index.get(url, NEVER_CRAWLED)
+        if request.headers.get("Authorization") != "Bearer secret":
+            request.answer(401, {"error": {"message": "Login required"}})
+        elif self.quota == 0:
+            request.answer(429, {"error": {"message": "Quota exceeded for sc-domain"}})
+        else:
+            self.quota -= 1
+            self.inspected.append(url)
+            if answer == "hang up":
+                request.close_connection = True
+                request.connection.close()
+            elif isinstance(answer, int):
+                request.answer(answer, {"error": {"message": "Backend Error"}})
+            else:
+                request.answer(200, {"inspectionResult": {"indexStatusResult": answer}})
+
+
+NEVER_CRAWLED = {"verdict": "NEUTRAL", "coverageState": "URL is unknown to Google"}
+"""What the index has of a URL that Google does not know."""

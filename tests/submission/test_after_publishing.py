@@ -14,7 +14,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def submissions(monkeypatch):
-    """Give the sites that were submitted; threads run at once, in the test's own transaction."""
+    """Give what was submitted, and whether URLs were inspected; threads run at once.
+
+    They run in the test's own transaction.
+    """
     found = []
 
     class AtOnce(threading.Thread):
@@ -23,7 +26,9 @@ def submissions(monkeypatch):
 
     monkeypatch.setattr(after_publishing, "Thread", AtOnce)
     monkeypatch.setattr(after_publishing.connections, "close_all", lambda: None)
-    monkeypatch.setattr(after_publishing, "submit", found.append)
+    monkeypatch.setattr(
+        after_publishing, "submit", lambda site, *, inspect: found.append((site, inspect))
+    )
     return found
 
 
@@ -36,7 +41,7 @@ def test_each_published_build_is_submitted(engine, settings, submissions):
     edit_product()
     run()
     run()
-    assert submissions == [SITE]
+    assert submissions == [(SITE, False)]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemError()])
@@ -45,7 +50,7 @@ def test_a_failure_does_not_fail_the_build(
 ):
     """It is logged."""
 
-    def fail(site):
+    def fail(site, **options):
         raise error
 
     monkeypatch.setattr(after_publishing, "submit", fail)
@@ -59,7 +64,7 @@ def test_the_build_does_not_wait(engine, settings, monkeypatch):
     settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     over, begun = threading.Event(), threading.Event()
 
-    def wait(site):
+    def wait(site, **options):
         begun.set()
         over.wait(10)
         raise RuntimeError

@@ -1,56 +1,16 @@
 """Search Console: what is submitted, what is read back, and what goes wrong."""
 
-import json
-
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
-from tests.submission.engines import SearchConsole, answering, serving
+from tests.submission.conftest import ROBOT
+from tests.submission.engines import answering, serving
 
 pytestmark = pytest.mark.django_db
 
 INDEX = f"{BASE}/sitemap.xml"
-ROBOT = "robot@example.iam.gserviceaccount.com"
-
-
-@pytest.fixture(scope="module")
-def private_key():
-    """Return a key as Google writes it into the file of a service account."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()
-
-
-@pytest.fixture
-def console(settings, site, monkeypatch, tmp_path, private_key):
-    """Give Search Console, which the settings name; robots.txt is in order."""
-    console = SearchConsole()
-    monkeypatch.setattr("django_sitemapkit.submission.submit.robots_problem", lambda site: "")
-    with serving(console.handler()) as address:
-        credentials = tmp_path / "account.json"
-        credentials.write_text(
-            json.dumps(
-                {
-                    "type": "service_account",
-                    "client_email": ROBOT,
-                    "private_key": private_key,
-                    "token_uri": f"{address}/token",
-                }
-            )
-        )
-        settings.SITEMAPKIT_SUBMIT = {
-            "google_credentials": credentials,
-            "google_endpoint": f"{address}/v3",
-        }
-        run()
-        yield console
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Submit changed URLs to IndexNow, and sitemap indexes to Google Search Console."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -116,7 +117,27 @@ class Command(PublishedCommand):
         if result.sitemaps:
             text = f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted."
             write(text, self.style.SUCCESS)
-        for note in result.notes:
-            write(f"  {note}")
-        if not (dry_run or result.requests or result.pending or result.sitemaps or result.notes):
+        for line in (*_indexing_lines(result), *result.notes):
+            write(f"  {line}")
+        done = result.requests, result.pending, result.sitemaps, result.indexing, result.notes
+        if not (dry_run or any(done)):
             write("  Nothing to submit.")
+
+
+def _indexing_lines(result: SubmissionResult) -> Iterator[str]:
+    """Yield how many URLs of each section are indexed, of those inspected, and why others are not.
+
+    The interval is that of all URLs of the section.
+    """
+    for section in result.indexing:
+        inspected, urls = section["inspected"], section["urls"]
+        indexed, (least, greatest) = section["states"].get("indexed", 0), section["indexed_share"]
+        text = (
+            f"Google, section {section['section']!r}: {indexed:,} of {inspected:,} inspected URLs"
+        )
+        text += f" are indexed: {indexed / inspected:.1%}"
+        if inspected < urls:
+            text += f", with 95% confidence {least:.1%} to {greatest:.1%} of all {urls:,}"
+        yield f"{text}."
+        for each in section["reasons"]:
+            yield f"  {each['urls']:,} {each['state']}: {each['reason']}"

@@ -1,0 +1,73 @@
+"""How many URLs of each section Google has indexed, as far as they were inspected."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count
+
+from django_sitemapkit.intervals import share_interval
+from django_sitemapkit.models import Build, Place
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.models import InspectedUrl
+
+
+@dataclass(slots=True, kw_only=True)
+class SectionIndexing:
+    """What Google has done with the inspected URLs of a section."""
+
+    section: str
+    """The name of the section."""
+    urls: int
+    """URLs that it lists."""
+    states: Counter[str] = field(default_factory=Counter)
+    """How many of those inspected have each state."""
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many have each state and what Google says of it."""
+
+    @property
+    def inspected(self) -> int:
+        """How many were inspected."""
+        return sum(self.states.values())
+
+    @property
+    def indexed(self) -> int:
+        """How many of these are indexed."""
+        return self.states[InspectedUrl.State.INDEXED]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The least and the greatest part of all its URLs that is indexed."""
+        return share_interval(self.indexed, self.inspected, self.urls)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers for JSON."""
+        return {
+            "section": self.section,
+            "urls": self.urls,
+            "inspected": self.inspected,
+            "states": dict(self.states),
+            "reasons": [
+                {"state": state, "reason": reason, "urls": count}
+                for (state, reason), count in self.reasons.most_common()
+            ],
+            "indexed_share": [round(share, 4) for share in self.interval],
+        }
+
+
+def indexing_of(site: SitemapSite) -> list[SectionIndexing]:
+    """Return the numbers of each published section of which a URL was inspected."""
+    published = Build.objects.published(site)
+    if published is None:
+        return []
+    totals = Place.objects.in_build(published).order_by().totals("section")
+    found = {
+        total["section"]: SectionIndexing(section=total["section"], urls=total["urls"])
+        for total in totals
+    }
+    rows = InspectedUrl.objects.filter(site=site.key, section__in=found).exclude(state="")
+    counted = rows.order_by().values_list("section", "state", "coverage_state")
+    for section, state, reason, count in counted.annotate(urls=Count("pk")):
+        found[section].states[state] += count
+        found[section].reasons[state, reason] += count
+    return [each for each in found.values() if each.inspected]

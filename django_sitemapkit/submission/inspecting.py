@@ -1,0 +1,151 @@
+"""Asks Google about a sample of the URLs each day; needs the extra ``google``.
+
+https://developers.google.com/webmaster-tools/v1/urlInspection.index/inspect
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from django_sitemapkit.builds import Difference, differences_of
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.manifest import entry_of
+from django_sitemapkit.builds.report.differences import DifferenceKind
+from django_sitemapkit.builds.samples import sampled_entries
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.models import Build, Place, hash_of
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap
+from django_sitemapkit.submission.search_console import SearchConsole, SearchConsoleError
+
+DAY = dt.timedelta(days=1)
+
+KEEP_DAYS = 90
+"""Days after which a result does not count any more."""
+
+MAX_DUE = 10_000
+"""New and changed URLs of a site that wait for their turn; others are inspected in turn."""
+
+MAX_FAILURES = 3
+"""Failures in a row after which a run ends."""
+
+CANDIDATES = 4
+"""URLs from which one is chosen: that whose last inspection is the longest ago."""
+
+URLS_PER_QUERY = 500
+
+
+class Inspector:
+    """Inspects the URLs that a site publishes, under its lease; each answer is recorded at once."""
+
+    def __init__(
+        self, site: SitemapSite, lease: BuildLease, console: SearchConsole, site_property: str
+    ) -> None:
+        self._site, self._lease, self._console = site, lease, console
+        self._property = site_property
+        self._rows = InspectedUrl.objects.filter(site=site.key)
+
+    def inspect(self, published: Build, sitemap: SubmittedSitemap, a_day: int) -> Iterator[str]:
+        """Inspect as many URLs as are left of a day's, and yield what goes wrong.
+
+        New and changed URLs come first, then those whose last inspection is the longest ago.
+        """
+        self._note_changes(published, sitemap)
+        now = self._lease.now()
+        old = now - dt.timedelta(days=KEEP_DAYS)
+        self._rows.filter(asked_at__lt=old, is_due=False).delete()
+        asked = InspectedUrl.objects.filter(site_property=self._property, asked_at__gt=now - DAY)
+        left, failures = a_day - asked.count(), 0
+        for section, url in self._chosen(published, max(left, 0), now):
+            self._lease.heartbeat()
+            values: dict[str, Any] = {"asked_at": self._lease.now(), "failure": "", "is_due": False}
+            try:
+                values |= self._console.inspect(self._property, url)
+                values["inspected_at"] = values["asked_at"]
+                failures = 0
+            except SearchConsoleError as error:
+                yield str(error)
+                if error.is_refusal:  # The next ones would be refused, too.
+                    return
+                values["failure"] = str(error)
+                failures += 1
+            self._record(section, url, values)
+            if failures == MAX_FAILURES:
+                return
+
+    def _record(self, section: str, url: str, values: dict[str, Any]) -> None:
+        with self._lease.fenced_transaction():
+            self._rows.update_or_create(
+                site=self._site.key,
+                hash=hash_of(url),
+                url=url,
+                defaults={"section": section, "site_property": self._property, **values},
+            )
+
+    def _note_changes(self, published: Build, sitemap: SubmittedSitemap) -> None:
+        """Mark what is new or changed since the last run, and forget what is removed."""
+        since = sitemap.inspected_build
+        if since not in (None, published.pk):
+            room = MAX_DUE - self._rows.filter(is_due=True).count()
+            try:
+                differences = differences_of(self._site, published.pk, since=since)
+                while some := list(islice(differences, URLS_PER_QUERY)):
+                    self._lease.heartbeat()
+                    room -= self._note(some, room)
+            except (BuildFailed, StorageFailure):  # The files are pruned: all are in turn.
+                pass
+        sitemap.inspected_build = published.pk
+        sitemap.save(update_fields=["inspected_build"])
+
+    def _note(self, some: Iterable[Difference], room: int) -> int:
+        """Take in some changes; return how many URLs are due by them."""
+        hashes = {hash_of(one.location): one for one in some}
+        removed = [key for key, one in hashes.items() if one.kind is DifferenceKind.REMOVED]
+        changed = [key for key in hashes if key not in set(removed)][: max(room, 0)]
+        known = set(self._rows.filter(hash__in=changed).values_list("hash", flat=True))
+        with self._lease.fenced_transaction():
+            self._rows.filter(hash__in=removed).delete()
+            self._rows.filter(hash__in=changed).update(is_due=True)
+            InspectedUrl.objects.bulk_create(
+                InspectedUrl(
+                    site=self._site.key,
+                    site_property=self._property,
+                    section=hashes[key].section,
+                    hash=key,
+                    url=hashes[key].location,
+                    is_due=True,
+                )
+                for key in changed
+                if key not in known
+            )
+        return len(changed)
+
+    def _chosen(self, published: Build, left: int, now: dt.datetime) -> Iterator[tuple[str, str]]:
+        """Yield the section and URL of up to ``left`` URLs, in the order of their turn."""
+        due = self._rows.filter(is_due=True).order_by("pk").values_list("section", "url")[:left]
+        chosen = dict.fromkeys(due)
+        yield from chosen
+        if len(chosen) == left:
+            return
+        pages = list(Place.objects.in_build(published).pages())
+        sections = len({page.section for page in pages}) or 1
+        sample = -(-CANDIDATES * left // sections)
+        candidates = {
+            (section, entry_of(line).location)
+            for section, line in sampled_entries(pages, sample, turn=now.toordinal())
+        }
+        asked: dict[str, dt.datetime | None] = {}
+        hashes = [hash_of(url) for _section, url in candidates]
+        for start in range(0, len(hashes), URLS_PER_QUERY):
+            rows = self._rows.filter(hash__in=hashes[start : start + URLS_PER_QUERY])
+            asked.update(rows.values_list("url", "asked_at"))
+        turns = []
+        for section, url in candidates:
+            at = asked.get(url)
+            if at is None or at <= now - DAY:
+                # Those that were never asked about come first, in no order.
+                turns.append((at is not None, at or now, hash_of(url), section, url))
+        ordered = ((section, url) for *_turn, section, url in sorted(turns))
+        others = (pair for pair in ordered if pair not in chosen)
+        yield from islice(others, left - len(chosen))
