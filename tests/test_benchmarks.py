@@ -43,7 +43,7 @@ def test_the_page_is_not_written_by_a_smaller_run(options, capsys):
     with pytest.raises(SystemExit) as refused:
         benchmarks.main([*options, "--write"])
     assert refused.value.code == 2
-    assert "does not replace benchmarks.md" in capsys.readouterr().err
+    assert "does not replace record.md" in capsys.readouterr().err
 
 
 def test_the_page_is_not_written_without_all_contenders(monkeypatch, tmp_path, capsys):
@@ -79,6 +79,7 @@ QUOTED = {
 }
 """The contenders of each row that the README quotes."""
 
+RECORD = ROOT / "tests" / "benchmarks" / "record.md"
 CONDITIONS = "1,000,000 rows, PostgreSQL"
 
 
@@ -98,7 +99,7 @@ def tables_of(page):
 def figures():
     """Return each contender's measured values by column, under the conditions of the README."""
     found = {}
-    for heading, (header, _, *rows) in tables_of(ROOT / "docs" / "benchmarks.md"):
+    for heading, (header, _, *rows) in tables_of(RECORD):
         if CONDITIONS in heading and header[1] == "Name":
             found.update({row[1].strip("`"): dict(zip(header, row, strict=True)) for row in rows})
     return found
@@ -111,7 +112,7 @@ def rounded(text):
 
 
 def test_the_readme_quotes_what_was_measured():
-    """Each figure of its table is one of docs/benchmarks.md, rounded."""
+    """Each figure of its table is one of the record, rounded."""
     ((_, (header, _, *rows)),) = (
         table for table in tables_of(ROOT / "README.md") if table[0] == "Measured"
     )
@@ -128,6 +129,14 @@ def test_the_readme_quotes_what_was_measured():
             quoted = re.fullmatch(r"\*{0,2}([\d.]+) s\*{0,2}(?:, ([\d.]+) MB)?", cell)
             assert quoted[1] == rounded(values[column])
             assert quoted[2] in {None, rounded(values["Peak MB"])}
+
+
+def test_the_page_quotes_the_record():
+    """Each contender's row in docs/benchmarks.md is one of the record."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    quoted = [line for line in page.splitlines() if re.match(r"\| .* \| `[\w-]+` \|", line)]
+    assert len(quoted) > 10
+    assert set(quoted) <= set(RECORD.read_text("utf-8").splitlines())
 
 
 def costs_of(folder, pages):

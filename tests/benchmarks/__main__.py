@@ -3,13 +3,13 @@
     python -m tests.benchmarks [--rows 1000000] [--big 5000000] [--small 100000] [--runs 3]
                                [--database postgresql|sqlite|mariadb] [--big-on …]
                                [--only GLOB] [--budget N] [--folder PATH] [--resume]
-                               [--write [docs/benchmarks.md]]
+                               [--write [tests/benchmarks/record.md]]
 
 Makes the rows where they are not there yet, runs contenders by turns, and prints a table of them
 and one of the budgets: each is met or RED. Contenders that no budget needs run on the fewest rows.
 Ends with 1 where one of our own contenders crashes or lists other URLs than the rest; a red
 budget is a result, and ends with 0. Ctrl-C ends it early, with what was measured until then;
-``--resume`` goes on behind it. docs/benchmarks.md is only written with all contenders at the
+``--resume`` goes on behind it. record.md is only written with all contenders at the
 default sizes or larger ones. To measure some of them again, add ``--only`` and ``--resume``: the
 others are those of the run before, if the code is the same.
 """
@@ -19,6 +19,7 @@ import copy
 import fnmatch
 import sys
 import tempfile
+from os.path import relpath
 from pathlib import Path
 
 from tests.benchmarks.budgets import BUDGETS
@@ -28,7 +29,7 @@ from tests.benchmarks.plots import DATABASE, PLOTTED, SIZES, draw
 from tests.benchmarks.report import report
 from tests.benchmarks.running import ROOT, Bench, Failed
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "tests" / "benchmarks" / "record.md"
 
 
 def parser():
@@ -85,8 +86,13 @@ def main(arguments=None):
     if writes_page(options) and (missing := not_measured(bench)):
         say(f"{PAGE.name} stays as it is: {', '.join(missing)} were not measured.")
     elif options.write:
-        options.write.write_text(text)
-        draw(bench, options.write.parent / "images")
+        folder = (
+            ROOT / "docs" / "images" if writes_page(options) else options.write.parent / "images"
+        )
+        options.write.write_text(
+            text.replace("](images/", f"]({relpath(folder, options.write.parent)}/")
+        )
+        draw(bench, folder)
     for outcome in bench.failed:
         say(f"{outcome.contender.name} on {outcome.database} FAILED: {outcome.error}")
     return 1 if bench.failed else 0
