@@ -96,7 +96,7 @@ class SitemapReader:
         self._document: XmlDocument | TextDocument = XmlDocument(
             self._log,
             self._checker,
-            ExtensionTexts() if extensions_as_text else ExtensionChecker(self._log),
+            ExtensionTexts() if extensions_as_text else ExtensionChecker(self._log, now),
             nested=nested,
         )
         self._max_bytes = max_bytes

@@ -4,6 +4,7 @@ Each tag is checked as it ends; no more of the url is held than that takes. Or t
 not checked, and kept as texts that can be compared.
 """
 
+import datetime as dt
 import re
 from collections import Counter
 from contextlib import suppress
@@ -13,6 +14,7 @@ from django_sitemapkit.audit.reader.entries import WHITE_SPACE, normal_location
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.dates import parse_w3c
 from django_sitemapkit.protocol.extensions import (
     IMAGE,
     NAMESPACES,
@@ -28,6 +30,12 @@ from django_sitemapkit.protocol.locations import check_url, normalise_url
 
 MAX_LINKS = 1_000
 """Links of one url that are compared with each other; there are fewer languages."""
+
+MAX_NEWS_DAYS = 2
+"""Days for which an article may be in a news sitemap.
+
+https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
+"""
 
 OPTIONS = {XHTML: "alternates", IMAGE: "images", VIDEO: "videos", NEWS: "news"}
 """The option of a section that lists the extensions of each namespace."""
@@ -49,8 +57,9 @@ _ALIKE = re.compile(
 class ExtensionChecker:
     """Checks the extensions of one document, an element at a time."""
 
-    def __init__(self, log: FindingLog) -> None:
+    def __init__(self, log: FindingLog, now: dt.datetime) -> None:
         self._log = log
+        self._oldest_news = now - dt.timedelta(days=MAX_NEWS_DAYS)
         self._line = 0
         self._location: str | None = None
         self._of_url: Counter[str] = Counter()
@@ -116,9 +125,22 @@ class ExtensionChecker:
                 within = f"<{self._kind}:{self._kind}>"
                 self._too_many(f"a second <{rule.name}> in one {within}; the first one is used")
             return
-        self._check(rule.name, rule.check, value)
+        is_valid = self._check(rule.name, rule.check, value)
+        if is_valid and rule.name == "news:publication_date":
+            self._check_age(value)
         if self._kind == "video":
             self._check_video_tag(key, rule.name, value, self._attributes[level])
+
+    def _check_age(self, published: str) -> None:
+        moment, oldest = parse_w3c(published), self._oldest_news
+        # A date is over everywhere only 36 hours after it begins in UTC.
+        has_time = isinstance(moment, dt.datetime)
+        if moment < (oldest if has_time else (oldest - dt.timedelta(hours=36)).date()):
+            message = (
+                f"Old news: news:publication_date {quoted(published)} is more than"
+                f" {MAX_NEWS_DAYS} days ago; remove the article from the news sitemap."
+            )
+            self._add("old-news", message)
 
     def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))

@@ -16,7 +16,7 @@ WARNING_KINDS = frozenset(
     {
         *("doubtful-hreflang", "duplicate-across-files", "duplicate-url", "escaped-twice"),
         *("future-date", "invalid-feed-date", "long-title", "missing-self-link", "no-entries"),
-        *("short-url", "uncommon-date", "uncommon-form"),
+        *("old-news", "short-url", "uncommon-date", "uncommon-form"),
     }
 )
 """The codes of warnings."""

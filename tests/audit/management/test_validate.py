@@ -1,5 +1,6 @@
 """``validate_sitemaps``: what is published, files, folders, and what an address answers."""
 
+import datetime as dt
 import gzip
 import io
 import json
@@ -763,8 +764,8 @@ def test_a_body_is_compressed_as_its_header_says(answers, base, encoding, pack, 
 
 NEWS = (
     '<n:news xmlns:n="http://www.google.com/schemas/sitemap-news/0.9"><n:publication><n:name>A'
-    "</n:name><n:language>en</n:language></n:publication><n:publication_date>2024-01-01"
-    "</n:publication_date><n:title>B</n:title></n:news>"
+    "</n:name><n:language>en</n:language></n:publication><n:publication_date>"
+    f"{dt.datetime.now(dt.UTC):%Y-%m-%d}</n:publication_date><n:title>B</n:title></n:news>"
 )
 
 

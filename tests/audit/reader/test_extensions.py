@@ -380,6 +380,21 @@ def test_an_invalid_language_of_news(language):
     error("invalid-tag-value", "news:language", news(language=language))
 
 
+@pytest.mark.parametrize(
+    ("date", "is_old"),
+    [
+        ("2026-11-18T12:00:00Z", False),
+        ("2026-11-18T11:59:59Z", True),
+        ("2026-11-18T11:59:59-01:00", False),
+        ("2026-11-17", False),
+        ("2026-11-16", True),
+    ],
+)
+def test_news_are_two_days_old_at_most(date, is_old):
+    """A date is old once it is over everywhere."""
+    assert found(news(publication_date=date)) == [("old-news", "warning")] * is_old
+
+
 def test_an_invalid_date_of_news():
     """A time needs its zone."""
     error("invalid-date", "news:publication_date", news(publication_date="2026-11-20T12:00"))
