@@ -91,15 +91,17 @@ def audited_urls(monkeypatch, build):
 
 
 def test_each_build_has_another_sample(site, settings, monkeypatch):
-    """Neither is a part of the other, and what is new or changed is in it."""
+    """What is new or changed is in it, and the rest is at other places."""
     settings.SITEMAPKIT_AUDIT |= {"sample": 20}
-    site.items = GOOD
-    first = audited_urls(monkeypatch, run)
-    site.items = [*GOOD, "/clean/1000/", "/clean/1001/"]
-    second = audited_urls(monkeypatch, run)
-    assert (len(first), len(second)) == (20, 20)
-    assert {"/clean/1000/", "/clean/1001/"} <= second
-    assert len(first & second) < 15
+    run()
+    samples = []
+    for new in ("/clean/1000/", "/clean/1001/"):
+        site.items = [*GOOD, new]
+        samples.append(audited_urls(monkeypatch, run))
+        assert new in samples[-1]
+    first, second = samples
+    assert {len(first), len(second)} <= {19, 20}  # A new one may be at one of the places.
+    assert len(first & second) < 10
 
 
 def test_more_changes_than_fit_are_a_sample_of_their_own(site, settings, monkeypatch):
