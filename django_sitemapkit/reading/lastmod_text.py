@@ -9,6 +9,7 @@ import datetime as dt
 import re
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -118,16 +119,33 @@ def days_of(texts: list[str | None]) -> list[str | None]:
     """Return W3C texts as days in TIME_ZONE; those that are dates already stay."""
     if max(map(len, filter(None, texts)), default=0) <= len("YYYY-MM-DD"):
         return texts
-    zone, parse = timezone.get_default_timezone(), dt.datetime.fromisoformat
+    zone = timezone.get_default_timezone()
     days = list(texts)
     for row, text in enumerate(texts):
         if text is not None and len(text) > len("YYYY-MM-DD"):
-            moment = parse(text)
-            try:
-                days[row] = moment.astimezone(zone).date().isoformat()
-            except OverflowError:
-                days[row] = format_lastmod(day_of(moment, zone))
+            if known := _midnight(text[: len("YYYY-MM-DD")], zone):
+                midnight, before, after = known
+                days[row] = before if text < midnight else after
+            else:
+                days[row] = format_lastmod(day_of(dt.datetime.fromisoformat(text), zone))
     return days
+
+
+@lru_cache(maxsize=10_000)
+def _midnight(day: str, zone: dt.tzinfo) -> tuple[str, str, str] | None:
+    """Return when a zone's midnight falls in a day of UTC, and the zone's days before and after it.
+
+    None where the zone's offset changes in that day, and at the ends of the calendar.
+    """
+    start = dt.datetime.fromisoformat(f"{day}T00:00:00+00:00")
+    try:
+        before, after = start.astimezone(zone), (start + dt.timedelta(days=1)).astimezone(zone)
+    except OverflowError:
+        return None
+    if before.utcoffset() != after.utcoffset():
+        return None
+    midnight = after.replace(hour=0, minute=0, second=0).astimezone(dt.UTC)
+    return midnight.isoformat(), before.date().isoformat(), after.date().isoformat()
 
 
 def shows_changes(newest: Any) -> bool:

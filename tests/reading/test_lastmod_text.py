@@ -20,7 +20,7 @@ from django.db.models.functions import (
 )
 from django.test import override_settings
 from django.utils import timezone
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route, Section, checks
@@ -318,10 +318,18 @@ def test_a_day_is_one_of_the_time_zone(settings, zone, lastmod):
     assert not problems
 
 
+AROUND_A_CHANGE = [
+    dt.datetime(2006, 10, 29, 2, 30, tzinfo=dt.UTC) + dt.timedelta(seconds=seconds)
+    for seconds in (-1, 0, 59, 60, 3599, 3660)
+]
+"""One minute after midnight the clocks went back an hour: a day began twice."""
+
+
 @given(
     moments=st.lists(st.none() | MOMENTS, min_size=1, max_size=8),
     zone=st.sampled_from([*AT_MIDNIGHT, "Africa/Monrovia"]),
 )
+@example(moments=AROUND_A_CHANGE, zone="America/St_Johns")
 def test_days_of_texts_are_those_of_moments(moments, zone):
     """Whatever the moment; at the ends of the calendar a day is that of the moment's own zone."""
     texts = [moment and format_lastmod(moment) for moment in moments]
