@@ -3,7 +3,7 @@
 import datetime as dt
 from email.utils import parsedate_to_datetime
 
-MAX_DIGITS = 10
+_MAX_DIGITS = 10
 """Digits of a number of seconds that are read: centuries, and no number too large."""
 
 
@@ -23,7 +23,7 @@ def seconds_to_wait(retry_after: str) -> float | None:
     """
     text = retry_after.strip()
     if text.isdecimal():
-        return float(text[:MAX_DIGITS])
+        return float(text[:_MAX_DIGITS])
     moment = http_moment(text)
     if moment is None:
         return None

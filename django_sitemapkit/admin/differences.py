@@ -25,7 +25,7 @@ from django_sitemapkit.builds.report.differences import (
     OTHER_FOLDERS,
     Difference,
     DifferenceKind,
-    folder_of,
+    first_folder_of,
     kept_differences,
     store_differences,
 )
@@ -168,7 +168,7 @@ def _found(request: HttpRequest, stored: BuildDifferences) -> Iterator[Differenc
         difference
         for difference in kept_differences(stored)
         if (not section or difference.section == section)
-        and (not folder or folder_of(difference.location) == folder)
+        and (not folder or first_folder_of(difference.location) == folder)
         and (not wanted or wanted in unquote(difference.location).casefold())
     ]
     for kind in kinds:

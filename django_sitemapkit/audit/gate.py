@@ -20,7 +20,7 @@ from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.builds import FinishedBuild
-from django_sitemapkit.builds.report.differences import DifferenceKind, compare
+from django_sitemapkit.builds.report.differences import DifferenceKind, differences_between
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.intervals import share_interval
 from django_sitemapkit.printable import printable
@@ -197,7 +197,7 @@ def _changes_of(
     pages = [page for page in finished.pages if page.section in known]
     chance = Random(finished.build.pk)  # noqa: S311  no secret
     try:
-        for change in compare(finished.published, pages):
+        for change in differences_between(finished.published, pages):
             if change.kind is DifferenceKind.REMOVED:
                 continue
             urls = chosen[change.section]

@@ -224,7 +224,7 @@ def close_requests(requests: Sequence[int], outcome: State) -> None:
     )
 
 
-def send(name: str, signal: Signal, sender: type, *, site: str, **values: Any) -> None:
+def send_signal(name: str, signal: Signal, sender: type, *, site: str, **values: Any) -> None:
     """Send a signal about a site; what a receiver raises is logged with the signal's ``name``."""
     for receiver, error in signal.send_robust(sender, site=site, **values):
         if isinstance(error, Exception):
@@ -237,7 +237,7 @@ def send(name: str, signal: Signal, sender: type, *, site: str, **values: Any) -
 
 def announce_started(build: Build, *, pages: int, adopted: int) -> None:
     """Announce that a build begins to make ``pages`` pages, and how many it has adopted."""
-    send(
+    send_signal(
         *("build_started", build_started, Build),
         site=build.site,
         build=build.pk,
@@ -256,7 +256,7 @@ def announce_started(build: Build, *, pages: int, adopted: int) -> None:
 def announce_page(site: str, build: int, file: FileResult) -> None:
     """Announce that a page was rendered, and stored or found to be the same."""
     if page_built.has_listeners(Build):
-        send("page_built", page_built, Build, site=site, build=build, file=file)
+        send_signal("page_built", page_built, Build, site=site, build=build, file=file)
     if logger.isEnabledFor(logging.INFO):
         log_event(
             *(logging.INFO, "page_built", site, build),
@@ -278,7 +278,7 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
 
     Its problems are logged, unless it ``is_followed`` at once by a build that has them too.
     """
-    send(
+    send_signal(
         *("build_ended", build_ended, Build),
         site=result.site,
         build=build,

@@ -309,7 +309,7 @@ class Progress:
         self.files[result.section, result.number] = result
         self._clear()
         if self.command.verbosity > 1 or result.state != "same":
-            for line in describe(result):
+            for line in file_lines(result):
                 self.command.say(line)
         for problem in result.problems if self.command.verbosity > 1 else ():
             self.command.stderr.write(f"  {problem}")
@@ -366,7 +366,7 @@ def how_to_review(build: int | None) -> str:
     return f"diff_sitemaps {build} shows the changes, publish_sitemaps {build} publishes them."
 
 
-def describe(result: FileResult) -> Iterator[str]:
+def file_lines(result: FileResult) -> Iterator[str]:
     """Yield a line about a file, and one about its skipped rows, if there are any."""
     name = f"{result.section or 'index'} {result.number or ''}"
     what = ("URL" if result.section else "sitemap") + ("" if result.urls == 1 else "s")

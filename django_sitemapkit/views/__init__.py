@@ -12,7 +12,6 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
-from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
 from django.http import (
@@ -37,7 +36,7 @@ from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
-from django_sitemapkit.views.responses import AsyncBlocks, Responder, joined
+from django_sitemapkit.views.responses import Responder, StreamedResponse, joined
 from django_sitemapkit.words import english_of
 
 __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
@@ -47,10 +46,10 @@ logger = logging.getLogger("django_sitemapkit")
 RETRY_AFTER = 30
 """Seconds after which a reader is asked to come back while nothing can be served."""
 
-View = Callable[..., HttpResponseBase]
+_View = Callable[..., HttpResponseBase]
 
 
-def public_view(view: View) -> View:
+def public_view(view: _View) -> _View:
     """Give a view what all have in common: methods, Cache-Control, and 503 when it must wait."""
 
     @require_safe
@@ -184,7 +183,4 @@ def stream_template(
     values = make_context(context, request, autoescape=template.engine.autoescape)
     rest = template_blocks(template, values)
     blocks = joined(list(islice(rest, 1)), rest)
-    in_async = isinstance(request, ASGIRequest)
-    return StreamingHttpResponse(
-        AsyncBlocks(blocks) if in_async else blocks, content_type=content_type
-    )
+    return StreamedResponse(request, blocks, content_type=content_type)

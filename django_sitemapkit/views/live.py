@@ -22,7 +22,12 @@ from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, digest_of, joined
+from django_sitemapkit.views.responses import (
+    RESPONSE_BLOCK_BYTES,
+    Responder,
+    document_digest,
+    joined,
+)
 from django_sitemapkit.words import english_of
 
 logger = logging.getLogger("django_sitemapkit")
@@ -107,7 +112,9 @@ def rendered(
     whole = rendering.complete
     if whole:
         first += blocks  # It has no more of them, but has yet to record what it found out.
-    digest = validators.digest if validators else digest_of(*first) if whole and planned else None
+    digest = (
+        validators.digest if validators else document_digest(*first) if whole and planned else None
+    )
     response = responder.respond(joined(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())

@@ -3,13 +3,13 @@
 import datetime as dt
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
 from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
-from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
@@ -30,7 +30,7 @@ from django_sitemapkit.rendering import (
 )
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.live import rendered, sent_index
-from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, AsyncBlocks, Responder
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -195,33 +195,17 @@ def _handed_over(storage: SitemapStorage, file: Place) -> HttpResponseBase | Non
     return None
 
 
-class StoredResponse(StreamingHttpResponse):
-    """A response made of an open file, which is closed with it, read or not."""
-
-    def __init__(self, stored: IO[bytes], blocks: Iterator[bytes] | AsyncIterator[bytes]) -> None:
-        super().__init__(blocks)
-        self._stored = stored
-
-    def close(self) -> None:
-        """Close the file too: a generator that has not started would not."""
-        super().close()
-        self._stored.close()
-
-
 def _streamed(storage: SitemapStorage, file: Place, responder: Responder) -> HttpResponseBase:
     stored = _opened(storage, file)
     as_stored = (responder.file or responder.encoded) and not responder.text
-    in_async = isinstance(responder.request, ASGIRequest)
+    request = responder.request
+    is_sync_get = request.method == "GET" and not isinstance(request, ASGIRequest)
     response: HttpResponseBase
-    if responder.request.method == "HEAD":
-        stored.close()
-        response = responder.stream(iter(()))
-    elif as_stored and not in_async and storage.local_path(file.page.name):
+    if is_sync_get and as_stored and storage.local_path(file.page.name):
         response = FileResponse(stored)
         del response.headers["Content-Disposition"]
     else:
-        blocks = _stored_blocks(stored, responder, as_stored=as_stored)
-        response = StoredResponse(stored, AsyncBlocks(blocks) if in_async else blocks)
+        response = responder.stream(_stored_blocks(stored, responder, as_stored=as_stored), stored)
     if not responder.text:
         size = file.page.stored_bytes if as_stored else file.page.xml_bytes
         response.headers["Content-Length"] = str(size)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from functools import partial
+from typing import IO, Any
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -57,7 +58,9 @@ class Responder:
 
     def send(self, body: bytes, modified: str | None = None) -> HttpResponseBase:
         """Return the response with an XML document that is in memory."""
-        return self.respond(iter([body]), digest=digest_of(body), whole=True, modified=modified)
+        return self.respond(
+            iter([body]), digest=document_digest(body), whole=True, modified=modified
+        )
 
     def respond(
         self,
@@ -84,11 +87,13 @@ class Responder:
         self.describe(response, digest, modified)
         return response
 
-    def stream(self, body: Iterator[bytes]) -> StreamingHttpResponse:
-        """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0."""
+    def stream(self, body: Iterator[bytes], file: IO[bytes] | None = None) -> HttpResponseBase:
+        """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0.
+
+        The ``file`` that the body is read from is closed with the response.
+        """
         body = iter(()) if self.request.method == "HEAD" else body
-        in_async = isinstance(self.request, ASGIRequest)
-        return StreamingHttpResponse(AsyncBlocks(body) if in_async else body)
+        return StreamedResponse(self.request, body, file)
 
     def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the blocks of an XML document in the form that is wanted."""
@@ -111,6 +116,27 @@ class Responder:
             patch_vary_headers(response, ["Accept-Encoding"])
         if self.encoded and response.status_code == 200:
             response.headers["Content-Encoding"] = "gzip"
+
+
+class StreamedResponse(StreamingHttpResponse):
+    """A response that streams blocks under WSGI and ASGI, and closes their file, read or not."""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        blocks: Iterator[bytes],
+        file: IO[bytes] | None = None,
+        **options: Any,
+    ) -> None:
+        in_async = isinstance(request, ASGIRequest)
+        super().__init__(AsyncBlocks(blocks) if in_async else blocks, **options)
+        self._file = file
+
+    def close(self) -> None:
+        """Close the file too: a generator that has not started would not."""
+        super().close()
+        if self._file is not None:
+            self._file.close()
 
 
 def accepts_gzip(header: str) -> bool:
@@ -159,6 +185,6 @@ class AsyncBlocks(AsyncIterator[bytes]):
             self.blocks.close()
 
 
-def digest_of(*blocks: bytes) -> str:
+def document_digest(*blocks: bytes) -> str:
     """Return a digest of a document's bytes, as short as an ETag may be."""
     return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]

@@ -72,7 +72,7 @@ def test_lines_fit_a_terminal(bad):
         skipped=1_000,
         kinds={"duplicate-url": (900, "")},
     )
-    line, skipped = base.describe(largest)
+    line, skipped = base.file_lines(largest)
     assert len(line) == 80
     expected = "landing-pages 1000 stored 50,000 URLs 1023 bytes 50.0 MB stored 99.99 s"
     assert " ".join(line.split()) == expected

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease, acquire, close_if_unusable
 from django_sitemapkit.builds.manifest import PageName
 from django_sitemapkit.builds.publication.export import INDEX, Export, emptied_pages
-from django_sitemapkit.builds.results import send
+from django_sitemapkit.builds.results import send_signal
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
@@ -147,7 +147,7 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
     for section, number in changed:
         forms = ("xml", "xml.gz", "txt", "txt.gz") if section else ("xml",)
         addresses += [addresses_of(section, form)(number) for form in forms]
-    send(
+    send_signal(
         *("sitemaps_published", sitemaps_published, Publication),
         site=site.key,
         build=build,

@@ -14,7 +14,7 @@ from django.conf import settings as django_settings
 from django.utils import timezone
 
 from django_sitemapkit.builds.manifest import page_name_of, page_rows_of
-from django_sitemapkit.builds.report.differences import DifferenceKind, compare
+from django_sitemapkit.builds.report.differences import DifferenceKind, differences_between
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication, StoredNow
@@ -48,7 +48,7 @@ LEAST_ALIKE = 10
 LEAST_OF_NOW = 2
 """URLs of a page from which on they can hardly all have changed while it was made."""
 
-DAY = len("YYYY-MM-DD")
+DATE_CHARACTERS = len("YYYY-MM-DD")
 """Characters of a lastmod that is a date, and those of a moment that say its date."""
 
 
@@ -166,15 +166,15 @@ class FinishedBuild:
         return page_rows_of(self.rows)
 
     @cached_property
-    def losses(self) -> list["Loss"]:
+    def _losses(self) -> list["_Loss"]:
         """What sections, and then the whole site, lose, if it is a warning or holds the build.
 
         A URL that another section lists is not lost: to find that out, files are read, and only if
         a section would lose so much. If they cannot be read, all that is missing is lost.
         """
-        losses = list(_losses(self, None))
+        losses = list(_losses_of(self, None))
         with suppress(StorageFailure):
-            losses = losses and list(_losses(self, _removed(self)))
+            losses = losses and list(_losses_of(self, _removed(self)))
         return losses
 
 
@@ -182,7 +182,7 @@ Gate = Callable[[FinishedBuild], State]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class _Loss:
     """URLs that a build has lost, compared with the published one."""
 
     section: str
@@ -209,7 +209,7 @@ class Loss:
         return self.lost > self.before * self.allowed
 
 
-def _losses(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[Loss]:
+def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[_Loss]:
     """Yield the losses that matter; without ``removed``, as if no URL had moved."""
     before, after = _urls(finished.published), _urls(finished.pages)
     leaving, names = Counter(finished.leaving), sorted(before)
@@ -218,7 +218,7 @@ def _losses(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[L
     for name in names if len(names) < 2 else [*names, SITE]:
         missing = before[name] - after[name]
         gone = missing if removed is None else min(missing, removed[name])
-        loss = Loss(
+        loss = _Loss(
             section=name,
             before=before[name],
             after=after[name],
@@ -231,13 +231,13 @@ def _losses(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[L
 
 def _removed(finished: FinishedBuild) -> Counter[str]:
     """Return how many published URLs of each section no page of a build lists."""
-    found = compare(finished.published, finished.pages)
+    found = differences_between(finished.published, finished.pages)
     return Counter(one.section for one in found if one.kind is DifferenceKind.REMOVED)
 
 
 def shrinkage(finished: FinishedBuild) -> State:
     """Return in what a build has lost too many URLs, or ""."""
-    for loss in finished.losses:
+    for loss in finished._losses:
         if loss.is_too_large:
             besides = "-besides-moved" if loss.moved else ""
             return {
@@ -307,7 +307,7 @@ def _urls(pages: Iterable[Place]) -> Counter[str]:
 
 def warnings_of(finished: FinishedBuild) -> Iterator[State]:
     """Yield large losses that do not hold a build, and lastmods that can hardly be true."""
-    for loss in finished.losses:
+    for loss in finished._losses:
         if not loss.is_too_large:
             yield {
                 "code": "loss" if loss.section else "site-loss",
@@ -348,7 +348,7 @@ def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
         row
         for row in rows
         if row.page.lastmods["count"] >= LEAST_OF_NOW
-        and len(row.page.lastmods["oldest"]) > DAY
+        and len(row.page.lastmods["oldest"]) > DATE_CHARACTERS
         and moment_of(row.page.lastmods["oldest"], dt.UTC).timestamp() >= start
     ]
     if of_now:
@@ -379,8 +379,8 @@ def _backwards(row: Place, previous: Place) -> Iterator[State]:
 
 def _is_before(text: str, other: str) -> bool:
     """Return whether a lastmod is surely older; a date may be any moment of its day."""
-    if DAY in (len(text), len(other)):
-        return text[:DAY] < other[:DAY]
+    if DATE_CHARACTERS in (len(text), len(other)):
+        return text[:DATE_CHARACTERS] < other[:DATE_CHARACTERS]
     return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
 
 

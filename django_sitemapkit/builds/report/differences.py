@@ -86,7 +86,7 @@ class Difference:
         return f"{self.kind.value} {self.location}"
 
 
-def compare(
+def differences_between(
     previous: Sequence[Place],
     present: Sequence[Place],
     duplicates: Duplicates | None = None,
@@ -230,7 +230,7 @@ def differences_of(
     previous = stored_build(site, earlier)
     old = list(Place.objects.in_build(previous).pages())
     new = list(Place.objects.in_build(record).pages())
-    yield from compare(old, new, duplicates)
+    yield from differences_between(old, new, duplicates)
 
 
 def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
@@ -256,7 +256,7 @@ def _compared(site: SitemapSite, build: Build) -> dict[str, Any]:
         for difference in differences_of(site, build.pk):
             kind = difference.kind
             totals[kind] += 1
-            group = kind, difference.section, folder_of(difference.location)
+            group = kind, difference.section, first_folder_of(difference.location)
             if group not in groups and len(groups) >= MAX_GROUPS:
                 group = kind, difference.section, OTHER_FOLDERS
             groups[group] += 1
@@ -278,7 +278,7 @@ def kept_differences(stored: BuildDifferences) -> Iterator[Difference]:
             yield Difference(DifferenceKind(kind), location, section)
 
 
-def folder_of(location: str) -> str:
+def first_folder_of(location: str) -> str:
     """Return the first folder of a URL's path, percent-encoded as it is in the URL."""
     first, _slash, rest = urlsplit(location).path.lstrip("/").partition("/")
     return f"/{first}/" if rest else "/"

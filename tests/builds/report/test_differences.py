@@ -224,7 +224,7 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
 
     def peak():
         tracemalloc.start()
-        found = sum(1 for _ in differences.compare(*lines))
+        found = sum(1 for _ in differences.differences_between(*lines))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert found == 200
