@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_335,
-    "package: tokens": 276_955,
-    "core: statements": 17_879,
-    "core: tokens": 206_320,
-    "builds, runners, planning, publishing: statements": 4_323,
+    "package: statements": 24_687,
+    "package: tokens": 281_993,
+    "core: statements": 17_848,
+    "core: tokens": 206_443,
+    "builds, runners, planning, publishing: statements": 4_365,
     "audit: statements": 5_200,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
-    "first build of five rows: functions": 422,
+    "first build of five rows: functions": 417,
     "first build of five rows: files": 61,
-    "Exclude now: functions": 401,
+    "Exclude now: functions": 398,
     "Exclude now: files": 60,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 56,
-    "files: lines, longest": 489,
+    "files: lines, longest": 456,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}
