@@ -58,13 +58,13 @@ class MethodSource:
     """The expression that it returns."""
     parameters: tuple[str, ...]
     """The names of its parameters."""
-    imported: Mapping[str, str] = field(default_factory=dict)
-    """The modules of the names that it imports itself."""
+    imported: Mapping[str, Any] = field(default_factory=dict)
+    """What it imports itself, by name."""
 
     def resolve(self, name: str) -> Any:
         """Return what a name that is no parameter stands for; None if that is not known."""
         if name in self.imported:
-            return getattr(sys.modules.get(self.imported[name]), name, None)
+            return self.imported[name]
         function: Any = self.function
         code = function.__code__
         if name in (*code.co_varnames, *code.co_cellvars):
@@ -142,7 +142,7 @@ class _Body:
     """Turns the statements of a function into the expression that it returns."""
 
     def __init__(self, code: CodeType) -> None:
-        self.imported: dict[str, str] = {}
+        self.imported: dict[str, Any] = {}
         self._code = code
         self._left = MAX_STEPS
 
@@ -159,10 +159,7 @@ class _Body:
             case ast.Expr(value=ast.Constant()), rest:  # a docstring
                 return self.result(rest, known)
             case ast.ImportFrom(module=str(module), level=0, names=names), rest if not known:
-                if all(
-                    one.asname is None and self.imported.setdefault(one.name, module) == module
-                    for one in names
-                ):
+                if all(one.asname is None and self._imports(module, one.name) for one in names):
                     return self.result(rest, known)
             case ast.Assign(targets=[ast.Name(id=name)], value=value), rest:
                 value = _with(known, value)
@@ -182,6 +179,14 @@ class _Body:
             statements[0],
             change="return one expression",
         )
+
+    def _imports(self, module: str, name: str) -> bool:
+        """Note what a name is that is imported; return whether it is that from then on."""
+        parameters = self._code.co_varnames[: self._code.co_argcount]
+        if name in (*parameters, *self.imported):
+            return False
+        self.imported[name] = getattr(sys.modules.get(module), name, None)
+        return self.imported[name] is not None  # Otherwise, the import may raise.
 
 
 def _with(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:

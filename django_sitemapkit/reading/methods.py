@@ -125,6 +125,7 @@ class _Translation:
 
     def __init__(self, rows: QuerySet[Any]) -> None:
         self._rows = rows
+        self._plain: set[type[Model]] = set()
         self._columns: dict[tuple[str, ...], tuple[str, Field[Any, Any]]] = {}
         self._reverses: list[tuple[Route, list[ast.expr]]] = []
         self._texts: list[ast.expr] = []
@@ -164,14 +165,15 @@ class _Translation:
     def _route(self, result: ast.expr) -> Route | None:
         """Return the Route that a result is, of columns and constants; else None.
 
-        A constant may follow it that needs no quoting.
+        A constant may follow it, if it has no slash: behind that of the path, it would name a host.
+        All constants are texts that need no quoting.
         """
-        suffix = ""
+        is_plain, suffix = re.compile(f"[{UNENCODED}]*").fullmatch, ""
         match result:
             case ast.BinOp(left=head, op=ast.Add(), right=ast.Constant(value=str(suffix))):
                 result = head
         is_route = isinstance(result, ast.Name) and result.id == "r0"
-        if not (is_route and re.fullmatch(f"[{UNENCODED}]*", suffix)):
+        if not (is_route and is_plain(suffix)) or "/" in suffix:
             return None
         ((route, arguments),) = self._reverses
         fields = {name: (path, field) for path, (name, field) in self._columns.items()}
@@ -185,7 +187,7 @@ class _Translation:
                     if _stored(found) not in _SAME_IN_URLS:
                         return None
                     columns.append(self._read(path))
-                case ast.Constant(value=value) if isinstance(value, (str, int)):
+                case ast.Constant(value=str(value)) if is_plain(value):
                     columns.append(Value(value))
                 case _:
                     return None
@@ -277,15 +279,9 @@ class _Translation:
 
     def _static(self, model: type[Model], name: str, node: ast.AST, scope: _Scope) -> Any:
         """Return what a model has by a name, if its objects have the same."""
-        for hook in _HOOKS:
-            if inspect.getattr_static(model, hook) is not inspect.getattr_static(Model, hook):
-                raise scope.refuse(f"is of {model.__name__}, which has its own {hook}", node)
-        if type(model._base_manager) is not Manager:  # It finds what is followed, or deferred.
-            raise scope.refuse(f"is of {model.__name__}, which has its own base manager", node)
-        if type(model).__call__ is not type.__call__:
-            raise scope.refuse(f"is of {model.__name__}, whose metaclass makes its objects", node)
-        if pre_init.has_listeners(model) or post_init.has_listeners(model):
-            raise scope.refuse(f"is of {model.__name__}, whose objects a signal may change", node)
+        if model not in self._plain and (why := _why_not_plain(model)):
+            raise scope.refuse(f"is of {model.__name__}, {why}", node)
+        self._plain.add(model)
         if not scope.prefix and name in _django.names_set(self._rows):
             raise scope.refuse(f"uses {name}, which the queryset sets on its objects", node)
         return inspect.getattr_static(model, name, _MISSING)
@@ -396,6 +392,24 @@ class _Translation:
         )
         self._reverses.append((route, found))
         return self._text(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
+
+
+def _why_not_plain(model: type[Model]) -> str:
+    """Return why the objects of a model may have other values than its columns; "" if not."""
+    for hook in _HOOKS:
+        if inspect.getattr_static(model, hook) is not inspect.getattr_static(Model, hook):
+            return f"which has its own {hook}"
+    if type(model._base_manager) is not Manager:  # It finds what is followed, or deferred.
+        return "which has its own base manager"
+    if type(model).__call__ is not type.__call__:
+        return "whose metaclass makes its objects"
+    if pre_init.has_listeners(model) or post_init.has_listeners(model):
+        return "whose objects a signal may change"
+    for field in model._meta.concrete_fields:
+        kind = type(inspect.getattr_static(model, field.attname, None))
+        if hasattr(kind, "__set__") and not kind.__module__.startswith("django."):
+            return f"which sets {field.attname} in its own way"  # And perhaps another field.
+    return ""
 
 
 def _stored(field: Any) -> type:

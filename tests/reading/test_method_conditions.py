@@ -70,6 +70,7 @@ SOURCES = {
     "an import of another function": (
         f"from tests.reading.elsewhere import reverse\n    return {ARTICLE}"
     ),
+    "an import that fails": f"from django.urls import no_such_name\n    return {ARTICLE}",
     "str() that is none": "return '/' + str(self.pk)",
     "int() that is str()": "return f'/{int(self.slug)}/'",
     "dict() that is none": "return reverse('article', kwargs=dict(pk=self.pk))",
@@ -96,6 +97,10 @@ PARAMETERS = {
     "one by place": ("tab, /, obj", "return f'/{obj.pk}/'"),
     "none": ("", "return '/x/'"),
     "a name that it calls": ("reverse", "return reverse('home')"),
+    "a name that it imports": (
+        "reverse",
+        "from tests.reading.elsewhere import reverse\n    return f'/{reverse.pk}/'",
+    ),
 }
 
 
@@ -202,7 +207,11 @@ SAME = {
     "a call that raises": "return reverse('product', args=[self.slug, str(self.pk, errors='x')])",
     "a number of the source": "return reverse('product', args=[self.slug, 1e20])",
     "a truth of the source": "return reverse('product', args=[self.slug, True])",
+    "what no database knows": "return reverse('product', args=[self.slug, ...])",
+    "more than a database stores": f"return reverse('product', args=[self.slug, {2**70}])",
+    "half a character": r"return reverse('product', args=[self.slug, '\ud800'])",
     "a text to quote behind a URL": "return reverse('article', args=[self.pk]) + 'ü?a=ö%'",
+    "a slash behind a slash": "return reverse('home') + '/x'",
     "a fragment behind a URL": "return reverse('article', args=[self.pk]) + '#a'",
     "a dot behind a URL": "return reverse('article', args=[self.pk]) + '../x/'",
     "a query behind a URL": "return reverse('article', args=[self.pk]) + '?a=1&b=2'",
@@ -280,15 +289,28 @@ def test_text_of_a_foreign_key_is_that_of_the_key():
     assert obstacle(by_method(url)) == ""
 
 
-def test_a_changefreq_of_contrib_is_read_in_lower_case(settings):
-    """Though its method returns text already."""
-    changefreq = function("return str('Daily')", "changefreq", "self, obj")
+@pytest.mark.parametrize("body", ["return str('Daily')", "return obj.note"])
+def test_a_changefreq_of_contrib_is_read_in_lower_case(settings, body):
+    """Though its method returns text already, or a column as it is."""
+    Product.objects.update(note="Daily")
+    changefreq = function(body, "changefreq", "self, obj")
     items = {"items": lambda self: Product.objects.all(), "changefreq": changefreq}
     reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
     found = given(reader)
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
     assert found == given(reader)
     assert "<changefreq>daily<" in found[0]
+
+
+@pytest.mark.parametrize("tag", ["changefreq", "priority"])
+def test_a_date_is_no_other_tag(settings, tag):
+    """Each row has the problem that it has if the method is called."""
+    method = function("return obj.released_on", tag, "self, obj")
+    reader = declare(queryset=Product.objects.all(), location=SLUG_OF, **{tag: method})
+    found, is_called = given(reader), reader.reads_objects
+    settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
+    assert found == given(reader)
+    assert not is_called
 
 
 # --- Models
@@ -344,6 +366,13 @@ def test_a_model_may_give_its_objects_other_values(settings, hook):
         rows = rows.defer(None)
     key = "slug" if hook == "pk" else "pk"
     assert_called(declare(queryset=rows, location=None, key=key), settings)
+
+
+def test_a_field_may_set_another(settings):
+    """When Django gives an object the values of its row."""
+    note = property(lambda self: "", lambda self, value: vars(self).update(slug="set"))
+    rows = proxy(get_absolute_url=SLUG, note=note).objects.all()
+    assert_called(declare(queryset=rows, location=None), settings)
 
 
 def test_a_metaclass_may_make_the_objects(settings):

@@ -315,6 +315,16 @@ def test_as_soon_as_one_method_is_called_all_are():
     assert reader.methods.as_columns == {}
 
 
+def test_a_method_in_whose_place_editors_set_a_value_is_not_called(sections):
+    """The others are read as columns."""
+    rows = proxy(get_absolute_url=forms.plain).objects.all()
+    options = {"name": "products", "queryset": rows, "priority": lambda self, product: round(0.5)}
+    register(type("Products", (Section,), options))
+    assert section_of(SITE, "products").reads_objects
+    SectionSettings.objects.create(site=SITE.key, section="products", priority="0.9")
+    assert not section_of(SITE, "products").reads_objects
+
+
 # --- Rows that columns do not tell
 
 
