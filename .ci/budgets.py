@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_687,
-    "package: tokens": 281_993,
-    "core: statements": 17_848,
-    "core: tokens": 206_443,
+    "package: statements": 24_703,
+    "package: tokens": 282_143,
+    "core: statements": 17_864,
+    "core: tokens": 206_593,
     "builds, runners, planning, publishing: statements": 4_365,
     "audit: statements": 5_200,
     "inspections by Google: statements": 350,
