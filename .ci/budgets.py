@@ -33,8 +33,8 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_703,
-    "package: tokens": 282_143,
+    "package: statements": 24_708,
+    "package: tokens": 282_206,
     "core: statements": 17_864,
     "core: tokens": 206_593,
     "builds, runners, planning, publishing: statements": 4_365,

@@ -41,8 +41,7 @@ def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterat
         for sitemap in SubmittedSitemap.objects.filter(site__in=keys).order_by("address"):
             yield from _search_console(sitemap)
     if request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
-        for site in sites:
-            yield from _indexing(site)
+        yield from _indexing(sites)
 
 
 @register_inspection
@@ -62,11 +61,14 @@ def inspected_by_google(
 def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
     """Yield the URLs that are not sent any more, and what became of the last batch."""
     batches = UrlBatch.objects.filter(site__in=keys)
-    stopped = batches.filter(status__in=STOPPED).values("site", "status")
-    totals = stopped.annotate(newest=Max("pk"), total=Sum("count"))
-    urls = dict(totals.values_list("newest", "total"))
-    last = batches.values("site").annotate(newest=Max("pk")).values_list("newest", flat=True)
-    for batch in batches.filter(pk__in={*urls, *last}).defer("urls").order_by("-pk"):
+    totals = batches.order_by().values_list("site", "status")
+    urls: dict[int, int] = {}
+    last: dict[str, int] = {}
+    for site, status, newest, total in totals.annotate(Max("pk"), Sum("count")):
+        last[site] = max(newest, last.get(site, newest))
+        if status in STOPPED:
+            urls[newest] = total
+    for batch in batches.filter(pk__in={*urls, *last.values()}).defer("urls").order_by("-pk"):
         yield _stopped(batch, urls[batch.pk]) if batch.pk in urls else _last(batch)
     now = timezone.now()
     for state in SubmittedSite.objects.filter(site__in=keys, wait_until__gt=now):
@@ -110,16 +112,20 @@ def _last(batch: UrlBatch) -> HealthItem:
     )
 
 
-def _indexing(site: SitemapSite) -> Iterator[HealthItem]:
+def _indexing(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield how many URLs of each section are indexed, of those that were inspected."""
-    sections = indexing_of(site)
-    if sections:
-        last = InspectedUrl.objects.filter(site=site.key).aggregate(at=Max("inspected_at"))["at"]
+    rows = InspectedUrl.objects.filter(site__in=[site.key for site in sites])
+    inspected = rows.exclude(inspected_at=None).order_by().values("site")
+    last = dict(inspected.annotate(at=Max("inspected_at")).values_list("site", "at"))
+    # Most projects have no site that Google was asked about: only those cost queries.
+    for site in sites:
+        if site.key not in last or not (sections := indexing_of(site)):
+            continue
         yield HealthItem(
             site=site.key,
             title=_("Inspected URLs that Google has indexed"),
             level=Level.NOTE,
-            found_at=last or timezone.now(),
+            found_at=last[site.key],
             found_by="Search Console",
             count=sum(section.indexed for section in sections),
             details=[_details(section) for section in sections],

@@ -274,7 +274,7 @@ def test_pages_keep_the_filters_and_end(monkeypatch):
     """A long log is not counted; what is not listed is in the file."""
     monkeypatch.setattr(activity, "ENTRIES_PER_PAGE", 2)
     monkeypatch.setattr(activity, "MAX_LISTED_ENTRIES", 3)
-    monkeypatch.setattr(activity, "ROWS_PER_QUERY", 2)
+    monkeypatch.setattr(activity, "CSV_ROWS_PER_QUERY", 2)
     for number in range(5):
         log(UrlOverrideFactory(path=f"/{number}/"))
     text = text_of(person("super").get(ACTIVITY, {"user": "ann"}))

@@ -360,7 +360,7 @@ def test_receivers_that_raise_stop_nothing(storage, caplog):
 
 def test_where_nobody_listens_a_page_costs_no_record(storage, monkeypatch):
     """Neither a signal nor a record is made."""
-    monkeypatch.setattr(results, "send", lambda name, *args, **values: names.append(name))
+    monkeypatch.setattr(results, "send_signal", lambda name, *args, **values: names.append(name))
 
     def log_event(level, event, *args, **values):
         names.append(event)

@@ -707,6 +707,7 @@ def test_the_validator_finds_nothing_wrong(xml):
             f'xmlns:shop="{SHOP}" {declared}><url><loc>{PAGE}</loc>{xml}</url></urlset>'.encode()
         ],
         f"{ORIGIN}/sitemap.xml",
+        now=dt.datetime(2026, 11, 20, tzinfo=dt.UTC),
     )
     assert report.findings == ()
     assert report.valid

@@ -405,8 +405,8 @@ def test_one_article_a_url_and_a_thousand_a_file():
     """Both limits are one finding each."""
     error("too-many-tags", "more than one <news:news>", news() * 3)
     articles = [f"<loc>{LOCATION}?{number}</loc>{news()}" for number in range(1001)]
-    assert validate([urlset(*articles[:1000])], ADDRESS).findings == ()
-    report = validate([urlset(*articles)], ADDRESS)
+    assert validate([urlset(*articles[:1000])], ADDRESS, now=NOW).findings == ()
+    report = validate([urlset(*articles)], ADDRESS, now=NOW)
     assert report.counts == {"too-many-tags": 1}
     assert "1,000 <news:news>" in report.findings[0].message
 
