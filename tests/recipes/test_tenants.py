@@ -158,7 +158,7 @@ FILES = {
                 requests.request(site, BuildRequest.Kind.BUILD)
                 requests.begin(site)
                 for thread in threading.enumerate():
-                    if thread.name == "sitemapkit-tea":
+                    if thread.name.startswith("sitemapkit-tea"):
                         thread.join(60)
                 outcomes = BuildRequest.objects.values_list("outcome", flat=True)
                 answers["requests"] = [[found["code"], found["urls"]] for found in outcomes]
