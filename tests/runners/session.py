@@ -35,13 +35,14 @@ def steer(model):
 
 
 def wait_for_helpers(count):
-    """Wait until so many helpers have begun, and one of them makes a page."""
+    """Wait until so many helpers have begun, and one of them makes a page or has made them all."""
     from django_sitemapkit.builds.lease import ClaimState
     from django_sitemapkit.models import Build
 
     while True:
         state = ClaimState.of(Build.objects.get(status="running"))
-        if state.helpers == count and state.claimed > 1:
+        # One that starts late finds nothing left to claim but the page that waits here.
+        if state.helpers == count and (state.claimed > 1 or state.open == 1):
             return
         time.sleep(0.01)
 
@@ -68,13 +69,14 @@ def main(fate):
     def slowly(self, row):
         hang = fate == "workers hang" and not made  # Until they do, too.
         time.sleep(3 if hang else 0.05)
+        started = active_children()
         if not made and fate not in {"workers are slow", "workers hang"}:
             wait_for_helpers(2)
         if not made and fate == "worker is killed":
-            for helper in active_children():
-                os.kill(helper.pid, signal.SIGKILL)
+            for helper in started:
+                helper.kill()
         if fate == "builder is killed":
-            sys.stdout.write(" ".join(str(helper.pid) for helper in active_children()) + "\n")
+            sys.stdout.write(" ".join(str(helper.pid) for helper in started) + "\n")
             sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         made.append(row.pk)
