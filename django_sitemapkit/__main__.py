@@ -39,7 +39,7 @@ INTERRUPTED = (130, 141, 143)
 ROWS_PER_QUERY = 2_000
 
 _FETCHING = (
-    ("--rate", "REQUESTS", "requests a second, at most"),
+    ("--rate", "REQUESTS", "requests a second, at most; default: 10"),
     ("--concurrency", "REQUESTS", "requests at a time; default: 4"),
     ("--allow-private", "", "also fetch from private and local addresses"),
 )

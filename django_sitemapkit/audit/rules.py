@@ -35,7 +35,10 @@ TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses that say something of a server or proxy, and nothing of the page."""
 
 TRANSIENT_FAILURES = frozenset(
-    {"forbidden", "invalid-encoding", "invalid-response", "timeout", "unknown-host", "unreachable"}
+    {
+        *("forbidden", "invalid-encoding", "invalid-response", "postponed", "timeout"),
+        *("unknown-host", "unreachable"),
+    }
 )
 """Codes of failures that say nothing of the page."""
 

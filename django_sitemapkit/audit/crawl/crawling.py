@@ -133,7 +133,8 @@ class _Pages(AbstractContextManager["_Pages"]):
 
     def __exit__(self, *_: object) -> None:
         if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)
+            # What they still wait for ends when the fetcher is closed.
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def __len__(self) -> int:
         return len(self._ahead)

@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
+from django_sitemapkit import __version__
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.exceptions import MissingExtra, SitemapKitError
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import (
@@ -71,7 +73,8 @@ class FindingsCommand(PublishedCommand):
             "--rate",
             type=positive_number,
             metavar="REQUESTS",
-            help="With --live: requests a second, at most.",
+            help="With --live: requests a second to a host, at most; default: 10, or no limit for"
+            " this machine.",
         )
         parser.add_argument(
             "--allow-private",
@@ -105,19 +108,19 @@ class FindingsCommand(PublishedCommand):
         failed: list[SitemapKitError] = []
         found = partial = 0
         self._unfinished = self.interrupted
-        with self._fetching(options) as fetching:
-            for site in self.sites_of(options):
-                try:
+        for site in self.sites_of(options):
+            try:
+                with self._fetching(site, options) as fetching:
                     run = self._examine(site, options, fetching)
-                    self.report(site, run, options)
-                except (ImproperlyConfigured, MissingExtra) as error:
-                    raise CommandError(str(error), returncode=Exit.USAGE) from error
-                except SitemapKitError as error:
-                    failed.append(error)
-                    continue
-                found += sum(run.counts.get(kind, 0) for kind in fail_on)
-                if run.is_partial:
-                    partial += run.undetermined
+                self.report(site, run, options)
+            except (ImproperlyConfigured, MissingExtra) as error:
+                raise CommandError(str(error), returncode=Exit.USAGE) from error
+            except SitemapKitError as error:
+                failed.append(error)
+                continue
+            found += sum(run.counts.get(kind, 0) for kind in fail_on)
+            if run.is_partial:
+                partial += run.undetermined
         if failed:
             messages = "\n".join(map(str, failed))
             raise CommandError(messages, returncode=exit_code_of(failed[-1]))
@@ -140,8 +143,8 @@ class FindingsCommand(PublishedCommand):
         return self.sites(options["site"])
 
     @contextmanager
-    def _fetching(self, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the arguments that say how pages are fetched."""
+    def _fetching(self, site: SitemapSite, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the arguments that say how the pages of a site are fetched."""
         if not options["live"]:
             for name in ("concurrency", "rate", "allow_private"):
                 if options[name]:
@@ -151,7 +154,10 @@ class FindingsCommand(PublishedCommand):
             return
         live = module("web.live")
         with live.LiveFetcher(
-            allow_private=options["allow_private"], rate=options["rate"]
+            allow_private=options["allow_private"],
+            rate=options["rate"],
+            user_agent=f"django-sitemapkit/{__version__} (+{site.base}/)",
+            robots_agent=audit_options().user_agent,
         ) as fetcher:
             yield {"fetch": fetcher.fetch, "concurrency": options["concurrency"] or CONCURRENCY}
 

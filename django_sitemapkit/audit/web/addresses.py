@@ -75,6 +75,11 @@ def is_public(address: str) -> bool:
     return not any(ip in network for network in _SPECIAL)
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether an IP address is this machine's own."""
+    return ip_address(address).is_loopback
+
+
 def _embedded(ip: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address that a translator or tunnel would take from an IPv6 address."""
     if ip in _NAT64:

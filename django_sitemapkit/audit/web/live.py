@@ -4,13 +4,13 @@ Needs urllib3, of the extra ``audit``.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPException
 from ssl import SSLError
-from threading import Lock
+from threading import Event
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,6 +18,7 @@ from urllib3 import exceptions as urllib3
 
 from django_sitemapkit.audit.web import addresses
 from django_sitemapkit.audit.web.connections import Budget, Connections, Stopwatch
+from django_sitemapkit.audit.web.pacing import DEFAULT_RATE, HostPace
 from django_sitemapkit.audit.web.responses import (
     MAX_BODY_BYTES,
     MAX_MESSAGE,
@@ -26,9 +27,11 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     follow,
+    header_values,
     is_read,
     read_body,
 )
+from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import seconds_to_wait
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import DEFAULT_PORTS
@@ -42,10 +45,8 @@ MAX_OVERHEAD = 1_000_000
 MAX_DRAINED = 65_536
 """Bytes of an unwanted body that are read to keep the connection."""
 
-MAX_RETRY_AFTER = 60.0
-"""Seconds that a server may ask us to wait; after a longer time, asking again is the caller's."""
-
 RETRIED_STATUSES = frozenset({429, 503})
+"""Statuses that ask for fewer requests."""
 
 HEADERS = {
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -55,7 +56,7 @@ HEADERS = {
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LiveFetcher(AbstractContextManager["LiveFetcher"]):
-    """Fetches web pages over HTTP; safe for several threads, which share its rate.
+    """Fetches web pages over HTTP; safe for several threads, which share the pace of each host.
 
     Use it as a context manager, or ``close()`` it: it keeps connections open.
     """
@@ -69,71 +70,59 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     max_bytes: int = MAX_BODY_BYTES
     """Bytes of a decompressed body that are read."""
     rate: float | None = None
-    """Requests a second, by all threads together; None for no limit."""
-    retries: int = 2
+    """Requests a second to one host, at most. None stands for 10, and for no limit to the hosts on
+    the loopback interface. A ``Crawl-delay`` may ask for fewer."""
+    retries: int = 4
     """How often a page is asked for again after a failed connection, a 429 or a 503."""
-    backoff: float = 0.5
-    """Seconds before the first retry, and twice as many before each further one."""
     user_agent: str = "django-sitemapkit"
+    """The header ``User-Agent``."""
+    robots_agent: str = "Googlebot"
+    """The crawler whose ``Crawl-delay`` counts, besides that of ``django-sitemapkit``."""
     resolve: addresses.Resolve = addresses.resolve
     """Gives the addresses of a host."""
-    sleep: Callable[[float], object] = time.sleep
-    """Waits for some seconds."""
+    closed: Event = field(default_factory=Event)
+    """Ends all waiting when it is set, as ``close()`` does."""
+    clock: Callable[[], float] = time.monotonic
+    """Gives the time in seconds."""
     _connections: Connections = field(default_factory=Connections, init=False)
-    _pacing: Lock = field(default_factory=Lock, init=False)
-    _next_request: float = field(default=0.0, init=False)
+    _paces: dict[str, HostPace] = field(default_factory=dict, init=False)
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are open."""
+        """Close the connections that are open, and end what waits for its turn."""
+        self.closed.set()
         self._connections.close()
 
     def fetch(self, url: str, *, follow_redirects: bool = True) -> Fetched:
         """Fetch a URL, with or without following redirects; what goes wrong is a failure."""
         watch = Stopwatch(self.max_seconds_per_page)
-        attempt = 0
-        while True:
+        fetched = self._fetch(url, watch, follow_redirects)
+        for _ in range(self.retries):
+            if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
+                break
             watch.restart()
-            fetched = follow(
-                url,
-                lambda target: self._ask(target, watch),
-                lambda: watch.seconds,
-                follows=lambda target: follow_redirects,
-            )
-            wait = self._wait_before_retry(fetched, attempt)
-            if wait is None or attempt >= self.retries:
-                return fetched
-            self._wait(wait, watch)
-            attempt += 1
+            again = self._fetch(url, watch, follow_redirects)
+            if again.failure_code == "postponed":
+                break
+            fetched = again
+        if fetched.body and urlsplit(url).path == "/robots.txt":
+            delay = RobotsRules.of(fetched).crawl_delay(self.robots_agent)
+            for asked in (*(hop for hop, _ in fetched.hops), fetched.final_url):
+                self._paces[urlsplit(asked).netloc].obey(delay)
+        return fetched
 
-    def _wait_before_retry(self, fetched: Fetched, attempt: int) -> float | None:
-        """Return the seconds to wait before a page is asked for again; None for not at all."""
-        if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
-            return None
-        asked = seconds_to_wait(fetched.header("Retry-After"))
-        wait = self.backoff * 2**attempt if asked is None else asked
-        return None if wait > MAX_RETRY_AFTER else wait
-
-    def _wait(self, seconds: float, watch: Stopwatch) -> None:
-        self.sleep(seconds)
-        watch.leave_out(seconds)
-
-    def _pace(self, watch: Stopwatch) -> None:
-        """Wait until the rate allows one more request."""
-        if self.rate is None:
-            return
-        with self._pacing:
-            now = time.monotonic()
-            start = max(now, self._next_request)
-            self._next_request = start + 1 / self.rate
-        if start > now:
-            self._wait(start - now, watch)
+    def _fetch(self, url: str, watch: Stopwatch, follow_redirects: bool) -> Fetched:
+        return follow(
+            url,
+            lambda target: self._ask(target, watch),
+            lambda: watch.seconds,
+            follows=lambda target: follow_redirects,
+        )
 
     def _ask(self, url: str, watch: Stopwatch) -> HttpAnswer:
         """Return the answer to one request. Raises FetchError where there is none."""
-        self._pace(watch)
         parts = urlsplit(url)
         known = addresses.checked_addresses(
             parts.hostname or "",
@@ -141,17 +130,39 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             self.resolve,
             allow_private=self.allow_private,
         )
+        default = None if all(map(addresses.is_loopback, known)) else DEFAULT_RATE
+        new = HostPace(self.rate or default, self.closed, self.clock)
+        pace = self._paces.setdefault(parts.netloc, new)
+        began = pace.wait(watch)
+        try:
+            answer = self._first_answer(parts, known, pace, watch)
+        except FetchError as error:
+            if error.code == "unreachable":
+                pace.refused(began)
+            raise
+        if answer.status in RETRIED_STATUSES:
+            header = next(header_values(answer.headers, "Retry-After"), "")
+            pace.refused(began, seconds_to_wait(header))
+        else:
+            pace.answered(began)
+        return answer
+
+    def _first_answer(
+        self, url: SplitResult, known: Sequence[str], pace: HostPace, watch: Stopwatch
+    ) -> HttpAnswer:
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
-                return self._exchange(parts, address, watch)
+                return self._exchange(url, address, pace, watch)
             except FetchError as error:
                 failure = error
                 if error.code != "unreachable":
                     break
         raise failure or FetchError("unknown-host", "It has no address.")
 
-    def _exchange(self, url: SplitResult, address: str, watch: Stopwatch) -> HttpAnswer:
+    def _exchange(
+        self, url: SplitResult, address: str, pace: HostPace, watch: Stopwatch
+    ) -> HttpAnswer:
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
         with _failures():
@@ -161,7 +172,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                 if not isinstance(_reason_of(error), ConnectionError):
                     raise
                 # The server may have closed a connection that was kept: the next one is new.
-                self._pace(watch)
+                pace.wait(watch)
                 response = self._connections.get(url, address, headers, budget)
         answer = self._read(response)
         if response.closed and answer.error is None:

@@ -42,3 +42,8 @@ class RobotsRules:
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
         """Return whether a crawler may fetch an absolute URL of this origin."""
         return self._rules.can_fetch(url, user_agent)
+
+    def crawl_delay(self, user_agent: str = "Googlebot") -> float:
+        """Return the seconds between two requests that a crawler, and this one, are asked for."""
+        agents = (user_agent, "django-sitemapkit")
+        return max(self._rules.crawl_delay(agent) or 0.0 for agent in agents)

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from django_sitemapkit.audit.web import connections
+from django_sitemapkit.audit.web.connections import Stopwatch
 from django_sitemapkit.audit.web.live import LiveFetcher
+from django_sitemapkit.audit.web.pacing import HostPace
 from tests.audit.web.servers import serving, serving_raw
 
 OK = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -40,16 +42,34 @@ def answers(server, base):
     return server[1]
 
 
+class Clock(list):
+    """A clock that waits without waiting, as an event that is never set; a list of the seconds."""
+
+    def __call__(self):
+        return time.monotonic() + sum(self)
+
+    def wait(self, seconds):
+        self.append(seconds)
+
+    def set(self):
+        """Do nothing when the fetcher is closed."""
+
+    @property
+    def rounded(self):
+        """The seconds of each wait, in tenths."""
+        return [round(seconds, 1) for seconds in self]
+
+
 @pytest.fixture
 def slept():
     """Give the seconds that were waited."""
-    return []
+    return Clock()
 
 
 @pytest.fixture
 def fetcher(slept):
     """Give a fetcher that may fetch from here."""
-    with LiveFetcher(allow_private=True, timeout=2, sleep=slept.append) as fetcher:
+    with LiveFetcher(allow_private=True, timeout=2, clock=slept, closed=slept) as fetcher:
         yield fetcher
 
 
@@ -399,7 +419,7 @@ def test_a_port_where_nobody_listens(fetcher, slept):
     with serving_raw(lambda *a: None) as host:
         pass
     fetched = fetcher.fetch(f"http://{host}/")
-    assert (fetched.failure_code, slept) == ("unreachable", [0.5, 1.0])
+    assert (fetched.failure_code, slept.rounded) == ("unreachable", [0.5, 1, 2, 4])
     assert "refused" in fetched.failure
 
 
@@ -417,18 +437,19 @@ def test_other_schemes(fetcher, url):
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
-    ("retry_after", "waited"), [("7", [7, 7]), ("", [0.5, 1]), ("soon", [0.5, 1]), ("61", [])]
+    ("retry_after", "waited"),
+    [("7", [7] * 4), ("", [0.5, 1, 2, 4]), ("soon", [0.5, 1, 2, 4]), ("61", [])],
 )
 def test_retry_after(fetcher, base, answers, slept, status, retry_after, waited):
     """The server's wish counts, within bounds."""
     answers["/"] = [(status, {"Retry-After": retry_after}, b"")]
     assert fetcher.fetch(base).status == status
-    assert slept == waited
+    assert slept.rounded == waited
     assert len(answers.asked) == 1 + len(waited)
 
 
 def test_retry_after_a_date(fetcher, base, answers, slept):
-    """It may be a moment; one in the past means at once."""
+    """It may be a moment; one in the past means that the pace alone counts."""
     moment = datetime.now(UTC) + timedelta(seconds=20)
     answers["/"] = [
         (503, {"Retry-After": format_datetime(moment, usegmt=True)}, b""),
@@ -438,8 +459,89 @@ def test_retry_after_a_date(fetcher, base, answers, slept):
     fetched = fetcher.fetch(base)
     assert (fetched.status, fetched.body) == (200, b"back")
     assert 15 < slept[0] <= 20
-    assert slept[1] == 0
+    assert slept.rounded[1:] == [0.5]
     assert fetched.seconds < 5
+
+
+def test_all_pages_of_a_host_wait(fetcher, base, answers, slept):
+    """Whichever was refused; those of another host do not."""
+    answers["/"] = [(200, {}, b"a")]
+    answers["/refused"] = [(503, {"Retry-After": "30"}, b"")]
+    fetcher.retries = 0
+    fetcher.fetch(f"{base}/refused")
+    assert fetcher.fetch(base.replace("127.0.0.1", "localhost")).status == 200
+    assert slept == []
+    assert fetcher.fetch(base).status == 200
+    assert slept.rounded == [30]
+
+
+def test_refusals_at_the_same_time_are_one(slept):
+    """Requests that were on their way say nothing of the slower pace."""
+    pace, watch = HostPace(None, slept, slept), Stopwatch(30)
+    begun = [pace.wait(watch) for _ in range(4)]
+    for moment in begun:
+        pace.refused(moment)
+    pace.wait(watch)
+    assert slept.rounded == [0.5]
+
+
+def test_a_host_that_refuses_for_long_is_left_alone(fetcher, base, answers, slept):
+    """Nothing is asked for until the time is over that it named, or that grew with its refusals."""
+    answers["/"] = [(200, {}, b"a")]
+    for answer, asked in (((429, {"Retry-After": "3600"}, b""), 1), ((503, {}, b""), 8)):
+        answers["/busy"], answers.asked[:] = [answer], []
+        for _ in range(20):
+            fetched = fetcher.fetch(f"{base}/busy")
+        assert (fetched.status, fetched.failure_code) == (None, "postponed")
+        assert fetcher.fetch(base).failure_code == "postponed"
+        assert len(answers.asked) == asked
+        slept.append(3_600)
+        assert fetcher.fetch(base).body == b"a"
+    assert sum(slept) < 2 * 3_600 + 70
+
+
+def test_the_pace_follows_the_server(fetcher, base, answers, slept):
+    """It falls with a refusal, and rises again with the answers, up to the rate."""
+    fetcher.rate = 10
+    answers["/"] = [*[(200, {}, b"a")] * 3, (503, {}, b""), (200, {}, b"a")]
+    for _ in range(40):
+        fetcher.fetch(base)
+    waits = slept.rounded
+    assert (waits[:3], max(waits), waits[-9:]) == ([0.1] * 3, 0.5, [0.1] * 9)
+
+
+def test_the_default_rate(fetcher, base, answers, slept, monkeypatch):
+    """Ten a second; this machine's own addresses have no limit."""
+    answers["/"] = [(200, {}, b"a")]
+    for _ in range(3):
+        fetcher.fetch(base)
+    assert slept == []
+    monkeypatch.setattr("django_sitemapkit.audit.web.addresses.is_loopback", lambda ip: False)
+    for _ in range(3):
+        fetcher.fetch(base.replace("127.0.0.1", "localhost"))
+    assert slept.rounded == [0.1, 0.1]
+
+
+@pytest.mark.parametrize(("delay", "waited"), [("3", 3), ("0.5", 0.5), ("900", 60), ("soon", None)])
+def test_crawl_delay(fetcher, base, answers, slept, delay, waited):
+    """It counts from the request for robots.txt on, up to a minute."""
+    rules = f"User-agent: *\nCrawl-delay: {delay}"
+    answers["/robots.txt"] = [(200, {"Content-Type": "text/plain"}, rules.encode())]
+    for path in ("/robots.txt", "/", "/"):
+        fetcher.fetch(f"{base}{path}")
+    assert slept.rounded == ([waited] * 2 if waited else [])
+
+
+def test_a_fetcher_that_is_closed_waits_no_longer(base, answers):
+    """Its threads end."""
+    answers["/"] = [(429, {"Retry-After": "30"}, b"")]
+    fetcher = LiveFetcher(allow_private=True)
+    with ThreadPoolExecutor(3) as threads:
+        found = [threads.submit(fetcher.fetch, base) for _ in range(3)]
+        while not answers.asked:
+            time.sleep(0.01)
+        fetcher.close()
+        assert {future.result(timeout=10).status for future in found} <= {429, None}
 
 
 @pytest.mark.slow

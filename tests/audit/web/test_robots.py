@@ -73,3 +73,11 @@ def test_nothing_raises(text, noise):
     """Whatever the file is."""
     text = f"User-agent: *\nDisallow: {text}\n{noise.decode('latin-1')}"
     RobotsRules(text).allows(URL)
+
+
+def test_crawl_delay():
+    """The longer one of the crawler's and this program's counts."""
+    rules = "User-agent: *\nCrawl-delay: 5\n\nUser-agent: Googlebot\nDisallow: /x/"
+    assert RobotsRules(rules).crawl_delay("Googlebot") == 5
+    assert RobotsRules(f"{rules}\nCrawl-delay: 7").crawl_delay("Googlebot") == 7
+    assert RobotsRules("User-agent: *\nCrawl-delay: -1").crawl_delay() == 0

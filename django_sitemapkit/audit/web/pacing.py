@@ -1,0 +1,86 @@
+"""How often one host is asked: one pace, which all connections to it share."""
+
+import time
+from collections.abc import Callable
+from threading import Event, Lock
+
+from django_sitemapkit.audit.web.connections import Stopwatch
+from django_sitemapkit.audit.web.responses import FetchError
+
+DEFAULT_RATE = 10.0
+"""Requests a second to one host, by default; one on the loopback interface has no limit."""
+
+MAX_WAIT = 60.0
+"""Seconds between two requests at most, whatever Retry-After and Crawl-delay ask for."""
+
+SLOWED = 0.5
+"""Seconds between two requests after the first refusal, at least."""
+
+FASTER = 0.9
+"""What each answer makes of the time between two requests. A refusal doubles this time, so a host
+that allows less than the rate refuses one request of eight."""
+
+
+class HostPace:
+    """When one host may be asked for something, for several threads.
+
+    A refusal (429, 503 or no connection) makes all wait as long as ``Retry-After`` says, or else
+    for a time that doubles with each refusal in a row. If that is longer than a minute, nothing is
+    asked until it is over: `wait` raises FetchError. ``closed`` ends all waiting in this way.
+    """
+
+    def __init__(
+        self, rate: float | None, closed: Event, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._least = self._interval = 1 / rate if rate else 0.0
+        self._closed = closed
+        self._clock = clock
+        self._last = self._resumes = self._refused_at = float("-inf")
+        self._refusals = 0
+        self._turn = Lock()
+
+    def obey(self, crawl_delay: float) -> None:
+        """Keep a ``Crawl-delay``, in seconds, from the last request on; a minute at most."""
+        self._least = max(self._least, min(crawl_delay, MAX_WAIT))
+        self._interval = max(self._least, self._interval)
+
+    def wait(self, watch: Stopwatch) -> float:
+        """Wait until the next request may begin, and return the moment at which it does.
+
+        The stopwatch of the page does not count the time.
+        """
+        called = self._clock()
+        with self._turn:
+            while (left := self._left()) > 0:
+                if self._closed.wait(left):
+                    raise FetchError("postponed", "The crawl ended before.")
+            self._last = began = self._clock()
+        watch.leave_out(began - called)
+        return began
+
+    def _left(self) -> float:
+        now = self._clock()
+        # Another thread may be refused meanwhile.
+        if (pause := self._resumes - now) > MAX_WAIT:
+            message = f"The server refuses requests; it is asked again after {pause:,.0f} seconds."
+            raise FetchError("postponed", message)
+        return max(pause, self._last + self._interval - now)
+
+    def answered(self, began: float) -> None:
+        """Go faster after an answer to a request that began at a moment."""
+        if began > self._refused_at:  # Else it says nothing of the pace since.
+            self._refusals = 0
+            self._interval = max(self._least, FASTER * self._interval)
+
+    def refused(self, began: float, retry_after: float | None = None) -> None:
+        """Go slower after the refusal of a request that began at a moment."""
+        now = self._clock()
+        self._resumes = max(self._resumes, now + (retry_after or 0.0))
+        if began <= self._refused_at:
+            return
+        if not self._refusals:
+            self._interval = min(MAX_WAIT, max(SLOWED, 2 * self._interval))
+        if retry_after is None:
+            self._resumes = max(self._resumes, now + SLOWED * 2**self._refusals)
+        self._refusals += 1
+        self._refused_at = now
