@@ -124,6 +124,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _ask(self, url: str, watch: Stopwatch) -> HttpAnswer:
         """Return the answer to one request. Raises FetchError where there is none."""
         parts = urlsplit(url)
+        if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
+            parts = parts._replace(path=f"{parts.path}?")
         known = addresses.checked_addresses(
             parts.hostname or "",
             parts.port or DEFAULT_PORTS[parts.scheme],
@@ -135,7 +137,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         pace = self._paces.setdefault(parts.netloc, new)
         began = pace.wait(watch)
         try:
-            answer = self._first_answer(parts, known, pace, watch)
+            answer = self._first_answer(parts, known, watch)
         except FetchError as error:
             if error.code == "unreachable":
                 pace.refused(began)
@@ -147,33 +149,22 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             pace.answered(began)
         return answer
 
-    def _first_answer(
-        self, url: SplitResult, known: Sequence[str], pace: HostPace, watch: Stopwatch
-    ) -> HttpAnswer:
+    def _first_answer(self, url: SplitResult, known: Sequence[str], watch: Stopwatch) -> HttpAnswer:
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
-                return self._exchange(url, address, pace, watch)
+                return self._exchange(url, address, watch)
             except FetchError as error:
                 failure = error
                 if error.code != "unreachable":
                     break
         raise failure or FetchError("unknown-host", "It has no address.")
 
-    def _exchange(
-        self, url: SplitResult, address: str, pace: HostPace, watch: Stopwatch
-    ) -> HttpAnswer:
+    def _exchange(self, url: SplitResult, address: str, watch: Stopwatch) -> HttpAnswer:
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
         with _failures():
-            try:
-                response = self._connections.get(url, address, headers, budget)
-            except urllib3.ProtocolError as error:
-                if not isinstance(_reason_of(error), ConnectionError):
-                    raise
-                # The server may have closed a connection that was kept: the next one is new.
-                pace.wait(watch)
-                response = self._connections.get(url, address, headers, budget)
+            response = self._connections.get(url, address, headers, budget)
         answer = self._read(response)
         if response.closed and answer.error is None:
             response.release_conn()
