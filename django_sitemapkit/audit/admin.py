@@ -49,7 +49,10 @@ class AuditRunAdmin(ReadOnlyAdmin):
     def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:
         """Return the fields; those of a crawl are other limits than those of an audit."""
         is_crawl = obj is not None and obj.kind == AuditRun.Kind.CRAWL
-        return (*self.fields, *(("starts", "limits", "pending") if is_crawl else ("sample",)))
+        return (
+            *self.fields,
+            *(("others_checked", "starts", "limits", "pending") if is_crawl else ("sample",)),
+        )
 
     @admin.display(description=_("starts"))
     def starts(self, run: AuditRun) -> str:

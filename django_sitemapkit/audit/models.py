@@ -47,10 +47,15 @@ class AuditRun(models.Model):
         _("options"), default=dict, help_text=_("Where a crawl started, and its limits.")
     )
     checked = models.PositiveIntegerField(_("URLs checked"), default=0)
+    others_checked = models.PositiveIntegerField(
+        _("other URLs checked"),
+        default=0,
+        help_text=_("URLs that a crawl asked for without reading them, such as those of images."),
+    )
     bad = models.PositiveIntegerField(
         _("bad URLs"),
         default=0,
-        help_text=_("URLs that search engines will not index; of a crawl, URLs that are broken."),
+        help_text=_("URLs that search engines will not index; of a crawl, pages that are broken."),
     )
     pending = models.PositiveIntegerField(
         _("URLs not fetched"), default=0, help_text=_("URLs that a crawl met, but did not fetch.")
@@ -160,6 +165,11 @@ class CrawledUrl(models.Model):
     )
     hash = models.BigIntegerField()
     url = models.CharField(_("URL"), max_length=MAX_LOCATION)
+    is_followed = models.BooleanField(
+        _("followed"),
+        default=True,
+        help_text=_("Whether its links are followed; else the crawl only asks if it answers."),
+    )
     depth = models.PositiveIntegerField(
         _("depth"), help_text=_("Links from a start of the crawl to this URL, at least.")
     )
@@ -216,6 +226,7 @@ class CrawledLink(models.Model):
     source = models.ForeignKey(CrawledUrl, models.CASCADE, related_name="+")
     target = models.ForeignKey(CrawledUrl, models.CASCADE, related_name="links")
     text = models.CharField(max_length=200, blank=True)
+    element = models.CharField(max_length=10, default="a")
 
     objects = PrimaryManager["CrawledLink"]()
 

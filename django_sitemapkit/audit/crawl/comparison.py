@@ -21,6 +21,7 @@ from django_sitemapkit.audit.models import (
 )
 from django_sitemapkit.audit.rules import is_login
 from django_sitemapkit.audit.sections import CrawledSection
+from django_sitemapkit.audit.web.pages import LINK_ELEMENTS
 from django_sitemapkit.audit.web.responses import MAX_REDIRECTS, REDIRECTS
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import InvalidValue
@@ -86,7 +87,8 @@ class CrawlComparison:
             self._rows.filter(is_listed=True).update(is_listed=False)
             self._run.build = None if published is None else published.pk
             self._run.counts = {}
-            self._run.pending = self._rows.filter(outcome=Outcome.PENDING).count()
+            pending = self._rows.filter(outcome=Outcome.PENDING, is_followed=True)
+            self._run.pending = pending.count()
             self._run.save(update_fields=["build", "counts", "pending"])
         self._published = published
 
@@ -152,7 +154,7 @@ class CrawlComparison:
         )
         while batch := list(islice(entries, ROWS_PER_QUERY)):
             self._lease.heartbeat()
-            known = rows_of(self._run, {entry.url for entry in batch})
+            known = rows_of(self._run, {entry.url for entry in batch}, is_followed=True)
             orphans = [
                 self._finding(Kind.ORPHAN, entry.url, detail, entry.section)
                 for entry in batch
@@ -227,14 +229,20 @@ def _origins_of(rows: Sequence[CrawledUrl]) -> dict[int, str]:
     """Return for each URL which pages link to it, with the texts of the links."""
     shown: defaultdict[int, list[str]] = defaultdict(list)
     links = CrawledLink.objects.filter(target__in=[row.pk for row in rows]).order_by("pk")
-    for target, url, text in links.values_list("target", "source__url", "text"):
-        shown[target].append(f"{url} (“{text}”)" if text else url)
+    for target, *link in links.values_list("target", "source__url", "text", "element"):
+        shown[target].append(_place_of(*link))
     return {row.pk: _origin_of(row, shown[row.pk]) for row in rows}
+
+
+def _place_of(url: str, text: str, element: str) -> str:
+    if element not in LINK_ELEMENTS:
+        return f"{url} (<{element}>)"
+    return f"{url} (“{text}”)" if text else url
 
 
 def _origin_of(row: CrawledUrl, links: list[str]) -> str:
     if not row.linking_pages:
-        return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
+        return "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"
     pages = count_of(row.linking_pages, "page")
     return f"linked from {pages}{more} {', '.join(links)}"
@@ -254,8 +262,6 @@ def _kind_of(chain: list[CrawledUrl]) -> Kind:
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
     if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
         return Kind.BROKEN_LINK
-    if chain[-1].outcome == Outcome.UNKNOWN:
-        return Kind.UNDETERMINED
     return Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
 
 

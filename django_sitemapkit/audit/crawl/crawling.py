@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
@@ -50,25 +50,25 @@ def crawl(
     starts: Sequence[str] = (),
     below: str = "",
     fetch: Fetch | None = None,
+    check: Fetch | None = None,
     concurrency: int = 1,
     max_urls: int = MAX_URLS,
     max_depth: int | None = None,
     max_seconds: float | None = None,
     restart: bool = False,
     on_progress: OnProgress | None = None,
-    deliver: Callable[[AuditRun], object] | None = None,
 ) -> AuditRun:
     """Crawl a site, compare what is found with what the sitemap lists, and return the crawl.
 
     It starts at ``starts``, URLs or paths, or at the home page. With ``below``, the path of a
     folder, it starts there, fetches only what is in the folder, and compares only that. The pages
-    are fetched within this process, or by ``fetch``, which ``concurrency`` threads call.
+    are fetched within this process, or by ``fetch``, which ``concurrency`` threads call. They also
+    call ``check`` for images, styles and other files of the pages, to ask whether these answer.
 
     It ends after ``max_urls`` URLs, ``max_depth`` links away from the start, or after
     ``max_seconds``; the URLs that it met and did not fetch stay pending. A crawl with the same
     starts and limits that was interrupted is continued, unless ``restart`` is set. ``on_progress``
-    is called after each batch. ``deliver`` gets the crawl when all is found; only after that it
-    counts as finished, so a crawl that could not be written is continued by the next one.
+    is called after each batch.
 
     Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
     the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
@@ -90,16 +90,11 @@ def crawl(
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
         run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
-        judge = _judge_of(site, scope, fetch, options)
-        frontier = Frontier(run, judge.is_blocked, max_urls=max_urls, max_depth=max_depth)
-        if frontier.is_empty:
-            with lease.fenced_transaction():
-                frontier.add(first)
+        judge = _judge_of(site, scope, fetch, check, options)
         with _Pages(judge, threads) as pages:
-            _fetch_all(run, frontier, pages, lease, end, on_progress)
+            for frontier in _frontiers(run, judge, lease):
+                _fetch_all(run, frontier, pages, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record()
-        if deliver is not None:
-            deliver(run)
         finish(run, lease.now())
         for old in run.alike()[KEPT_CRAWLS:]:
             delete_urls(old)
@@ -107,7 +102,11 @@ def crawl(
 
 
 def _judge_of(
-    site: SitemapSite, scope: CrawlScope, fetch: Fetch, options: AuditOptions
+    site: SitemapSite,
+    scope: CrawlScope,
+    fetch: Fetch,
+    check: Fetch | None,
+    options: AuditOptions,
 ) -> CrawlJudge:
     robots = robots_of(site.origin, fetch)
     if robots.unavailable:
@@ -118,7 +117,24 @@ def _judge_of(
         robots,
         user_agent=options.user_agent,
         is_soft_404=options.is_soft_404(),
+        check=check,
     )
+
+
+def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[Frontier]:
+    """Yield the queue of pages to follow, and then that of all other URLs."""
+    for follows in (True, False):
+        frontier = Frontier(
+            run,
+            judge.is_blocked,
+            max_urls=run.options["max_urls"],
+            max_depth=run.options["max_depth"] if follows else None,
+            follows=follows,
+        )
+        if frontier.is_empty:
+            with lease.fenced_transaction():
+                frontier.add(run.options["starts"])
+        yield frontier
 
 
 class _Pages(AbstractContextManager["_Pages"]):
@@ -144,12 +160,14 @@ class _Pages(AbstractContextManager["_Pages"]):
         return len(self._ahead)
 
     def add(self, row: CrawledUrl) -> None:
-        fetch = partial(self._judge.fetch, row.url)
+        fetch = partial(self._judge.fetch if row.is_followed else self._judge.check, row.url)
         self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
         row, fetched = self._ahead.popleft()
-        return row, self._judge.outcome_of(row.url, fetched())
+        if row.is_followed:
+            return row, self._judge.outcome_of(row.url, fetched())
+        return row, self._judge.outcome_of_file(fetched())
 
 
 def _fetch_all(
@@ -194,8 +212,11 @@ def _record(
 ) -> None:
     with lease.fenced_transaction():
         frontier.record(batch)
-        run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
-        run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
-        run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
-        run.pending = frontier.waiting
-        run.save(update_fields=["checked", "bad", "undetermined", "pending"])
+        if not frontier.follows:
+            run.others_checked += len(batch)
+        else:
+            run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
+            run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
+            run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
+            run.pending = frontier.waiting
+        run.save(update_fields=["checked", "others_checked", "bad", "undetermined", "pending"])

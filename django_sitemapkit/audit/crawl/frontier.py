@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from django.db import connections, router
 from django.db.models import Count, F
 
-from django_sitemapkit.audit.crawl.outcome import Outcome, UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import FoundLink, Outcome, UrlOutcome
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.audit.web.responses import MAX_REDIRECTS
 from django_sitemapkit.models import hash_of
@@ -38,15 +38,18 @@ class _Found:
 
     depth: int
     hops: int
-    links: list[tuple[int, str]] = field(default_factory=list)
-    """The key of each page that links to it, and the text of the link."""
+    is_followed: bool = True
+    links: list[tuple[int, FoundLink]] = field(default_factory=list)
+    """The key of each page that links to it, and the link."""
 
 
 class Frontier:
     """The URLs of one crawl.
 
     At most ``max_urls`` URLs are fetched, and no more are stored than could be, plus one, whose
-    row shows that the crawl is not complete. As many blocked URLs are stored.
+    row shows that the crawl is not complete. As many blocked URLs are stored, and as many that are
+    not followed. It gives only what is followed, or only what is not, which is for the end: by then
+    it is known which of these URLs links lead to as well.
     """
 
     def __init__(
@@ -56,16 +59,19 @@ class Frontier:
         *,
         max_urls: int,
         max_depth: int | None = None,
+        follows: bool = True,
     ) -> None:
         self._run = run
         self._is_blocked = is_blocked
         self._max_depth = max_depth
         rows = CrawledUrl.objects.filter(run=run)
-        stored = dict(rows.values_list("outcome").annotate(Count("pk")).order_by())
-        blocked = stored.pop(Outcome.BLOCKED, 0)
-        self._room = max_urls + 1 - sum(stored.values())
+        blocked = rows.filter(outcome=Outcome.BLOCKED).count()
+        others = rows.exclude(outcome=Outcome.BLOCKED).values_list("is_followed")
+        stored: dict[bool, int] = dict(others.annotate(Count("pk")).order_by())
+        self._room = {each: max_urls + 1 - stored.get(each, 0) for each in (True, False)}
         self._room_for_blocked = max_urls - blocked
-        self._left = max_urls - run.checked
+        self._left = max_urls - (run.checked if follows else run.others_checked)
+        self.follows = follows
         self._queue: deque[CrawledUrl] = deque()
         self._last = 0
         self._is_exhausted = False
@@ -83,7 +89,7 @@ class Frontier:
             return None
         if not self._queue and not self._is_exhausted:
             pending = CrawledUrl.objects.filter(run=self._run, outcome=Outcome.PENDING)
-            rows = pending.filter(pk__gt=self._last).order_by("pk")
+            rows = pending.filter(is_followed=self.follows, pk__gt=self._last).order_by("pk")
             self._queue.extend(rows[:ROWS_PER_QUERY])
             self._is_exhausted = not self._queue
         if not self._queue:
@@ -98,7 +104,7 @@ class Frontier:
     @property
     def waiting(self) -> int:
         """How many stored URLs are still to be fetched, at most."""
-        return self._left - max(self._room, 0) + 1
+        return self._left - max(self._room[self.follows], 0) + 1
 
     def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
         """Record what URLs turned out to be, and where they lead, in the order of ``next()``."""
@@ -108,8 +114,15 @@ class Frontier:
         _update([row for row, _ in batch])
         found = self._found_by(batch)
         known = self._known(found)
-        new = {url: leading for url, leading in found.items() if url not in known}
-        known |= self._store(new)
+        new = {
+            url: leading
+            for url, leading in found.items()
+            if url not in known or leading.is_followed > known[url].is_followed
+        }
+        stored = self._store(new)
+        for url in known.keys() & stored.keys():
+            _replace(known[url], stored[url])
+        known |= stored
         self._is_exhausted = False
         _keep_links(self._run, found, known, new)
         fine = [row.pk for row, _ in batch if row.outcome not in OPEN_OUTCOMES]
@@ -123,10 +136,12 @@ class Frontier:
             if target := outcome.next:
                 hops = row.hops + 1 if row.outcome == Outcome.REDIRECT else 0
                 if hops <= MAX_REDIRECTS:
-                    found.setdefault(target, _Found(depth, hops))
-            for url, text in outcome.links:
-                if url not in self._remembered:
-                    found.setdefault(url, _Found(depth, 0)).links.append((row.pk, text))
+                    found.setdefault(target, _Found(depth, hops)).is_followed = True
+            for link in outcome.links:
+                if link.url not in self._remembered:
+                    leading = found.setdefault(link.url, _Found(depth, 0, link.is_followed))
+                    leading.is_followed |= link.is_followed
+                    leading.links.append((row.pk, link))
         return found
 
     def _known(self, urls: Collection[str]) -> dict[str, CrawledUrl]:
@@ -135,7 +150,9 @@ class Frontier:
         if len(self._remembered) > MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered.update(
-            url for url, row in known.items() if row.outcome not in OPEN_OUTCOMES
+            url
+            for url, row in known.items()
+            if row.is_followed and row.outcome not in OPEN_OUTCOMES
         )
         return known
 
@@ -153,6 +170,7 @@ class Frontier:
                 run_id=self._run.pk,
                 hash=hash_of(url),
                 url=url,
+                is_followed=leading.is_followed,
                 depth=leading.depth,
                 hops=leading.hops,
                 linking_pages=len(leading.links),
@@ -163,9 +181,17 @@ class Frontier:
                 if self._room_for_blocked >= 0:
                     yield row
             else:
-                self._room -= 1
-                if self._room >= 0:
+                self._room[leading.is_followed] -= 1
+                if self._room[leading.is_followed] >= 0:
                     yield row
+
+
+def _replace(old: CrawledUrl, new: CrawledUrl) -> None:
+    """Let the links to a URL that was not followed lead to its new row, which is."""
+    CrawledLink.objects.filter(target=old).update(target=new)
+    new.linking_pages += old.linking_pages
+    new.save(update_fields=["linking_pages"])
+    old.delete()
 
 
 def _update(rows: Sequence[CrawledUrl]) -> None:
@@ -201,8 +227,14 @@ def _keep_links(
             before = row.linking_pages
             counted[len(leading.links)].append(row.pk)
         kept += (
-            CrawledLink(run_id=run.pk, source_id=source, target_id=row.pk, text=text)
-            for source, text in leading.links[: max(0, MAX_KEPT_LINKS - before)]
+            CrawledLink(
+                run_id=run.pk,
+                source_id=source,
+                target_id=row.pk,
+                text=link.text,
+                element=link.element,
+            )
+            for source, link in leading.links[: max(0, MAX_KEPT_LINKS - before)]
         )
     CrawledLink.objects.bulk_create(kept, batch_size=ROWS_PER_QUERY)
     for count, keys in counted.items():
@@ -211,14 +243,14 @@ def _keep_links(
             rows.update(linking_pages=F("linking_pages") + count)
 
 
-def rows_of(run: AuditRun, urls: Collection[str]) -> dict[str, CrawledUrl]:
-    """Return the rows of a crawl that have these URLs."""
+def rows_of(run: AuditRun, urls: Collection[str], **values: object) -> dict[str, CrawledUrl]:
+    """Return the rows of a crawl that have these URLs, and these values."""
     found: dict[str, CrawledUrl] = {}
     wanted = frozenset(urls)
     hashes = [hash_of(url) for url in wanted]
     for start in range(0, len(hashes), ROWS_PER_QUERY):
         some = hashes[start : start + ROWS_PER_QUERY]
-        candidates = CrawledUrl.objects.filter(run=run, hash__in=some)
+        candidates = CrawledUrl.objects.filter(run=run, hash__in=some, **values)
         # The texts are compared here: hashes may be equal, and so may texts to a collation.
-        found.update((row.url, row) for row in candidates if row.url in wanted)
+        found.update((row.url, row) for row in candidates.order_by("pk") if row.url in wanted)
     return found

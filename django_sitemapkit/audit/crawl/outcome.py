@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.kinds import FindingKind as Kind
@@ -13,15 +14,19 @@ from django_sitemapkit.audit.rules import (
     indexing_faults,
     is_login,
 )
-from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
+from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import http_moment
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_LOCATION
+from django_sitemapkit.protocol.locations import split_origin
 
 MAX_TEXT = 200
 """Characters of a title and of a link's text."""
+
+BROKEN_STATUSES = frozenset({404, 410, 500})
+"""Statuses of files that are broken; others may depend on who asks, or pass."""
 
 MAX_REASON = 300
 """Characters of why a URL is broken."""
@@ -35,6 +40,19 @@ _OUTCOMES = {
     Kind.REFRESH: Outcome.REDIRECT,
 }
 """What a page is that a search engine does not index."""
+
+
+class FoundLink(NamedTuple):
+    """A URL in a web page that a crawl asks for."""
+
+    url: str
+    """The URL."""
+    text: str
+    """The text of the link, or ""."""
+    element: str = "a"
+    """The element that has the URL."""
+    is_followed: bool = True
+    """Whether it is crawled; else the crawl only asks if it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +73,8 @@ class UrlOutcome:
     """The title of the page."""
     lastmod: dt.datetime | None = None
     """The header ``Last-Modified``."""
-    links: tuple[tuple[str, str], ...] = ()
-    """The URL and the text of each link to follow, each URL once."""
+    links: tuple[FoundLink, ...] = ()
+    """The links to follow and the files to check, each URL once."""
 
     @property
     def is_undetermined(self) -> bool:
@@ -65,7 +83,10 @@ class UrlOutcome:
 
 
 class CrawlJudge:
-    """Fetches URLs of a crawl, for several threads, and says what each of them is."""
+    """Fetches URLs of a crawl, for several threads, and says what each of them is.
+
+    ``check`` asks whether a URL answers; without it, only links to follow are looked at.
+    """
 
     def __init__(
         self,
@@ -75,8 +96,11 @@ class CrawlJudge:
         *,
         user_agent: str,
         is_soft_404: IsSoft404 | None = None,
+        check: Fetch | None = None,
     ) -> None:
         self._fetch = fetch
+        self._check = check
+        self._origin = f"{split_origin(scope.base)[0]}/"
         self._scope = scope
         self._robots = robots
         self._user_agent = user_agent
@@ -89,6 +113,12 @@ class CrawlJudge:
     def fetch(self, url: str) -> Fetched | None:
         """Fetch a URL, if robots.txt allows it."""
         return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
+
+    def check(self, url: str) -> Fetched | None:
+        """Ask whether a URL answers that is not followed, if robots.txt allows it."""
+        if self._check is None or self.is_blocked(url):
+            return None
+        return self._check(url, follow_redirects=False)
 
     def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return what a URL is, by what `fetch` returned."""
@@ -106,6 +136,18 @@ class CrawlJudge:
             status=fetched.status,
             detail=_short(fault[1], MAX_REASON),
         )
+
+    def outcome_of_file(self, fetched: Fetched | None) -> UrlOutcome:
+        """Return what a URL is that is not followed, by what `check` returned."""
+        if fetched is None:
+            return UrlOutcome(outcome=Outcome.BLOCKED)
+        outcome = Outcome.UNKNOWN
+        if fetched.status in BROKEN_STATUSES:
+            outcome = Outcome.BROKEN
+        elif fetched.status is not None and fetched.status < 400 and not fetched.failure:
+            outcome = Outcome.FILE
+        detail = "" if outcome is Outcome.FILE else _short(fetched.status_text, MAX_REASON)
+        return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
 
     def _redirect(self, target: str, status: int | None) -> UrlOutcome:
         # Each page that asks for a login redirects to a URL of its own.
@@ -139,15 +181,27 @@ class CrawlJudge:
             detail=_why_not_all(fetched, page),
             title=_text(page.title or ""),
             lastmod=http_moment(fetched.header("Last-Modified")),
-            links=() if page.nofollow else self._links_of(page),
+            links=tuple(self._links_of(page).values()),
         )
 
-    def _links_of(self, page: WebPage) -> tuple[tuple[str, str], ...]:
-        found: dict[str, str] = {}
+    def _links_of(self, page: WebPage) -> dict[str, FoundLink]:
+        """Return the links and files of a page that the crawl asks for."""
+        found: dict[str, FoundLink] = {}
         for link in page.links:
-            if not link.nofollow and (url := self._in_scope(link.url)):
-                found.setdefault(url, _text(link.text))
-        return tuple(found.items())
+            is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
+            if is_link and (link.nofollow or page.nofollow):
+                continue
+            follows = is_link and self._scope.contains(url)
+            if url in found and found[url].is_followed >= follows:
+                continue
+            if follows or self._is_checked(url):
+                found[url] = FoundLink(url, _text(link.text), link.element, follows)
+        return found
+
+    def _is_checked(self, url: str) -> bool:
+        """Return whether the crawl asks if a URL answers that it does not follow."""
+        is_own = url.startswith(self._origin)
+        return self._check is not None and is_own and len(url) <= MAX_LOCATION
 
     def _in_scope(self, url: str) -> str:
         """Return a URL as it is stored, if the crawl fetches it, or ""."""

@@ -1,7 +1,5 @@
 """Output: what a crawl found, as XML, text, HTML and CSV in a folder."""
 
-import fcntl
-import os
 import re
 import shutil
 import time
@@ -20,7 +18,7 @@ from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildRunning, StorageFailure
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
@@ -68,6 +66,7 @@ LINK_COLUMNS = {
     "status": "target__status",
     "leads to": "target__target",
     "page": "source__url",
+    "element": "element",
     "link text": "text",
 }
 """Field paths by the heading of the column."""
@@ -79,35 +78,17 @@ Row = tuple[str, str | None]
 """A URL and the text of its lastmod."""
 
 
-@contextmanager
-def reserved(folder: Path) -> Iterator[None]:
-    """Make a folder if necessary, and let no other process write what it crawls into it.
+def require_folder(folder: Path) -> None:
+    """Make a folder if necessary; raise StorageFailure if no file can be written in it.
 
-    Raises BuildRunning while another one does, and StorageFailure if no file can be written in the
-    folder, or if a folder in it has the name of one of the files. Raises ImproperlyConfigured if
-    the template of the site map for people cannot be loaded.
+    The same if a folder in it has the name of one of the files. Raises ImproperlyConfigured if the
+    template of the site map for people cannot be loaded.
     """
     require_template()
     with workshop(folder):
         for path in folder.iterdir():
             if path.name in FIXED or NUMBERED.fullmatch(path.name):
                 _require_no_folder(path)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        _lock(descriptor, folder)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if isinstance(error, BlockingIOError):  # Else the file system has no locks, such as NFS.
-            message = f"Another process crawls into {folder}. Wait for it, or name another folder."
-            raise BuildRunning(message) from error
 
 
 def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
@@ -152,7 +133,7 @@ def _kept(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
     for name in filter(TEXT.fullmatch, _names_of_last(folder)):
         with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
             while batch := [line.rstrip("\n") for line in islice(file, CHUNK)]:
-                known = rows_of(run, batch)
+                known = rows_of(run, batch, is_followed=True)
                 for url in filter(scope.contains, batch):
                     if url not in known or known[url].outcome in UNKNOWN:
                         yield url
@@ -171,7 +152,7 @@ def _names_of_last(folder: Path) -> list[str]:
 
 def write_tables(run: AuditRun, made: Path) -> list[str]:
     """Write what a crawl met as CSV; return the names of the files."""
-    urls = CrawledUrl.objects.filter(run=run)
+    urls = CrawledUrl.objects.filter(run=run, is_followed=True)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
     for name, columns, rows in (
         ("pages.csv", URL_COLUMNS, urls),
@@ -264,8 +245,7 @@ def workshop(folder: Path) -> Iterator[Path]:
             yield Path(path)
         except OSError as error:
             raise StorageFailure(
-                f"{folder} could not be written, and keeps its files: {error}."
-                " Solve this, and continue the crawl: no page is fetched again."
+                f"{folder} could not be written, and keeps its files: {error}"
             ) from error
 
 
@@ -303,6 +283,5 @@ def replace_files(made: Path, folder: Path, names: list[str], stale: Iterable[Pa
         sync_folder(folder)
     except OSError as error:
         raise StorageFailure(
-            f"Some files in {folder} are new, and others are of the crawl before: {error}."
-            " Solve this, and continue the crawl: no page is fetched again."
+            f"Some files in {folder} are new, and others are of the crawl before: {error}"
         ) from error

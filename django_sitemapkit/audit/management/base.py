@@ -5,6 +5,7 @@ from abc import abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -44,6 +45,8 @@ class FindingsCommand(PublishedCommand):
     bad_stands_for = "all that keep a URL out of an index"
     """What the help of ``--fail-on`` says of the kinds among them that are bad."""
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
+    checker: Any = None
+    """Asks whether a URL answers; None unless pages are fetched over HTTP."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options that these commands share."""
@@ -159,6 +162,7 @@ class FindingsCommand(PublishedCommand):
             user_agent=f"django-sitemapkit/{__version__} (+{site.base}/)",
             robots_agent=audit_options().user_agent,
         ) as fetcher:
+            self.checker = partial(fetcher.fetch, with_body=False)
             yield {"fetch": fetcher.fetch, "concurrency": options["concurrency"] or CONCURRENCY}
 
     def _examine(
@@ -186,9 +190,10 @@ class FindingsCommand(PublishedCommand):
         """Show on a terminal how far a run is, and its rate since it was first reported."""
         now = time.monotonic()
         # A run that is continued has fetched some URLs before.
-        began, checked = self._progress = self._progress or (now, run.checked)
-        rate = (run.checked - checked) / (now - began) if now > began else 0
-        urls = count_of(run.checked, "URL")
+        asked = run.checked + run.others_checked
+        began, before = self._progress = self._progress or (now, asked)
+        rate = (asked - before) / (now - began) if now > began else 0
+        urls = count_of(asked, "URL")
         left = f", {run.pending:,} left" if run.pending else ""
         self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 

@@ -148,13 +148,18 @@ class Connections:
         options = {"ssl_context": self._tls, "server_hostname": url.hostname} if is_tls else {}
         return self._pools.connection_from_host(address, url.port, url.scheme, options)
 
-    def get(
-        self, url: SplitResult, address: str, headers: dict[str, str], budget: Budget
+    def ask(
+        self,
+        url: SplitResult,
+        address: str,
+        headers: dict[str, str],
+        budget: Budget,
+        method: str,
     ) -> BaseHTTPResponse:
         """Ask for a URL at ``address``; the response is read within the budget by this thread."""
         _thread.budget = budget
         return self.pool(url, address).urlopen(
-            "GET",
+            method,
             f"{url.path}?{url.query}" if url.query else url.path,
             headers=headers,
             redirect=False,

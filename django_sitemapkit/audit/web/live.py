@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from ssl import SSLError
@@ -95,15 +96,19 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         self.closed.set()
         self._connections.close()
 
-    def fetch(self, url: str, *, follow_redirects: bool = True) -> Fetched:
-        """Fetch a URL, with or without following redirects; what goes wrong is a failure."""
+    def fetch(self, url: str, *, follow_redirects: bool = True, with_body: bool = True) -> Fetched:
+        """Fetch a URL, with or without following redirects; what goes wrong is a failure.
+
+        Without its body it is asked for by HEAD, and by GET only if that is answered by an error.
+        """
         watch = Stopwatch(self.max_seconds_per_page)
-        fetched = self._fetch(url, watch, follow_redirects)
+        attempt = partial(self._fetch, url, watch, follow_redirects, with_body)
+        fetched = attempt()
         for _ in range(self.retries):
             if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
                 break
             watch.restart()
-            again = self._fetch(url, watch, follow_redirects)
+            again = attempt()
             if again.failure_code == "postponed":
                 break
             fetched = again
@@ -113,19 +118,19 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                 self._paces[urlsplit(asked).netloc].obey(delay)
         return fetched
 
-    def _fetch(self, url: str, watch: Stopwatch, follow_redirects: bool) -> Fetched:
+    def _fetch(
+        self, url: str, watch: Stopwatch, follow_redirects: bool, with_body: bool
+    ) -> Fetched:
         return follow(
             url,
-            lambda target: self._ask(target, watch),
+            lambda target: self._ask(target, watch, with_body),
             lambda: watch.seconds,
             follows=lambda target: follow_redirects,
         )
 
-    def _ask(self, url: str, watch: Stopwatch) -> HttpAnswer:
+    def _ask(self, url: str, watch: Stopwatch, with_body: bool) -> HttpAnswer:
         """Return the answer to one request. Raises FetchError where there is none."""
         parts = urlsplit(url)
-        if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
-            parts = parts._replace(path=f"{parts.path}?")
         known = addresses.checked_addresses(
             parts.hostname or "",
             parts.port or DEFAULT_PORTS[parts.scheme],
@@ -137,7 +142,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         pace = self._paces.setdefault(parts.netloc, new)
         began = pace.wait(watch)
         try:
-            answer = self._first_answer(parts, known, watch)
+            answer = self._first_answer(parts, known, pace, watch, with_body)
         except FetchError as error:
             if error.code == "unreachable":
                 pace.refused(began)
@@ -149,31 +154,53 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             pace.answered(began)
         return answer
 
-    def _first_answer(self, url: SplitResult, known: Sequence[str], watch: Stopwatch) -> HttpAnswer:
+    def _first_answer(
+        self,
+        url: SplitResult,
+        known: Sequence[str],
+        pace: HostPace,
+        watch: Stopwatch,
+        with_body: bool,
+    ) -> HttpAnswer:
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
-                return self._exchange(url, address, watch)
+                return self._exchange(url, address, pace, watch, with_body)
             except FetchError as error:
                 failure = error
                 if error.code != "unreachable":
                     break
         raise failure or FetchError("unknown-host", "It has no address.")
 
-    def _exchange(self, url: SplitResult, address: str, watch: Stopwatch) -> HttpAnswer:
+    def _exchange(
+        self, url: SplitResult, address: str, pace: HostPace, watch: Stopwatch, with_body: bool
+    ) -> HttpAnswer:
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
+        ask = partial(self._connections.ask, url, address, headers, budget)
+        method = "GET" if with_body else "HEAD"
         with _failures():
-            response = self._connections.get(url, address, headers, budget)
-        answer = self._read(response)
+            try:
+                response = ask(method)
+            except urllib3.ProtocolError as error:
+                if not isinstance(_reason_of(error), ConnectionError):
+                    raise
+                # The server may have closed a connection that was kept: the next one is new.
+                pace.wait(watch)
+                response = ask(method)
+            if not with_body and response.status >= 400 and response.status not in RETRIED_STATUSES:
+                response.drain_conn()
+                pace.wait(watch)
+                response = ask("GET")
+        answer = self._read(response, with_body)
         if response.closed and answer.error is None:
             response.release_conn()
         else:
             response.close()
         return answer
 
-    def _read(self, response: Any) -> HttpAnswer:
-        """Read what is wanted of a response, and of a redirect what is in the way of the next."""
+    def _read(self, response: Any, with_body: bool) -> HttpAnswer:
+        """Read what is wanted of a response, else what is in the way of the next."""
         status, headers = response.status, tuple(response.headers.items())
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""
@@ -182,7 +209,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             error = FetchError("forbidden", "The server may refuse programs only.")
         try:
             with _failures():
-                if status in REDIRECTS:
+                if status in REDIRECTS or not with_body:
                     length = response.length_remaining
                     if length is not None and length <= MAX_DRAINED:
                         read_body(blocks, "", MAX_DRAINED)

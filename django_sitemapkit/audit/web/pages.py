@@ -11,17 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from lxml import etree
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives, linked, refresh_target
-from django_sitemapkit.audit.web.responses import (
-    MAX_BODY_BYTES,
-    content_type,
-    header_values,
-    joined,
-)
+from django_sitemapkit.audit.web.responses import MAX_BODY_BYTES, content_type, header_values
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_url
@@ -39,6 +34,32 @@ _SILENT_TAGS = frozenset({"iframe", "noembed", "noframes", "script", "style", "t
 """Tags whose content is nothing that a search engine reads."""
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+LINK_ELEMENTS = frozenset({"a", "area"})
+"""The elements that lead visitors elsewhere. Others name files that the page needs, or offers."""
+
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("audio", "embed", "frame", "iframe", "input", "script", "track"), ("src",)),
+    **dict.fromkeys(("blockquote", "del", "ins", "q"), ("cite",)),
+    **dict.fromkeys(("img", "source"), ("src", "srcset")),
+    "form": ("action",),
+    "image": ("href", "xlink:href"),
+    "link": ("href",),
+    "object": ("data",),
+    "video": ("src", "poster"),
+}
+"""Attributes with URLs by element, besides the ``href`` of links."""
+
+_SOURCE_RELS = frozenset(
+    {
+        *("alternate", "amphtml", "apple-touch-icon", "icon", "manifest", "mask-icon"),
+        *("modulepreload", "next", "preload", "prev", "search", "stylesheet"),
+    }
+)
+"""What a ``link`` element is whose URL answers; that of ``preconnect`` need not."""
+
+_SRCSET = re.compile(r"([^\s,](?:[^\s,]|,++(?=[^\s,]))*+)(?:\s++[^,]*+)?")
+"""An image of a ``srcset`` (HTML, 4.8.4.2.1): its URL, which may hold commas, and its size."""
 
 _HTML_START = re.compile(rb"(?:\xef\xbb\xbf)?+\s*+<(?:!doctype\s++html|html)\b", re.IGNORECASE)
 
@@ -67,14 +88,16 @@ _NO_CHARSETS = frozenset(
 
 
 class WebLink(NamedTuple):
-    """A link of a web page: a tuple, of which thousands are made in the time of one page."""
+    """A URL in a web page: a tuple, of which thousands are made in the time of one page."""
 
     url: str
     """Where it leads: absolute, without a fragment, in normal form if it is a valid URL."""
     text: str
-    """Its text, else what stands for its image; at most 200 characters."""
+    """Its text, else what stands for its image; at most 200 characters. "" unless a link."""
     nofollow: bool = False
     """Whether it says ``rel="nofollow"``."""
+    element: str = "a"
+    """The element that has it: one of `LINK_ELEMENTS`, or another such as ``img``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +119,7 @@ class WebPage:
     alternates: tuple[tuple[str, str], ...]
     """The hreflang and the URL of each version that it names."""
     links: tuple[WebLink, ...]
-    """Its links to http and https URLs, in its order; at most 5,000. Empty if not asked for."""
+    """Its links and files at http and https URLs, in its order; at most 5,000, or none."""
     language: str
     """The language that it declares, or ""."""
     refresh: str | None
@@ -171,10 +194,14 @@ class _Tags:
             self.alternates.append((code, url))
 
     def links(self) -> Iterator[WebLink]:
-        """Yield the links, in their order."""
-        for link in self._document.iter("a", "area"):
-            if url := self._absolute(link.get("href", "")):
-                yield WebLink(url, _text_of(link) or _alt_of(link), "nofollow" in _words_of(link))
+        """Yield the links and the files, in their order."""
+        for element in self._document.iter(*LINK_ELEMENTS, *_SOURCES):
+            if (tag := element.tag) in _SOURCES:
+                files = filter(None, map(self._absolute, _sources_of(element)))
+                yield from (WebLink(url, "", element=tag) for url in files)
+            elif url := self._absolute(element.get("href", "")):
+                text = _text_of(element) or _alt_of(element)
+                yield WebLink(url, text, "nofollow" in _words_of(element), tag)
 
 
 def _parsed(text: str) -> Any:
@@ -208,6 +235,17 @@ def _alt_of(link: Any) -> str:
     images = (link, *islice(link.iter("img"), MAX_ELEMENTS))
     texts = (_shortened(image.get("alt", ""), MAX_LINK_TEXT) for image in images)
     return next(filter(None, texts), "")
+
+
+def _sources_of(element: Any) -> Iterator[str]:
+    """Yield the URLs of the files that an element shows, loads or names."""
+    if element.tag == "link" and _SOURCE_RELS.isdisjoint(_words_of(element)):
+        return
+    if element.tag == "form" and element.get("method", "").lower() == "post":
+        return
+    for name in _SOURCES[element.tag]:
+        value = element.get(name, "")
+        yield from _SRCSET.findall(value) if name == "srcset" else [value]
 
 
 def _words_of(link: Any) -> list[str]:
@@ -261,7 +299,7 @@ class _Resolver:
         try:
             if href[0] == "/" and href[:2] != "//" and "#" not in href and "/." not in href:
                 return normalise_url(href, self._origin)
-            target = joined(self._base, href)
+            target = urldefrag(urljoin(self._base, href)).url
         except InvalidValue:
             target = self._origin + href
         except ValueError:  # Brackets that hold no IPv6 address.

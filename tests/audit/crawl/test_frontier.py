@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from django_sitemapkit.audit.crawl import frontier as frontiers
 from django_sitemapkit.audit.crawl.frontier import Frontier, rows_of
-from django_sitemapkit.audit.crawl.outcome import UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import FoundLink, UrlOutcome
 from django_sitemapkit.audit.models import AuditRun, CrawledLink
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,8 @@ def frontier_of(run, **options):
 
 def page(*urls, outcome="page", **values):
     """Return what a page is that links to some URLs."""
-    return UrlOutcome(outcome=outcome, links=tuple((url, url.upper()) for url in urls), **values)
+    links = tuple(FoundLink(url, url.upper()) for url in urls)
+    return UrlOutcome(outcome=outcome, links=links, **values)
 
 
 def drain(frontier):

@@ -1,8 +1,12 @@
 """Crawls over HTTP, against a local server."""
 
+from collections import Counter
+from functools import partial
+
 import pytest
 
 from django_sitemapkit.audit.crawl import crawl
+from django_sitemapkit.audit.crawl.output import write_output
 from django_sitemapkit.audit.web.live import LiveFetcher
 from django_sitemapkit.exceptions import RobotsUnavailable
 from django_sitemapkit.sites import SitemapSite
@@ -102,3 +106,71 @@ def test_time_ends_a_crawl_of_slow_pages(server, site):
         run = crawl(site, fetch=fetcher.fetch, concurrency=2, max_seconds=0.5)
     assert run.pending > 0
     assert len(answers.asked) < 30
+
+
+@pytest.fixture
+def with_files(server):
+    """Let some pages show files and name others, of which some are missing."""
+    answers = server[1]
+    files = (
+        "<img src=/fine.png srcset='/lost.png 2x'><script src=/lost.js></script>"
+        "<link rel=stylesheet href=/fine.css><iframe src=/frame/></iframe><img src=/no/a.png>"
+        "<iframe src=/both/></iframe><img src=/busy.png><img src=https://cdn.example/a.png>"
+    )
+    answers["/"] = [(200, {}, f"{files}<a href=/a/>A</a>".encode())]
+    answers["/a/"] = [(200, {}, f"{files}<a href=/both/>Both</a>".encode())]
+    answers["/frame/"] = html("/behind-the-frame/")
+    answers["/both/"] = html("/behind-both/")
+    answers["/fine.png"] = [(200, {"Content-Type": "image/png"}, b"png")]
+    answers["/fine.css"] = [(405, {}, b""), (200, {"Content-Type": "text/css"}, b"a{}")]
+    answers["/busy.png"] = [(403, {}, b"")]
+    return answers
+
+
+def test_files_of_pages_are_checked(with_files, site, tmp_path):
+    """Each is asked for once, without its body, and followed only if a link leads to it as well."""
+    with LiveFetcher(allow_private=True) as fetcher:
+        check = partial(fetcher.fetch, with_body=False)
+        run = crawl(site, fetch=fetcher.fetch, check=check, concurrency=2)
+    found = {url.removeprefix(site.origin): kind for url, kind in kinds_of(run)}
+    assert found == {
+        **dict.fromkeys(("/lost.png", "/lost.js", "/behind-both/"), "broken-link"),
+        "/busy.png": "undetermined",
+    }
+    asked = Counter(path for path, _, _ in with_files.asked)
+    assert (asked["/fine.png"], asked["/lost.png"], asked["/both/"]) == (1, 2, 1)
+    assert {"/fine.png", "/fine.css", "/frame/"} < set(with_files.heads)
+    assert asked["/fine.css"] == 2  # It refuses HEAD.
+    assert not {"/no/a.png", "/behind-the-frame/"} & asked.keys()
+    detail = run.findings.get(url=f"{site.origin}/lost.png").detail
+    assert detail == f"404; linked from 2 pages: {site.origin}/ (<img>), {site.origin}/a/ (<img>)"
+    assert (run.checked, run.bad, run.others_checked, run.undetermined) == (4, 1, 6, 0)
+    write_output(site, run, tmp_path)
+    assert len((tmp_path / "urls.txt").read_text().split()) == 3
+    assert ",img," in (tmp_path / "links.csv").read_text()
+    assert "png" not in (tmp_path / "pages.csv").read_text()
+
+
+def test_a_crawl_continues_with_the_files(with_files, site):
+    """However the one before ended: nothing is asked for twice, and nothing is left."""
+    with LiveFetcher(allow_private=True) as fetcher:
+        check = partial(fetcher.fetch, with_body=False)
+
+        def interrupted(url, **options):
+            if "lost" in url:
+                raise KeyboardInterrupt
+            return check(url, **options)
+
+        with pytest.raises(KeyboardInterrupt):
+            crawl(site, fetch=fetcher.fetch, check=interrupted)
+        first = [path for path, _, _ in with_files.asked]
+        with_files.asked.clear()
+        run = crawl(site, fetch=fetcher.fetch, check=check)
+    assert run.others_checked == 6
+    assert not {"/", "/a/", "/both/"} & {path for path, _, _ in with_files.asked}
+    assert "/a/" in first
+
+
+def kinds_of(run):
+    """Return the URL and the kind of each finding about links."""
+    return run.findings.exclude(kind__in=("missing", "orphan")).values_list("url", "kind")

@@ -16,7 +16,7 @@ class Answers(dict):
 
     def __init__(self):
         super().__init__()
-        self.asked = []
+        self.asked, self.heads = [], []
         self.clients = set()
 
     def take(self, path):
@@ -34,6 +34,10 @@ def serving(certificate=None):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
+        def do_HEAD(self):
+            answers.heads.append(self.path)
+            self.do_GET()
+
         def do_GET(self):
             answers.asked.append((self.path, self.headers, time.monotonic()))
             answers.clients.add(self.client_address)
@@ -44,7 +48,8 @@ def serving(certificate=None):
                 if value is not None:
                     self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            if self.command == "GET":
+                self.wfile.write(body)
 
         def log_message(self, *args):
             pass

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemapkit.audit.web import pages
-from django_sitemapkit.audit.web.pages import WebLink, WebPage
+from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, WebLink, WebPage
 
 URL = "https://www.example.com/shop/page/"
 HTML = ("Content-Type", "text/html; charset=utf-8")
@@ -44,7 +44,11 @@ def test_an_ordinary_page():
         nofollow=False,
         canonical=URL,
         alternates=(("es", "https://www.example.com/es/page/"),),
-        links=(WebLink("https://www.example.com/shop/other/?a=1&b=2", "Other page"),),
+        links=(
+            WebLink("https://www.example.com/es/page/", "", element="link"),
+            WebLink("https://www.example.com/feed/", "", element="link"),
+            WebLink("https://www.example.com/shop/other/?a=1&b=2", "Other page"),
+        ),
         language="en-GB",
         refresh=None,
     )
@@ -191,8 +195,32 @@ def test_links():
     assert parsed(html).links == (
         WebLink("https://www.example.com/a", "A"),
         WebLink("http://other.example/x", "Other"),
-        WebLink("https://www.example.com/shop/page/b?q=%C3%B1", "The area"),
+        WebLink("https://www.example.com/shop/page/b?q=%C3%B1", "The area", element="area"),
     )
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<img src=/a srcset='/b 1x, /c,d 2x,/e 3x'>", "/a /b /c,d /e"),
+        ("<img srcset=' ,/a, /b 100w,'><img src='data:image/png;base64,x'>", "/a /b"),
+        ("<picture><source srcset='/a, /b 2x'></picture>", "/a /b"),
+        ("<video src=/a poster=/b><source src=/c><track src=/d></video><audio src=/e>", None),
+        ("<script src=/a></script><script>'<img src=/no>'</script><q cite=/b>q</q>", "/a /b"),
+        ("<link rel='Alternate Stylesheet' href=/a><link rel=preconnect href=/no>", "/a"),
+        ("<iframe src=/a></iframe><iframe src=about:blank></iframe><embed src=/b>", "/a /b"),
+        ("<object data=/a></object><input type=image src=/b><q cite=/c>q</q>", "/a /b /c"),
+        ("<form action=/a></form><form method=Post action=/no></form><form></form>", "/a"),
+        ("<svg><image href=/a></image><image xlink:href=/b></image></svg>", "/a /b"),
+        ("<frameset><frame src=/a></frameset>", "/a"),
+    ],
+)
+def test_files(html, expected):
+    """What browsers load with the page, and what else it names; each with its element."""
+    expected = (expected or "/a /b /c /d /e").split()
+    found = [link for link in parsed(html).links if link.element not in LINK_ELEMENTS]
+    assert [link.url for link in found] == [f"https://www.example.com{path}" for path in expected]
+    assert all(f"<{link.element}" in html and not link.text for link in found)
 
 
 def test_a_link_that_is_no_valid_url_is_kept():
@@ -200,8 +228,6 @@ def test_a_link_that_is_no_valid_url_is_kept():
     assert links(f"<a href='/{'x' * 2_100}'>") == [f"https://www.example.com/{'x' * 2_100}"]
     assert links("<a href='https://user@www.example.com/'>") == ["https://user@www.example.com/"]
     assert links("<a href='/a/./b/../c#d'>") == ["https://www.example.com/a/c"]
-    same = "https://www.example.com/shop/page/?"  # Another URL than without the question mark.
-    assert links("<a href='?#a'><a href='/shop/page/?'><a href='../page/?'>") == [same] * 3
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Crawl the site by following links, and report broken links and what the sitemaps miss."""
 
-from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +31,6 @@ class Command(FindingsCommand):
     interrupted = "Interrupted. Run the same command again to continue the crawl."
     kinds = CRAWL_KINDS
     bad_stands_for = "broken-link"
-    has_reserved = False
-    """Whether the caller has reserved the folder of ``--output``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -83,11 +79,6 @@ class Command(FindingsCommand):
             "--diff", action="store_true", help="Show what changed since the previous crawl."
         )
 
-    def run(self, options: dict[str, Any]) -> None:
-        """Crawl each site, and keep other processes from writing into the same folder."""
-        with ExitStack() as self._reserved:
-            super().run(options)
-
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
         """Return the sites that have a start, if what the options need is there.
 
@@ -131,18 +122,15 @@ class Command(FindingsCommand):
                 raise ImproperlyConfigured(
                     f"--output is for one site. Choose it with --site: {keys}."
                 )
-            if not self.has_reserved:
-                reserved = module("crawl.output").reserved(options["output"])
-                self._reserved.enter_context(reserved)
+            module("crawl.output").require_folder(options["output"])
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
-        """Crawl a site, and write what is found: a crawl that is not written is not finished."""
-        if options["output"]:
-            arguments["deliver"] = partial(self._write, site, options["output"])
+        """Crawl a site."""
         run: AuditRun = module("crawl").crawl(
             site,
             starts=self._starts.get(site.key, ()),
             below=options["below"],
+            check=self.checker,
             max_urls=options["max_urls"],
             max_depth=options["max_depth"],
             max_seconds=options["max_seconds"],
@@ -151,7 +139,7 @@ class Command(FindingsCommand):
         return run
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print what was found and written; save it and compare it as the options say."""
+        """Print what was found; save it, write it and compare it as the options say."""
         super().report(site, run, options)
         with ending_cleanly():
             if options["diff"]:
@@ -160,13 +148,11 @@ class Command(FindingsCommand):
                 saved = module("crawl.saving").save_pages(site, run)
                 self._say_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
-                text = f"{count_of(len(self._files), 'file')} written to {options['output']}."
-                self._say_result(run, {"files": self._files}, text)
-                if module("crawl.output").INDEX not in self._files:
+                names = module("crawl.output").write_output(site, run, options["output"])
+                text = f"{count_of(len(names), 'file')} written to {options['output']}."
+                self._say_result(run, {"files": names}, text)
+                if module("crawl.output").INDEX not in names:
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
-
-    def _write(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
-        self._files = module("crawl.output").write_output(site, run, folder)
 
     def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
         self.write_json({"site": run.site, "crawl": run.pk, **result})
@@ -195,10 +181,12 @@ class Command(FindingsCommand):
         compared = f"; compared with {source}" if run.options["compares"] else ""
         pending = f", {run.pending:,} not fetched" if run.pending else ""
         unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}"
+        others = f", {run.others_checked:,} others checked" if run.others_checked else ""
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}{others}"
         broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
         return f"{crawled}, {broken}{compared}."
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""
-        return {**super().summary(run), "pending": run.pending}
+        numbers = {"others_checked": run.others_checked, "pending": run.pending}
+        return {**super().summary(run), **numbers}
