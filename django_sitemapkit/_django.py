@@ -34,6 +34,7 @@ from django.db.models.functions.datetime import TruncBase
 from django.db.models.query import ModelIterable
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.sql import Query
+from django.db.models.sql.constants import INNER
 from django.db.models.sql.datastructures import BaseTable, Join
 from django.db.models.sql.where import AND, WhereNode
 from django.urls import NoReverseMatch, URLResolver
@@ -221,6 +222,19 @@ def tables_with_many_rows(query: Query) -> set[str]:
     return many
 
 
+def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
+    """Return whether ``select_related()`` needs a row that may be missing: values do without it."""
+    query = queryset.query.clone()
+    known = set(query.alias_map)
+    query.get_compiler(queryset.db).pre_sql_setup()
+    joined = [join for alias, join in query.alias_map.items() if alias not in known]
+    return any(
+        join.filtered_relation or not getattr(join.join_field, "db_constraint", True)
+        for join in joined
+        if isinstance(join, Join) and join.join_type == INNER
+    )
+
+
 def _joins_many(join: Any) -> bool:
     """Return whether a table of a query is joined for any number of rows to one."""
     return (
@@ -363,6 +377,8 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
         return f"is of {kind.__name__}, which has its own values()"
     if shape.has_extra_columns:
         return "is of a queryset with extra()"
+    if queryset.query.select_related and _leaves_out_rows(queryset):
+        return "is of a queryset whose select_related() may leave out rows"
     return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
 
 

@@ -18,6 +18,7 @@ from django_sitemapkit.reading.formulas import ASK, Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.method_sources import StaysMethod
 from django_sitemapkit.reading.methods import formula_of
+from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method
 
 if TYPE_CHECKING:
@@ -119,10 +120,7 @@ class RowMethods:
         if formula.reverses:
             raise StaysMethod("calls reverse() for a tag")
         if not formula.read:
-            (value,) = formula.values((), 1)
-            if value is ASK:
-                raise StaysMethod("raises for each object")
-            return Constant(value)
+            return _constant(option, formula)
         is_date = formula.kind in {DateField, DateTimeField}
         return Column(F(formula.column)) if is_date else formula
 
@@ -245,6 +243,25 @@ class RowMethods:
                         f" {quoted(value)}"
                     )
         return ""
+
+
+def _constant(option: str, formula: Formula) -> Constant:
+    """Return a tag that is the same for each object.
+
+    Raises StaysMethod for a value that may be refused: each row has that problem, and a constant
+    tells it once.
+    """
+    (value,) = formula.values((), 1)
+    if value is ASK:
+        raise StaysMethod("raises for each object")
+    try:
+        if option == "lastmod" and value is not None:
+            raise StaysMethod("returns a date that does not depend on the object")
+        if format_value := OPTIONS[option].format_value:
+            format_value(value)
+    except InvalidValue as refusal:
+        raise StaysMethod(f"returns what is refused: {refusal}") from refusal
+    return Constant(value)
 
 
 def _columns_of(reading: Reading) -> Sequence[Any]:

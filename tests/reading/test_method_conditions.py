@@ -6,7 +6,7 @@ import pytest
 from django import urls
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 from django.db import connections, models
-from django.db.models import Prefetch, Value
+from django.db.models import FilteredRelation, Prefetch, Q, Value
 from django.db.models.base import ModelBase
 from django.db.models.query import ModelIterable
 from django.db.models.signals import post_init, pre_init
@@ -488,6 +488,9 @@ QUERYSETS = {
     "prefetched others": lambda model: model.objects.prefetch_related(
         Prefetch("shop", Shop.objects.defer("slug").annotate(x=Value(1)).filter(pk=0))
     ),
+    "selected by a condition": lambda model: model.objects.annotate(
+        other=FilteredRelation("shop", condition=Q(shop__slug="no such shop"))
+    ).select_related("other"),
 }
 
 
@@ -497,6 +500,17 @@ def test_a_queryset_may_give_its_objects_other_values(settings, rows):
     url = function("return f'/{self.slug}/{self.kind}/{self.shop.slug}/'")
     model = proxy(get_absolute_url=url, kind="kind")
     assert_called(declare(queryset=rows(model), location=None), settings)
+
+
+def test_select_related_may_leave_out_rows(settings):
+    """Those without the other object, if the field does not allow that."""
+    Voucher.objects.create(offer=Offer.objects.create(slug="a"))
+    Voucher.objects.create(offer_id=0)
+    by_key = function("return f'/{obj.pk}/'", "location", "self, obj")
+    rows = Offer.objects.select_related("shop")
+    assert not declare(queryset=rows, location=by_key).reads_objects
+    rows = Voucher.objects.select_related("offer")
+    assert_called(declare(queryset=rows, location=by_key), settings)
 
 
 def test_an_annotation_is_not_of_a_related_object():
@@ -609,6 +623,11 @@ def test_a_base_manager_may_not_find_the_row_itself(settings):
 OPTIONS = {
     "images": {"images": function("return '/x.png'", "images", "self, obj")},
     "entries": {"entries": function("return obj.slug", "entries", "self, obj")},
+    "a constant that is refused": {"priority": function("return 7", "tag", "self, obj")},
+    "a constant in another case": {"changefreq": function("return 'Daily'", "tag", "self, obj")},
+    "a constant in the future": {
+        "lastmod": function("return '2999-01-01'", "tag", "self, obj"),
+    },
     "a constant that raises": {"priority": function("return int('x')", "tag", "self, obj")},
     "a tag by reverse()": {"changefreq": function("return reverse('home')", "tag", "self, obj")},
 }
