@@ -8,7 +8,7 @@ that are its own. ``python -m django_sitemapkit`` does the same. ::
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,12 @@ from django.urls import include, path
 from django.utils import timezone
 
 from django_sitemapkit import __version__, register
-from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue, SitemapKitError
+from django_sitemapkit.exceptions import (
+    BuildRunning,
+    InvalidSitemap,
+    InvalidValue,
+    SitemapKitError,
+)
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.printable import printable, quoted
 from django_sitemapkit.protocol.dates import format_lastmod, moment_of
@@ -77,25 +82,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     verb, prepare = options.pop("verb"), options.pop("prepare")
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, ExitStack() as stack:
         try:
-            prepare(options, Path(folder) / DATABASE)
+            prepare(options, Path(folder) / DATABASE, stack)
         except (DatabaseError, InvalidSitemap) as error:
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         except SitemapKitError as error:
-            parser.exit(2, f"sitemapkit: {printable(error)}\n")
+            code = 4 if isinstance(error, BuildRunning) else 2
+            parser.exit(code, f"sitemapkit: {printable(error)}\n")
         except KeyboardInterrupt:
             parser.exit(130, "Interrupted.\n")
         command: Any = load_command_class(APP, f"{verb}_sitemaps")
         command.interrupted = "Interrupted. Use --continue to continue a crawl."
-        code: object = 0
+        command.has_reserved = True
+        ended_with: object = 0
         try:
             command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_written(options)])
+        except DatabaseError as error:  # The disk may be full.
+            parser.exit(1, f"sitemapkit: {printable(error)}\n")
         except SystemExit as ended:
-            code = ended.code
+            ended_with = ended.code
             raise
         finally:
-            if code not in INTERRUPTED and not _is_unfinished():
+            if ended_with not in INTERRUPTED and not _is_unfinished():
                 _forget()
 
 
@@ -133,20 +142,23 @@ def _written(options: dict[str, Any]) -> Iterator[str]:
             yield option if value is True else f"{option}={value}"
 
 
-def _prepare_crawl(options: dict[str, Any], _: Path) -> None:
-    """Make the output folder and its database ready. Raises SitemapKitError if one cannot be."""
+def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> None:
+    """Reserve the output folder, and make its database ready. Raises SitemapKitError."""
     url = _address(options)
     folder = Path(options["output"])
     _set_up(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
     import_extra(f"{APP}.web.live", "audit")
-    import_extra(f"{APP}.crawl.output", "audit").require_folder(folder)
+    stack.enter_context(import_extra(f"{APP}.crawl.output", "audit").reserved(folder))
     if not options.pop("continue"):
         _forget()
     call_command("migrate", verbosity=0)
+    from django_sitemapkit.models import Lease  # noqa: PLC0415  needs the settings
+
+    Lease.objects.all().delete()  # Of a crawl that was killed: nobody else is in this folder.
     options["starts"] = [] if options["below"] else [url]
 
 
-def _prepare_audit(options: dict[str, Any], database: Path) -> None:
+def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> None:
     """Store the pages that a sitemap lists. Raises SitemapKitError if it cannot be read."""
     url = _address(options)
     _set_up(database, split_origin(url)[0])
@@ -170,7 +182,7 @@ def _address(options: dict[str, Any]) -> str:
     return normalise_url(url, "")
 
 
-def _prepare_validate(options: dict[str, Any], database: Path) -> None:
+def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> None:
     _set_up(database, None)
 
 

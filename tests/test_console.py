@@ -171,8 +171,9 @@ def test_a_site_without_pages_keeps_the_sitemap(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_interrupted_crawl_is_continued(site, tmp_path):
-    """No page is fetched again but those of the last batch; without --continue all are."""
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_crawl_is_continued(site, tmp_path, sent):
+    """No page is fetched again but those of the last batch; meanwhile no other crawl begins."""
     folder, base, asked = site
     names = [f"{number}.html" for number in range(160)]
     make_page(folder, "index.html", *names)
@@ -184,10 +185,12 @@ def test_an_interrupted_crawl_is_continued(site, tmp_path):
     end = time.monotonic() + 60
     while time.monotonic() < end and fetched_in(database) < 10:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    code, _, errors = run(*arguments)
+    assert (code, "Another process crawls into" in errors) == (4, True)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "--continue" in errors
+    assert process.returncode == (130 if sent == signal.SIGINT else -sent)
+    assert ("--continue" in errors) is (sent == signal.SIGINT)
     assert run(*arguments, "--continue", "--rate", "many")[0] == 2
     assert database.exists()  # A mistake in an option costs no crawl.
     before = len(asked)

@@ -242,7 +242,7 @@ def _place_of(url: str, text: str, element: str) -> str:
 
 def _origin_of(row: CrawledUrl, links: list[str]) -> str:
     if not row.linking_pages:
-        return "the crawl starts there"
+        return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"
     pages = count_of(row.linking_pages, "page")
     return f"linked from {pages}{more} {', '.join(links)}"
@@ -262,6 +262,8 @@ def _kind_of(chain: list[CrawledUrl]) -> Kind:
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
     if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
         return Kind.BROKEN_LINK
+    if chain[-1].outcome == Outcome.UNKNOWN:
+        return Kind.UNDETERMINED
     return Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
 
 

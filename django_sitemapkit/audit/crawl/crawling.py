@@ -57,6 +57,7 @@ def crawl(
     max_seconds: float | None = None,
     restart: bool = False,
     on_progress: OnProgress | None = None,
+    deliver: Callable[[AuditRun], object] | None = None,
 ) -> AuditRun:
     """Crawl a site, compare what is found with what the sitemap lists, and return the crawl.
 
@@ -68,7 +69,8 @@ def crawl(
     It ends after ``max_urls`` URLs, ``max_depth`` links away from the start, or after
     ``max_seconds``; the URLs that it met and did not fetch stay pending. A crawl with the same
     starts and limits that was interrupted is continued, unless ``restart`` is set. ``on_progress``
-    is called after each batch.
+    is called after each batch. ``deliver`` gets the crawl when all is found; only after that it
+    counts as finished, so a crawl that could not be written is continued by the next one.
 
     Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
     the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
@@ -95,6 +97,8 @@ def crawl(
             for frontier in _frontiers(run, judge, lease):
                 _fetch_all(run, frontier, pages, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record()
+        if deliver is not None:
+            deliver(run)
         finish(run, lease.now())
         for old in run.alike()[KEPT_CRAWLS:]:
             delete_urls(old)

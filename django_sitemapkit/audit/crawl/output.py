@@ -1,5 +1,7 @@
 """Output: what a crawl found, as XML, text, HTML and CSV in a folder."""
 
+import fcntl
+import os
 import re
 import shutil
 import time
@@ -18,7 +20,7 @@ from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.exceptions import BuildRunning, StorageFailure
 from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
@@ -78,17 +80,35 @@ Row = tuple[str, str | None]
 """A URL and the text of its lastmod."""
 
 
-def require_folder(folder: Path) -> None:
-    """Make a folder if necessary; raise StorageFailure if no file can be written in it.
+@contextmanager
+def reserved(folder: Path) -> Iterator[None]:
+    """Make a folder if necessary, and let no other process write what it crawls into it.
 
-    The same if a folder in it has the name of one of the files. Raises ImproperlyConfigured if the
-    template of the site map for people cannot be loaded.
+    Raises BuildRunning while another one does, and StorageFailure if no file can be written in the
+    folder, or if a folder in it has the name of one of the files. Raises ImproperlyConfigured if
+    the template of the site map for people cannot be loaded.
     """
     require_template()
     with workshop(folder):
         for path in folder.iterdir():
             if path.name in FIXED or NUMBERED.fullmatch(path.name):
                 _require_no_folder(path)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if isinstance(error, BlockingIOError):  # Else the file system has no locks, such as NFS.
+            message = f"Another process crawls into {folder}. Wait for it, or name another folder."
+            raise BuildRunning(message) from error
 
 
 def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
@@ -245,7 +265,8 @@ def workshop(folder: Path) -> Iterator[Path]:
             yield Path(path)
         except OSError as error:
             raise StorageFailure(
-                f"{folder} could not be written, and keeps its files: {error}"
+                f"{folder} could not be written, and keeps its files: {error}."
+                " Solve this, and continue the crawl: no page is fetched again."
             ) from error
 
 
@@ -283,5 +304,6 @@ def replace_files(made: Path, folder: Path, names: list[str], stale: Iterable[Pa
         sync_folder(folder)
     except OSError as error:
         raise StorageFailure(
-            f"Some files in {folder} are new, and others are of the crawl before: {error}"
+            f"Some files in {folder} are new, and others are of the crawl before: {error}."
+            " Solve this, and continue the crawl: no page is fetched again."
         ) from error

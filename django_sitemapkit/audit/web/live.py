@@ -121,16 +121,28 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _fetch(
         self, url: str, watch: Stopwatch, follow_redirects: bool, with_body: bool
     ) -> Fetched:
+        ask = self._ask if with_body else self._ask_briefly
         return follow(
             url,
-            lambda target: self._ask(target, watch, with_body),
+            lambda target: ask(target, watch),
             lambda: watch.seconds,
             follows=lambda target: follow_redirects,
         )
 
-    def _ask(self, url: str, watch: Stopwatch, with_body: bool) -> HttpAnswer:
+    def _ask_briefly(self, url: str, watch: Stopwatch) -> HttpAnswer:
+        """Return the answer to HEAD, or to GET if HEAD is answered by an error of its own."""
+        answer = self._ask(url, watch, "HEAD", with_body=False)
+        if answer.status < HTTPStatus.BAD_REQUEST or answer.status in RETRIED_STATUSES:
+            return answer
+        return self._ask(url, watch, with_body=False)
+
+    def _ask(
+        self, url: str, watch: Stopwatch, method: str = "GET", *, with_body: bool = True
+    ) -> HttpAnswer:
         """Return the answer to one request. Raises FetchError where there is none."""
         parts = urlsplit(url)
+        if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
+            parts = parts._replace(path=f"{parts.path}?")
         known = addresses.checked_addresses(
             parts.hostname or "",
             parts.port or DEFAULT_PORTS[parts.scheme],
@@ -142,7 +154,9 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         pace = self._paces.setdefault(parts.netloc, new)
         began = pace.wait(watch)
         try:
-            answer = self._first_answer(parts, known, pace, watch, with_body)
+            answer = self._first_answer(
+                known, lambda address: self._exchange(parts, address, watch, method, with_body)
+            )
         except FetchError as error:
             if error.code == "unreachable":
                 pace.refused(began)
@@ -155,17 +169,12 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         return answer
 
     def _first_answer(
-        self,
-        url: SplitResult,
-        known: Sequence[str],
-        pace: HostPace,
-        watch: Stopwatch,
-        with_body: bool,
+        self, known: Sequence[str], exchange: Callable[[str], HttpAnswer]
     ) -> HttpAnswer:
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
-                return self._exchange(url, address, pace, watch, with_body)
+                return exchange(address)
             except FetchError as error:
                 failure = error
                 if error.code != "unreachable":
@@ -173,25 +182,12 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         raise failure or FetchError("unknown-host", "It has no address.")
 
     def _exchange(
-        self, url: SplitResult, address: str, pace: HostPace, watch: Stopwatch, with_body: bool
+        self, url: SplitResult, address: str, watch: Stopwatch, method: str, with_body: bool
     ) -> HttpAnswer:
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
-        ask = partial(self._connections.ask, url, address, headers, budget)
-        method = "GET" if with_body else "HEAD"
         with _failures():
-            try:
-                response = ask(method)
-            except urllib3.ProtocolError as error:
-                if not isinstance(_reason_of(error), ConnectionError):
-                    raise
-                # The server may have closed a connection that was kept: the next one is new.
-                pace.wait(watch)
-                response = ask(method)
-            if not with_body and response.status >= 400 and response.status not in RETRIED_STATUSES:
-                response.drain_conn()
-                pace.wait(watch)
-                response = ask("GET")
+            response = self._connections.ask(url, address, headers, budget, method)
         answer = self._read(response, with_body)
         if response.closed and answer.error is None:
             response.release_conn()

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from lxml import etree
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives, linked, refresh_target
-from django_sitemapkit.audit.web.responses import MAX_BODY_BYTES, content_type, header_values
+from django_sitemapkit.audit.web.responses import (
+    MAX_BODY_BYTES,
+    content_type,
+    header_values,
+    joined,
+)
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_url
@@ -299,7 +304,7 @@ class _Resolver:
         try:
             if href[0] == "/" and href[:2] != "//" and "#" not in href and "/." not in href:
                 return normalise_url(href, self._origin)
-            target = urldefrag(urljoin(self._base, href)).url
+            target = joined(self._base, href)
         except InvalidValue:
             target = self._origin + href
         except ValueError:  # Brackets that hold no IPv6 address.

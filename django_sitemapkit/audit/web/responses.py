@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import urldefrag, urljoin
+from urllib.parse import urljoin
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -145,10 +145,18 @@ def absolute_url(url: str, base: str = "") -> str:
     if not base and url.count(":") == 1 and QUICK_URL.fullmatch(url):
         return url
     try:
-        origin, path = split_origin(urljoin(base, urldefrag(url.strip()).url))
+        origin, path = split_origin(joined(base, url.strip()))
         return normalise_url(origin + path, origin)
     except (InvalidValue, ValueError) as error:
         raise FetchError("invalid-url", f"{quoted(url)} cannot be fetched: {error}") from error
+
+
+def joined(base: str, reference: str) -> str:
+    """Return the absolute URL of a reference, without a fragment. Raises ValueError."""
+    reference = reference.partition("#")[0]
+    if reference.endswith("?"):  # urljoin() drops an empty query, and so asks for another URL.
+        return urljoin(base, f"{reference}-")[:-1]
+    return urljoin(base, reference)
 
 
 def content_type(headers: Iterable[tuple[str, str]]) -> str:

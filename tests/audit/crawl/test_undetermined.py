@@ -46,7 +46,7 @@ def answering(**answers):
             answer |= {"status": None, "failure": "Too long.", "failure_code": "timeout"}
         answer |= answers.get(path, {})
         headers = (("Content-Type", "text/html"),)
-        return Fetched(url=url, final_url=url, headers=headers, **answer)
+        return Fetched(**{"url": url, "final_url": url, "headers": headers, **answer})
 
     return fetch
 
@@ -73,6 +73,16 @@ def test_nothing_is_broken_or_an_orphan(listed, answer):
     assert kinds(crawled) == {"/busy/": "undetermined"}
     assert (crawled.bad, crawled.undetermined, crawled.is_partial) == (0, 1, True)
     assert "linked from 1 page" in crawled.findings.get().detail
+
+
+def test_a_redirect_to_what_is_not_known_is_not_advised(listed):
+    """Nor is the URL said to be linked that only the redirect leads to."""
+    moved = {"status": 302, "failure": "", "failure_code": "", "hops": ((f"{BASE}/busy/", 302),)}
+    crawled = crawl(SITE, fetch=answering(**{"busy/": {**moved, "final_url": f"{BASE}/x/"}}))
+    assert kinds(crawled) == {"/busy/": "undetermined", "/x/": "undetermined"}
+    details = crawled.findings.order_by("pk").values_list("detail", flat=True)
+    assert details[0] == "Too long; a redirect or canonical link leads there"
+    assert details[1].startswith(f"{BASE}/busy/ (302) → {BASE}/x/ (Too long.); linked from")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from django_sitemapkit.audit.management.commands import crawl_sitemaps
 from django_sitemapkit.audit.models import AuditRun, SavedPage
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.audit.validation import validate_source
-from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import SectionSettings
 from tests.builds import BASE, in_order, served, use_storage
 from tests.builds import run as build
@@ -92,15 +91,21 @@ def test_output_that_cannot_be_written_is_refused_at_once(tmp_path, settings):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_output_that_fails_later_is_a_failure(tmp_path, monkeypatch):
-    """The crawl is finished, and the error says what could not be written."""
+def test_a_full_disk_at_the_end_costs_no_crawl(tmp_path, monkeypatch):
+    """The next run writes what was found, and only then is the crawl finished."""
 
     def fail(*arguments):
-        raise StorageFailure("The disk is full.")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("django_sitemapkit.audit.crawl.output.write_output", fail)
-    assert command("--output", str(tmp_path))[::2] == (1, "The disk is full.")
-    assert AuditRun.objects.get().status == "finished"
+    with monkeypatch.context() as patch:
+        patch.setattr("django_sitemapkit.audit.crawl.output.write_sitemaps", fail)
+        code, _, error = command("--output", str(tmp_path))
+    assert (code, "continue the crawl" in error) == (1, True)
+    assert (AuditRun.objects.get().status, list(tmp_path.iterdir())) == ("running", [])
+    LINKS.clear()
+    code, out, _ = command("--output", str(tmp_path))
+    assert (code, "5 URLs crawled" in out, AuditRun.objects.get().status) == (0, True, "finished")
+    assert (tmp_path / "urls.txt").read_text().count("\n") == 4
 
 
 def test_limits_that_are_too_small_are_a_usage_error(tmp_path, settings):
@@ -242,24 +247,22 @@ def test_the_defaults_of_the_command_are_those_of_the_function():
 @pytest.mark.parametrize(
     ("interrupted", "said"),
     [
-        ("crawl", "Interrupted. Run the same command again to continue the crawl.\n"),
-        (
-            "crawl.output",
-            "Interrupted. All URLs had been fetched, and the findings are recorded.\n",
-        ),
+        ("crawl.crawl", "Run the same command again to continue the crawl.\n"),
+        ("crawl.output.write_output", "Run the same command again to continue the crawl.\n"),
+        ("crawl.saving.save_pages", "All URLs had been fetched, and the findings are recorded.\n"),
     ],
 )
-def test_ctrl_c_says_what_is_left_to_do(interrupted, said, tmp_path, monkeypatch, capfd):
+def test_ctrl_c_says_what_is_left_to_do(interrupted, said, sections, tmp_path, monkeypatch, capfd):
     """A crawl that is finished cannot be continued, whatever was interrupted behind it."""
 
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    name = "crawl" if interrupted == "crawl" else "write_output"
-    monkeypatch.setattr(crawl_sitemaps.module(interrupted), name, interrupt)
+    sections.add(CrawledSection)
+    monkeypatch.setattr(f"django_sitemapkit.audit.{interrupted}", interrupt)
     with pytest.raises(SystemExit) as end:
         crawl_sitemaps.Command().run_from_argv(
-            ["manage.py", "crawl_sitemaps", "--output", str(tmp_path / "new")]
+            ["manage.py", "crawl_sitemaps", "--save", "--output", str(tmp_path / "new")]
         )
     assert end.value.code == 130
-    assert capfd.readouterr().err == said
+    assert capfd.readouterr().err == f"Interrupted. {said}"

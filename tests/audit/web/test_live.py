@@ -112,6 +112,8 @@ def test_a_page(fetcher, base, answers):
     assert headers["User-Agent"] == "django-sitemapkit"
     assert headers["Accept-Encoding"] == "gzip"
     assert fetcher.fetch(f"{base}/none").status == 404
+    fetcher.fetch(f"{base}/none?")
+    assert answers.asked[-1][0] == "/none?"
 
 
 def test_connections_are_kept(fetcher, base, answers):
@@ -134,7 +136,7 @@ def test_connections_that_the_server_closed(fetcher, base, answers):
 
 
 def test_a_connection_that_ends_when_it_is_used_again():
-    """The page is asked for again, on a new one, and this is no retry."""
+    """The page is asked for again, on a new one."""
     served = []
 
     def answer(connection, received):
@@ -145,7 +147,8 @@ def test_a_connection_that_ends_when_it_is_used_again():
             connection.sendall(f"{OK}Content-Length: 1\r\n\r\na".encode())
             received = connection.recv(65_536)
 
-    with serving_raw(answer) as host, LiveFetcher(allow_private=True, retries=0) as fetcher:
+    with serving_raw(answer) as host, LiveFetcher(allow_private=True, closed=Clock()) as fetcher:
+        fetcher.clock = fetcher.closed
         for _ in range(2):
             assert fetcher.fetch(f"http://{host}/").body == b"a"
         fetcher.close()

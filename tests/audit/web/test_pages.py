@@ -228,6 +228,8 @@ def test_a_link_that_is_no_valid_url_is_kept():
     assert links(f"<a href='/{'x' * 2_100}'>") == [f"https://www.example.com/{'x' * 2_100}"]
     assert links("<a href='https://user@www.example.com/'>") == ["https://user@www.example.com/"]
     assert links("<a href='/a/./b/../c#d'>") == ["https://www.example.com/a/c"]
+    same = "https://www.example.com/shop/page/?"  # Another URL than without the question mark.
+    assert links("<a href='?#a'><a href='/shop/page/?'><a href='../page/?'>") == [same] * 3
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Crawl the site by following links, and report broken links and what the sitemaps miss."""
 
+from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ class Command(FindingsCommand):
     interrupted = "Interrupted. Run the same command again to continue the crawl."
     kinds = CRAWL_KINDS
     bad_stands_for = "broken-link"
+    has_reserved = False
+    """Whether the caller has reserved the folder of ``--output``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -79,6 +83,11 @@ class Command(FindingsCommand):
             "--diff", action="store_true", help="Show what changed since the previous crawl."
         )
 
+    def run(self, options: dict[str, Any]) -> None:
+        """Crawl each site, and keep other processes from writing into the same folder."""
+        with ExitStack() as self._reserved:
+            super().run(options)
+
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
         """Return the sites that have a start, if what the options need is there.
 
@@ -122,10 +131,14 @@ class Command(FindingsCommand):
                 raise ImproperlyConfigured(
                     f"--output is for one site. Choose it with --site: {keys}."
                 )
-            module("crawl.output").require_folder(options["output"])
+            if not self.has_reserved:
+                reserved = module("crawl.output").reserved(options["output"])
+                self._reserved.enter_context(reserved)
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
-        """Crawl a site."""
+        """Crawl a site, and write what is found: a crawl that is not written is not finished."""
+        if options["output"]:
+            arguments["deliver"] = partial(self._write, site, options["output"])
         run: AuditRun = module("crawl").crawl(
             site,
             starts=self._starts.get(site.key, ()),
@@ -139,7 +152,7 @@ class Command(FindingsCommand):
         return run
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print what was found; save it, write it and compare it as the options say."""
+        """Print what was found and written; save it and compare it as the options say."""
         super().report(site, run, options)
         with ending_cleanly():
             if options["diff"]:
@@ -148,11 +161,13 @@ class Command(FindingsCommand):
                 saved = module("crawl.saving").save_pages(site, run)
                 self._say_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
-                names = module("crawl.output").write_output(site, run, options["output"])
-                text = f"{count_of(len(names), 'file')} written to {options['output']}."
-                self._say_result(run, {"files": names}, text)
-                if module("crawl.output").INDEX not in names:
+                text = f"{count_of(len(self._files), 'file')} written to {options['output']}."
+                self._say_result(run, {"files": self._files}, text)
+                if module("crawl.output").INDEX not in self._files:
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
+
+    def _write(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
+        self._files = module("crawl.output").write_output(site, run, folder)
 
     def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
         self.write_json({"site": run.site, "crawl": run.pk, **result})
