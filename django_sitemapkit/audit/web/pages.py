@@ -215,7 +215,12 @@ def _parsed(text: str) -> Any:
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
     document = etree.fromstring(text.encode("utf-8", "replace") or b" ", parser)
-    return etree.Element("html") if document is None else document
+    if document is None:
+        return etree.Element("html")
+    for template in document.iter("template"):
+        if template.get("shadowrootmode") is None:  # Nothing in it is part of the page.
+            template.clear(keep_tail=True)
+    return document
 
 
 def _title_of(document: Any) -> str | None:
@@ -299,6 +304,9 @@ class _Resolver:
         href = href.strip() if len(href) <= _MAX_HREF else ""
         if not href.isprintable():
             href = "".join(href.splitlines()).replace("\t", "")
+        if "\\" in href:  # Browsers read it as a slash (WHATWG, URL), but in a query.
+            path, mark, query = href.partition("?")
+            href = path.replace("\\", "/") + mark + query
         if not href or href.startswith("#"):
             return None
         try:

@@ -11,8 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Answers(dict):
     """What a server answers by path: a list of (status, headers, body); the last one is for good.
 
-    A header of None is not sent.
+    A header of None is not sent. An answer of None ends the connection.
     """
+
+    missing = (404, {}, b"")
+    """What other paths answer."""
 
     def __init__(self):
         super().__init__()
@@ -21,14 +24,14 @@ class Answers(dict):
 
     def take(self, path):
         """Return the next answer of a path."""
-        answers = self.get(path, [(404, {}, b"")])
+        answers = self.get(path, [self.missing])
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
 @contextmanager
-def serving(certificate=None):
+def serving(certificate=None, answers=None):
     """Serve by HTTP/1.1, and TLS with a certificate; gives the base URL and the answers."""
-    answers = Answers()
+    answers = Answers() if answers is None else answers
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,7 +44,10 @@ def serving(certificate=None):
         def do_GET(self):
             answers.asked.append((self.path, self.headers, time.monotonic()))
             answers.clients.add(self.client_address)
-            status, headers, body = answers.take(self.path)
+            if (answer := answers.take(self.path)) is None:
+                self.close_connection = True
+                return
+            status, headers, body = answer
             self.send_response(status)
             sent = {"Content-Type": "text/html", "Content-Length": str(len(body))} | headers
             for name, value in sent.items():
