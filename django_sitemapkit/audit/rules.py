@@ -36,8 +36,8 @@ TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
 
 TRANSIENT_FAILURES = frozenset(
     {
-        *("forbidden", "invalid-encoding", "invalid-response", "postponed", "timeout"),
-        *("unknown-host", "unreachable"),
+        *("forbidden", "invalid-encoding", "invalid-response", "left-to-server", "postponed"),
+        *("timeout", "unknown-host", "unreachable"),
     }
 )
 """Codes of failures that say nothing of the page."""

@@ -124,6 +124,8 @@ class CrawlJudge:
         """Return what a URL is, by what `fetch` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
+        if fetched.failure_code == "left-to-server":
+            return UrlOutcome(outcome=Outcome.FILE)
         fault = answer_fault(fetched)
         if fault is None:
             page = WebPage.parse(url, fetched.headers, fetched.body)

@@ -10,9 +10,10 @@ from collections.abc import AsyncIterable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.base import BaseHandler
 from django.core.signals import got_request_exception, request_finished, request_started
@@ -89,9 +90,12 @@ class InProcessFetcher:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
         with site.active(), _connections_kept(), sites_kept():
             try:
-                return self._answer(self._requests.get(url, **_environ(url, site)), site)
+                answer = self._answer(self._requests.get(url, **_environ(url, site)), site)
             except Exception as error:  # noqa: BLE001  a project's view may raise anything
                 return HttpAnswer(status=500, headers=(), error=_exception(error))
+            if answer.status == 404 and _is_left_to_server(url, site):
+                raise FetchError("left-to-server", "A web server answers it, and not Django.")
+            return answer
 
     def _answer(self, request: HttpRequest, site: SitemapSite) -> HttpAnswer:
         if site.urlconf is not None:
@@ -125,6 +129,12 @@ class InProcessFetcher:
         """Keep what a view raises: Django makes a response of it."""
         if request is self._request:  # Not one of another thread.
             self._raised = sys.exception()
+
+
+def _is_left_to_server(url: str, site: SitemapSite) -> bool:
+    """Return whether a web server may have a file that Django has not."""
+    roots = (urljoin(url, root) for root in (settings.STATIC_URL, settings.MEDIA_URL) if root)
+    return any(url.startswith(root) for root in roots if root != f"{site.base}/")  # As if unset.
 
 
 @contextmanager

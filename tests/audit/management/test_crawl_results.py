@@ -76,6 +76,20 @@ def test_output_is_written(tmp_path):
         ]
 
 
+def test_files_of_a_web_server_are_not_judged(settings):
+    """Below STATIC_URL and MEDIA_URL only what Django answers; the first line counts the others."""
+    settings.STATIC_URL, settings.MEDIA_URL = "static/", f"{BASE}/files/"
+    LINKS[""] = ["a/", "b/", "static/a.pdf", "files/b.pdf", "files/list/"]
+    LINKS["files/list/"] = ["missing/"]
+    code, out, _ = command("--fail-on", "undetermined")
+    assert (code, out.splitlines()[0].partition(";")[0]) == (
+        0,
+        "Site 'default': 8 URLs crawled, 2 files left to the web server, 1 broken link",
+    )
+    settings.STATIC_URL, settings.MEDIA_URL = None, ""
+    assert "8 URLs crawled, 3 broken links" in command()[1]
+
+
 def test_output_that_cannot_be_written_is_refused_at_once(tmp_path, settings):
     """Before anything is fetched: a file, or several sites."""
     (tmp_path / "file").touch()

@@ -197,7 +197,9 @@ class Command(FindingsCommand):
         pending = f", {run.pending:,} not fetched" if run.pending else ""
         unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
         others = f", {run.others_checked:,} others checked" if run.others_checked else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}{others}"
+        left = run.crawled.filter(outcome="file", status=None).count()
+        files = f", {count_of(left, 'file')} left to the web server" if left else ""
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}{others}{files}"
         broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
         return f"{crawled}, {broken}{compared}."
 
