@@ -32,6 +32,8 @@ class Url:
     links: tuple = ()
     nofollow: tuple = ()
     """Links that are not to be followed."""
+    files: tuple = ()
+    """Paths of what other elements than links name: images, styles and so on."""
     follows: bool = True
     """Whether robots may follow its links."""
     is_linked: bool = True
@@ -104,3 +106,9 @@ def languages(*versions):
     return "".join(
         f'<link rel="alternate" hreflang="{code}" href="{href}">' for code, href in versions
     )
+
+
+def target_of(link):
+    """Return the path that a link leads to, or "" if that is no URL of the site."""
+    _, arrow, target = link.rpartition(" >")
+    return target.strip() if arrow else link

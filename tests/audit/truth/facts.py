@@ -3,6 +3,7 @@
 A statement is a tuple: its kind first, then the path that it is about.
 """
 
+from tests.audit.truth.declaring import target_of
 from tests.audit.truth.site import LOGIN
 
 MAX_REDIRECTS = 10
@@ -14,18 +15,20 @@ READ = ("page", "duplicate", "noindex")
 """What has links that are read."""
 
 
-def target_of(link):
-    """Return the path that a link leads to, or "" if that is no URL of the site."""
-    _, arrow, target = link.rpartition(" >")
-    return target.strip() if arrow else link
-
-
 class Facts:
     """What is true of a site, whose URLs are given by path."""
 
-    def __init__(self, urls):
+    def __init__(self, urls, *, with_files):
         self.urls = urls
+        self.waiting = {path: url.waits for path, url in urls.items() if url.waits}
+        """Why statements about some URLs are not expected yet, by path."""
         self.held = self._held()
+        self.holders = {path: set(pages) for path, pages in self.held.items()}
+        """The pages that name each URL, as a link or, with files, in another element."""
+        if with_files:
+            for page in list(self.held):
+                for file in self.urls[page].files:
+                    self.holders.setdefault(file, set()).add(page)
         self.is_cloudy = any(self.urls[path].is_cloud for path in self.met)
 
     def _held(self):
@@ -58,13 +61,8 @@ class Facts:
 
     @property
     def met(self):
-        """The paths of all URLs that are met."""
+        """The paths of all URLs that are followed."""
         return self.held.keys()
-
-    @property
-    def waiting(self):
-        """Why statements about some URLs are not expected yet, by path."""
-        return {path: url.waits for path, url in self.urls.items() if url.waits}
 
     def listed(self):
         """Return the paths that the published sitemap lists, in their order."""
@@ -77,14 +75,15 @@ class Facts:
     def of_crawl(self):
         """Return all that a crawl says."""
         said = set()
-        for path in self.met:
+        for path, holders in self.holders.items():
             url = self.urls[path]
-            said.add(("outcome", path, url.what))
+            if path in self.met:
+                said.add(("outcome", path, url.what))
             if url.what in READ:
                 title = f"Title of {path}" if url.title is None else " ".join(url.title.split())
                 said.add(("title", path, title))
             if url.what in {"broken", "redirect", "unknown"}:
-                said |= {("link", path, holder) for holder in self.held[path]}
+                said |= {("link", path, holder) for holder in holders}
             said |= {("crawl", path, kind) for kind in self._crawl_kinds(path, url)}
         said |= {("crawl", path, "orphan") for path in self._orphans()}
         for file in ("sitemap.xml", "urls.txt", "sitemap.html"):
@@ -106,9 +105,9 @@ class Facts:
             yield "missing"
         if url.what == "duplicate":
             yield "duplicate"
-        if url.what == "broken" and self.held[path]:
+        if url.what == "broken" and self.holders[path]:
             yield "broken-link"
-        if url.what == "redirect" and self.held[path]:
+        if url.what == "redirect" and self.holders[path]:
             end, redirects = self._end_of(url)
             if end in {"loop", "broken"}:
                 yield "broken-link"

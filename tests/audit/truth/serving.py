@@ -1,13 +1,15 @@
 """Answers for the site: over HTTP by a server, and within the process by a URLconf."""
 
+from collections import Counter, deque
 from contextlib import contextmanager
+from random import Random
 from urllib.parse import unquote
 
 from django.http import HttpResponse
 from django.urls import include, path, re_path
 
 from tests.audit.truth.site import ROBOTS
-from tests.audit.web.servers import serving
+from tests.audit.web.servers import Answers, serving
 
 BASE, OTHER = "https://www.example.com", "https://other.example"
 
@@ -41,6 +43,50 @@ def _href(link):
 def _placed(text, base, other):
     host = base.partition("://")[2]
     return text.replace("BASE", base).replace("OTHER", other).replace("HOST", host)
+
+
+class Limited(Answers):
+    """Two requests a second are answered, and 429 says no to the others."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self._clock = clock
+        self._answered = deque([float("-inf")] * 2, 2)
+
+    def take(self, path):
+        """Return the answer of a path, or a refusal."""
+        now = self._clock()
+        if now - self._answered[0] < 1:
+            return 429, {}, b""
+        self._answered.append(now)
+        return super().take(path)
+
+
+class Unsteady(Answers):
+    """One request of ten is answered with 503; which ones is the same each time."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self._asked = Counter()
+
+    def take(self, path):
+        """Return the answer of a path, or 503."""
+        self._asked[path] += 1
+        fails = Random(f"{path} {self._asked[path]}").random() < 0.1
+        return (503, {}, b"") if fails else super().take(path)
+
+
+class Mortal(Answers):
+    """After ``left`` requests it ends all connections; None is for ever."""
+
+    left = None
+
+    def take(self, path):
+        """Return the answer of a path, or None."""
+        if self.left is None:
+            return super().take(path)
+        self.left -= 1
+        return super().take(path) if self.left >= 0 else None
 
 
 @contextmanager

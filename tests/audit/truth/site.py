@@ -13,6 +13,7 @@ from tests.audit.truth.declaring import (
     languages,
     meta,
     moved,
+    target_of,
     urls_of,
 )
 
@@ -20,11 +21,12 @@ LOGIN = "/accounts/login/"
 
 VERDICTS = "waits for verdicts about canonicals, language links, soft 404s and sign-in pages"
 NOFOLLOW = "waits for what nofollow links lead to"
-UNKNOWN_END = "waits for redirects to what is not known"
-RESOURCES = "waits for links other than those of <a>"
+EXTERNAL = "waits for links out of the site and malformed ones"
 
 
 OK = "/answers/ok/"
+
+APART = {"is_linked": False, "is_listed": False}
 
 ANSWERS = urls_of(
     "answers",
@@ -211,7 +213,7 @@ PATHS = [
                 "/paths/日本/ > /paths/%E6%97%A5%E6%9C%AC/",
             ),
             *("/paths/Upper/", "/paths/upper/", "/paths/part/#part > /paths/part/"),
-            *("/paths/part/#other > /paths/part/", "#only >"),
+            *("/paths/part/#other > /paths/part/", "#only >", "? > /paths/?"),
             *("?page=2 > /paths/?page=2", "/paths/?a=1&amp;b=2 > /paths/?a=1&b=2"),
             *("/paths/?q=a+b", "/paths/?q=a%20b", "/paths/?q=ñ > /paths/?q=%C3%B1"),
             *("/paths/x/../dots/ > /paths/dots/", "/paths/semi;v=1/", "/paths/at@home,(1)!/"),
@@ -230,6 +232,7 @@ PATHS = [
             *("plus+sign/", "colon:1/", "colon:2/"),
         )
     ),
+    Url(path="/paths/?", walk="http"),
     Url(path="/paths/upper/", what="broken", status=404),
 ]
 
@@ -500,7 +503,16 @@ HREFLANG = urls_of(
     ),
     ("no-return/", "page", {"head": languages(("es", "BASE/hreflang/no-return/"))}),
     *(
-        (name, "page", {"head": languages(*versions), "waits": VERDICTS, **kinds("hreflang")})
+        (
+            name,
+            "page",
+            {
+                "head": languages(*versions),
+                "files": tuple(href for _, href in versions),
+                "waits": VERDICTS,
+                **kinds("hreflang"),
+            },
+        )
         for name, versions in {
             "bad-code/": (("en-UK", "/hreflang/bad-code/"), ("english", "/hreflang/bad-code/")),
             "underscore/": (("en_GB", "/hreflang/underscore/"), ("fr", "/hreflang/underscore/")),
@@ -571,54 +583,57 @@ SIGN_IN = urls_of(
     ),
 )
 
-RESOURCE_MARKUP = {
+FILE_MARKUP = {
     "image": '<img src="{}" alt="">',
     "srcset": '<img src="data:," srcset="{} 2x" alt="">',
+    "sources": '<picture><source srcset="{}, {} 2x"></picture>',
     "style": '<link rel="stylesheet" href="{}">',
     "script": '<script src="{}"></script>',
-    "icon": '<link rel="icon" href="{}">',
+    "icon": '<link rel="shortcut icon" href="{}">',
     "iframe": '<iframe src="{}"></iframe>',
     "video": '<video poster="{}"></video>',
-    "source": '<audio><source src="{}"></audio>',
+    "audio": '<audio><source src="{}"></audio>',
+    "track": '<video><track src="{}"></video>',
     "object": '<object data="{}"></object>',
-    "external": '<a href="OTHER{}">External</a>',
-    "external-image": '<img src="OTHER{}" alt="">',
+    "search": '<form action="{}"></form>',
 }
-"""The markup of each way to refer to something that is no page of the site."""
+"""The markup of each way to name a file."""
 
-EMBEDDED = urls_of(
-    "resources",
+FILES = urls_of(
+    "files",
     *(
-        holds(
+        (
             f"{name}/",
-            markup.format("/resources/fine.png") + markup.format(f"/resources/no-{name}.png"),
-            f"{'OTHER' if 'OTHER' in markup else ''}/resources/no-{name}.png",
+            "page",
+            {
+                "text": markup.replace("{}", "/files/fine.png")
+                + markup.replace("{}", f"no-{name}"),
+                "files": ("/files/fine.png", f"/files/{name}/no-{name}"),
+            },
         )
-        for name, markup in RESOURCE_MARKUP.items()
+        for name, markup in FILE_MARKUP.items()
     ),
-    ("malformed/", "page", {"text": '<a href="http://[::1">A</a><a href="htp://x/">B</a>'}),
-    *(
-        broken(
-            f"{'OTHER/resources/' if 'OTHER' in markup else ''}no-{name}.png",
-            404,
-            is_linked=False,
-            is_listed=False,
-            waits=RESOURCES,
-            walk="http" if "OTHER" in markup else "",
-        )
-        for name, markup in RESOURCE_MARKUP.items()
-    ),
+    *(broken(f"{name}/no-{name}", 404, **APART) for name in FILE_MARKUP),
+    ("fine.png", "file", {"raw": b"...", **header("Content-Type", "image/png"), **APART}),
+    ("both/", "page", {"text": f'<iframe src="{OK}"></iframe>', "files": (OK,)}),
     (
-        "fine.png",
-        "file",
+        "none/",
+        "page",
         {
-            "raw": b"...",
-            "is_linked": False,
-            "is_listed": False,
-            "waits": RESOURCES,
-            **header("Content-Type", "image/png"),
+            "text": '<img src="data:image/png,x"><img src=""><img alt="No source">'
+            '<link rel="preconnect" href="/files/nothing"><form method="post" action="/files/post">'
         },
     ),
+)
+
+OUTSIDE = urls_of(
+    "outside",
+    holds("fine/", '<a href="OTHER/fine/">Fine</a><img src="OTHER/fine/">'),
+    holds("missing/", '<a href="OTHER/missing/">Gone</a>', "OTHER/missing/", waits=EXTERNAL),
+    holds("image/", '<img src="OTHER/missing.png">', waits=EXTERNAL),
+    holds("brackets/", '<a href="http://[::1">No URL</a>', waits=EXTERNAL),
+    holds("scheme/", '<a href="htp://www.example.com/">No scheme</a>', waits=EXTERNAL),
+    Url(path="OTHER/missing/", what="broken", status=404, walk="http", waits=EXTERNAL, **APART),
 )
 
 CLOUDS = urls_of(
@@ -644,7 +659,7 @@ CLOUDS = urls_of(
         },
     ),
     ("reset/", "unknown", {"status": 0, "walk": "http"}),
-    moved("to-503/", "/clouds/503/", waits=UNKNOWN_END),
+    moved("to-503/", "/clouds/503/"),
     (
         "large/",
         "page",
@@ -665,7 +680,7 @@ CLOUDS = urls_of(
 
 GROUPS = (
     *(ANSWERS, REDIRECTS, INDEXING, CANONICALS, PATHS, MARKUP, ENCODINGS, RULES, ORPHANS),
-    *(UNLISTED, TITLES, HREFLANG, SOFT, SIGN_IN, EMBEDDED),
+    *(UNLISTED, TITLES, HREFLANG, SOFT, SIGN_IN, FILES, OUTSIDE),
 )
 
 
@@ -676,7 +691,9 @@ def site(walk, *, cloudy=False):
     urls = [home, Url(path=LOGIN, is_listed=False), *(url for group in groups for url in group)]
     elsewhere = {url.path for url in urls if url.walk not in {"", walk}}
     return {
-        url.path: replace(url, links=tuple(link for link in url.links if link not in elsewhere))
+        url.path: replace(
+            url, links=tuple(link for link in url.links if target_of(link) not in elsewhere)
+        )
         for url in urls
         if url.path not in elsewhere
     }
