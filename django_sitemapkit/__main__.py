@@ -56,6 +56,7 @@ _OPTIONS = {
     "crawl": (
         ("--output", "FOLDER", "where to write the sitemap and the tables; default: sitemap"),
         ("--below", "FOLDER", "crawl only URLs below this path, such as /products/"),
+        ("--external", "", "also check links to other sites; default: files and links of this one"),
         ("--max-urls", "URLS", "end after this many URLs; default: 100000"),
         ("--continue", "", "continue a crawl that was interrupted"),
         *(*_FETCHING, *_REPORTING),

@@ -25,6 +25,16 @@ class Fetch(Protocol):
         ...
 
 
+class FetchOverHttp(Protocol):
+    """Fetches a URL over HTTP, as `LiveFetcher.fetch` does."""
+
+    def __call__(
+        self, url: str, *, follow_redirects: bool = True, with_body: bool = True
+    ) -> Fetched:
+        """Fetch a URL; without its body, ask only whether it answers."""
+        ...
+
+
 Fault = tuple[Kind, str]
 """The kind and the detail of what is wrong with a URL."""
 

@@ -22,7 +22,7 @@ from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcom
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import AuditOptions, audit_options
-from django_sitemapkit.audit.rules import Fetch, robots_of
+from django_sitemapkit.audit.rules import Fetch, FetchOverHttp, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.exceptions import RobotsUnavailable
@@ -49,8 +49,8 @@ def crawl(
     *,
     starts: Sequence[str] = (),
     below: str = "",
-    fetch: Fetch | None = None,
-    check: Fetch | None = None,
+    fetch: FetchOverHttp | None = None,
+    external: FetchOverHttp | None = None,
     concurrency: int = 1,
     max_urls: int = MAX_URLS,
     max_depth: int | None = None,
@@ -63,8 +63,8 @@ def crawl(
 
     It starts at ``starts``, URLs or paths, or at the home page. With ``below``, the path of a
     folder, it starts there, fetches only what is in the folder, and compares only that. The pages
-    are fetched within this process, or by ``fetch``, which ``concurrency`` threads call. They also
-    call ``check`` for images, styles and other files of the pages, to ask whether these answer.
+    are fetched within this process, or by ``fetch``, which ``concurrency`` threads call. Then it
+    also asks whether their files answer, and with ``external`` whether URLs of other hosts do.
 
     It ends after ``max_urls`` URLs, ``max_depth`` links away from the start, or after
     ``max_seconds``; the URLs that it met and did not fetch stay pending. A crawl with the same
@@ -85,14 +85,14 @@ def crawl(
         "whole_site": not below and f"{site.base}/" in first,
         "max_urls": max_urls,
         "max_depth": max_depth,
+        "external": external is not None,
         "compares": bool(listing_sections(site)),
     }
     is_live, threads = fetch is not None, concurrency if fetch else 1  # Within, one thread.
-    fetch = fetch or InProcessFetcher(all_sites()).fetch
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
         run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
-        judge = _judge_of(site, scope, fetch, check, options)
+        judge = _judge_of(site, scope, options, fetch, external)
         with _Pages(judge, threads) as pages:
             for frontier in _frontiers(run, judge, lease):
                 _fetch_all(run, frontier, pages, lease, end, on_progress)
@@ -108,10 +108,11 @@ def crawl(
 def _judge_of(
     site: SitemapSite,
     scope: CrawlScope,
-    fetch: Fetch,
-    check: Fetch | None,
     options: AuditOptions,
+    ask: FetchOverHttp | None,
+    ask_others: FetchOverHttp | None,
 ) -> CrawlJudge:
+    fetch: Fetch = ask or InProcessFetcher(all_sites()).fetch
     robots = robots_of(site.origin, fetch)
     if robots.unavailable:
         raise RobotsUnavailable(robots.unavailable)
@@ -121,7 +122,8 @@ def _judge_of(
         robots,
         user_agent=options.user_agent,
         is_soft_404=options.is_soft_404(),
-        check=check,
+        ask=ask,
+        ask_others=ask_others,
     )
 
 
@@ -171,7 +173,7 @@ class _Pages(AbstractContextManager["_Pages"]):
         row, fetched = self._ahead.popleft()
         if row.is_followed:
             return row, self._judge.outcome_of(row.url, fetched())
-        return row, self._judge.outcome_of_file(fetched())
+        return row, self._judge.outcome_of_file(row.url, fetched())
 
 
 def _fetch_all(

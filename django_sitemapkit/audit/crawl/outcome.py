@@ -1,7 +1,9 @@
 """What one URL turns out to be when a crawl fetches it."""
 
 import datetime as dt
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from django_sitemapkit.audit.crawl.scope import CrawlScope
@@ -9,14 +11,15 @@ from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import CrawledUrl
 from django_sitemapkit.audit.rules import (
     Fetch,
+    FetchOverHttp,
     IsSoft404,
     answer_fault,
     indexing_faults,
     is_login,
 )
 from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, MAX_PAGE_LINKS, WebPage
-from django_sitemapkit.audit.web.responses import Fetched
-from django_sitemapkit.audit.web.robots import RobotsRules
+from django_sitemapkit.audit.web.responses import Fetched, FetchError, absolute_url
+from django_sitemapkit.audit.web.robots import ROBOT, RobotsRules
 from django_sitemapkit.http_headers import http_moment
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_LOCATION
@@ -25,8 +28,11 @@ from django_sitemapkit.protocol.locations import split_origin
 MAX_TEXT = 200
 """Characters of a title and of a link's text."""
 
-BROKEN_STATUSES = frozenset({404, 410, 500})
-"""Statuses of files that are broken; others may depend on who asks, or pass."""
+MAX_KNOWN_HOSTS = 100
+"""Other hosts whose robots.txt is remembered."""
+
+GONE_STATUSES = frozenset({404, 410})
+"""Statuses of URLs on other hosts that are broken; the rest may depend on who asks, or pass."""
 
 MAX_REASON = 300
 """Characters of why a URL is broken."""
@@ -85,7 +91,8 @@ class UrlOutcome:
 class CrawlJudge:
     """Fetches URLs of a crawl, for several threads, and says what each of them is.
 
-    ``check`` asks whether a URL answers; without it, only links to follow are looked at.
+    ``ask`` asks whether files of the site answer, and ``ask_others`` URLs of other hosts. Without
+    them, only links to follow are looked at.
     """
 
     def __init__(
@@ -96,10 +103,13 @@ class CrawlJudge:
         *,
         user_agent: str,
         is_soft_404: IsSoft404 | None = None,
-        check: Fetch | None = None,
+        ask: FetchOverHttp | None = None,
+        ask_others: FetchOverHttp | None = None,
     ) -> None:
         self._fetch = fetch
-        self._check = check
+        self._ask = ask
+        self._ask_others = ask_others
+        self._rules_of = lru_cache(MAX_KNOWN_HOSTS)(partial(_rules_of, ask_others or fetch))
         self._origin = f"{split_origin(scope.base)[0]}/"
         self._scope = scope
         self._robots = robots
@@ -108,17 +118,30 @@ class CrawlJudge:
 
     def is_blocked(self, url: str) -> bool:
         """Return whether robots.txt forbids fetching a URL."""
-        return not self._robots.allows(url, self._user_agent)
+        return self._is_own(url) and not self._robots.allows(url, self._user_agent)
 
     def fetch(self, url: str) -> Fetched | None:
         """Fetch a URL, if robots.txt allows it."""
         return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
 
     def check(self, url: str) -> Fetched | None:
-        """Ask whether a URL answers that is not followed, if robots.txt allows it."""
-        if self._check is None or self.is_blocked(url):
+        """Ask whether a URL answers that is not followed, if its host's robots.txt allows it."""
+        ask = self._asking(url)
+        if ask is None or self.is_blocked(url):
             return None
-        return self._check(url, follow_redirects=False)
+        if not self._is_own(url):
+            rules, answer = self._rules_of(split_origin(url)[0])
+            if rules.unavailable:
+                return answer
+            if not rules.allows(url, ROBOT):
+                return None
+        return ask(url, follow_redirects=self._ask_others is not None, with_body=False)
+
+    def _asking(self, url: str) -> FetchOverHttp | None:
+        return self._ask if self._is_own(url) else self._ask_others
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith(self._origin)
 
     def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return what a URL is, by what `fetch` returned."""
@@ -139,17 +162,21 @@ class CrawlJudge:
             detail=_short(fault[1], MAX_REASON),
         )
 
-    def outcome_of_file(self, fetched: Fetched | None) -> UrlOutcome:
+    def outcome_of_file(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return what a URL is that is not followed, by what `check` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
-        outcome = Outcome.UNKNOWN
-        if fetched.status in BROKEN_STATUSES:
-            outcome = Outcome.BROKEN
-        elif fetched.status is not None and fetched.status < 400 and not fetched.failure:
-            outcome = Outcome.FILE
-        detail = "" if outcome is Outcome.FILE else _short(fetched.status_text, MAX_REASON)
-        return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
+        status = fetched.status
+        if status is not None and status < 400 and not fetched.failure:
+            return UrlOutcome(outcome=Outcome.FILE, status=status)
+        is_error = status == 500 and self._is_own(url)
+        is_broken = is_error or status in GONE_STATUSES or fetched.failure_code == "no-such-host"
+        _, detail = answer_fault(fetched) or ("", fetched.failure)
+        return UrlOutcome(
+            outcome=Outcome.BROKEN if is_broken else Outcome.UNKNOWN,
+            status=status,
+            detail=_short(detail, MAX_REASON),
+        )
 
     def _redirect(self, target: str, status: int | None) -> UrlOutcome:
         # Each page that asks for a login redirects to a URL of its own.
@@ -191,7 +218,7 @@ class CrawlJudge:
         found: dict[str, FoundLink] = {}
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
-            if is_link and (link.nofollow or page.nofollow):
+            if is_link and (link.nofollow or page.nofollow) and self._is_own(url):
                 continue
             follows = is_link and self._scope.contains(url)
             if url in found and found[url].is_followed >= follows:
@@ -202,13 +229,21 @@ class CrawlJudge:
 
     def _is_checked(self, url: str) -> bool:
         """Return whether the crawl asks if a URL answers that it does not follow."""
-        is_own = url.startswith(self._origin)
-        return self._check is not None and is_own and len(url) <= MAX_LOCATION
+        if self._asking(url) is not None:
+            with suppress(FetchError):  # It holds a password, for example.
+                return bool(absolute_url(url))
+        return False
 
     def _in_scope(self, url: str) -> str:
         """Return a URL as it is stored, if the crawl fetches it, or ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
+
+
+def _rules_of(fetch: Fetch, origin: str) -> tuple[RobotsRules, Fetched]:
+    """Return the rules of another host, and what came of fetching them."""
+    fetched = fetch(f"{origin}/robots.txt")
+    return RobotsRules.of(fetched), replace(fetched, body=b"")
 
 
 def _why_not_all(fetched: Fetched, page: WebPage) -> str:

@@ -30,6 +30,9 @@ from django_sitemapkit.sites import SitemapSite
 CONCURRENCY = 4
 """Requests at a time over HTTP, by default."""
 
+EXTERNAL_RATE = 1.0
+"""Requests a second to each host that is not the site's."""
+
 MAX_LISTED_URLS = 3
 """URLs of each kind that are printed; JSON and the admin have all."""
 
@@ -45,8 +48,6 @@ class FindingsCommand(PublishedCommand):
     bad_stands_for = "all that keep a URL out of an index"
     """What the help of ``--fail-on`` says of the kinds among them that are bad."""
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
-    checker: Any = None
-    """Asks whether a URL answers; None unless pages are fetched over HTTP."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options that these commands share."""
@@ -149,21 +150,22 @@ class FindingsCommand(PublishedCommand):
     def _fetching(self, site: SitemapSite, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give the arguments that say how the pages of a site are fetched."""
         if not options["live"]:
-            for name in ("concurrency", "rate", "allow_private"):
-                if options[name]:
+            for name in ("concurrency", "rate", "allow_private", "external"):
+                if options.get(name):
                     option = name.replace("_", "-")
                     raise CommandError(f"--{option} needs --live.", returncode=Exit.USAGE)
             yield {}
             return
-        live = module("web.live")
-        with live.LiveFetcher(
+        fetcher_of = partial(
+            module("web.live").LiveFetcher,
             allow_private=options["allow_private"],
-            rate=options["rate"],
             user_agent=f"django-sitemapkit/{__version__} (+{site.base}/)",
             robots_agent=audit_options().user_agent,
-        ) as fetcher:
-            self.checker = partial(fetcher.fetch, with_body=False)
-            yield {"fetch": fetcher.fetch, "concurrency": options["concurrency"] or CONCURRENCY}
+        )
+        with fetcher_of(rate=options["rate"]) as own, fetcher_of(rate=EXTERNAL_RATE) as others:
+            found = {"external": others.fetch} if options.get("external") else {}
+            threads = options["concurrency"] or CONCURRENCY
+            yield {"fetch": own.fetch, "concurrency": threads, **found}
 
     def _examine(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]

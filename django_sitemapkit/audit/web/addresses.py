@@ -10,6 +10,9 @@ from django_sitemapkit.printable import quoted
 Resolve = Callable[[str, int], Sequence[str]]
 """Gives the addresses of a host and port; raises OSError where there are none."""
 
+_NO_SUCH_HOST = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+"""Errors of a name that does not exist, or not as a host. All others may pass."""
+
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -46,7 +49,9 @@ def checked_addresses(
     try:
         addresses = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        raise FetchError("unknown-host", f"{quoted(host)} has no address: {error}.") from error
+        is_certain = isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST
+        code = "no-such-host" if is_certain else "unknown-host"
+        raise FetchError(code, f"{quoted(host)} has no address: {error}.") from error
     if not addresses:
         raise FetchError("unknown-host", f"{quoted(host)} has no address.")
     for address in addresses:

@@ -7,6 +7,9 @@ from protego import Protego
 
 from django_sitemapkit.audit.web.responses import Fetched
 
+ROBOT = "django-sitemapkit"
+"""The name by which other sites may forbid something to us."""
+
 MAX_ROBOTS_BYTES = 512_000
 """How much of a robots.txt counts: 500 KiB."""
 
@@ -45,5 +48,5 @@ class RobotsRules:
 
     def crawl_delay(self, user_agent: str = "Googlebot") -> float:
         """Return the seconds between two requests that a crawler, and this one, are asked for."""
-        agents = (user_agent, "django-sitemapkit")
+        agents = (user_agent, ROBOT)
         return max(self._rules.crawl_delay(agent) or 0.0 for agent in agents)

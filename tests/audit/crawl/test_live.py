@@ -1,7 +1,7 @@
 """Crawls over HTTP, against a local server."""
 
+import socket
 from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -130,8 +130,7 @@ def with_files(server):
 def test_files_of_pages_are_checked(with_files, site, tmp_path):
     """Each is asked for once, without its body, and followed only if a link leads to it as well."""
     with LiveFetcher(allow_private=True) as fetcher:
-        check = partial(fetcher.fetch, with_body=False)
-        run = crawl(site, fetch=fetcher.fetch, check=check, concurrency=2)
+        run = crawl(site, fetch=fetcher.fetch, concurrency=2)
     found = {url.removeprefix(site.origin): kind for url, kind in kinds_of(run)}
     assert found == {
         **dict.fromkeys(("/lost.png", "/lost.js", "/behind-both/"), "broken-link"),
@@ -154,21 +153,69 @@ def test_files_of_pages_are_checked(with_files, site, tmp_path):
 def test_a_crawl_continues_with_the_files(with_files, site):
     """However the one before ended: nothing is asked for twice, and nothing is left."""
     with LiveFetcher(allow_private=True) as fetcher:
-        check = partial(fetcher.fetch, with_body=False)
 
         def interrupted(url, **options):
             if "lost" in url:
                 raise KeyboardInterrupt
-            return check(url, **options)
+            return fetcher.fetch(url, **options)
 
         with pytest.raises(KeyboardInterrupt):
-            crawl(site, fetch=fetcher.fetch, check=interrupted)
+            crawl(site, fetch=interrupted)
         first = [path for path, _, _ in with_files.asked]
         with_files.asked.clear()
-        run = crawl(site, fetch=fetcher.fetch, check=check)
+        run = crawl(site, fetch=fetcher.fetch)
     assert run.others_checked == 6
     assert not {"/", "/a/", "/both/"} & {path for path, _, _ in with_files.asked}
     assert "/a/" in first
+
+
+def resolve(host, port):
+    """Return the address of this machine, but for two names."""
+    if host == "127.0.0.1":
+        return [host]
+    errors = {"name.invalid": socket.EAI_NONAME, "later.example": socket.EAI_AGAIN}
+    raise socket.gaierror(errors[host], "No address")
+
+
+@pytest.fixture
+def other_host(server):
+    """Serve another site, which the home page links to."""
+    with serving() as (other, others):
+        rules = b"User-agent: django-sitemapkit\nDisallow: /no/\n\nUser-agent: *\nDisallow: /"
+        others["/robots.txt"] = [(200, {"Content-Type": "text/plain"}, rules)]
+        others["/fine/"] = html("/lost/")
+        others["/moved/"] = [(301, {"Location": "/gone/"}, b"")]
+        others["/gone/"] = [(410, {}, b"")]
+        for status in (401, 403, 429, 500, 503):
+            others[f"/{status}/"] = [(status, {}, b"")]
+        paths = ("fine", "moved", "none", "no", "401", "403", "429", "500", "503")
+        links = "".join(f"<a rel=nofollow href={other}/{path}/>{path}</a>" for path in paths)
+        links += f"<img src={other}/none.png><a href=http://user:word@{other[7:]}/>User</a>"
+        links += "<a href=http://name.invalid/x>1</a><a href=http://later.example/x>2</a>"
+        server[1]["/"] = server[1]["/a/"] = [(200, {}, f"{links}<a href=/a/>A</a>".encode())]
+        yield other, others
+
+
+def test_links_to_other_hosts_are_checked_if_asked_for(other_host, site):
+    """Once each, as their robots.txt allows. Only what is gone is broken; nothing is followed."""
+    other, others = other_host
+    with LiveFetcher(allow_private=True, retries=0, resolve=resolve) as fetcher:
+        assert not list(kinds_of(crawl(site, fetch=fetcher.fetch)))
+        assert not others.asked
+        run = crawl(site, fetch=fetcher.fetch, external=fetcher.fetch)
+    found = {url.removeprefix(other): kind for url, kind in kinds_of(run)}
+    assert found == {
+        **dict.fromkeys(("/moved/", "/none/", "/none.png"), "broken-link"),
+        **{f"/{status}/": "undetermined" for status in (401, 403, 429, 500, 503)},
+        "http://name.invalid/x": "broken-link",
+        "http://later.example/x": "undetermined",
+    }
+    asked = Counter(path for path, _, _ in others.asked)
+    assert (asked["/robots.txt"], asked["/fine/"], asked["/none/"]) == (1, 1, 2)
+    assert not {"/no/", "/lost/", "/"} & asked.keys()
+    assert (run.checked, run.undetermined, run.is_complete) == (2, 0, True)
+    detail = run.findings.get(url=f"{other}/moved/").detail
+    assert detail.startswith(f"{other}/moved/ (301) → {other}/gone/ (410); linked from 2 pages: ")
 
 
 def kinds_of(run):

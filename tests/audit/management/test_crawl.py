@@ -179,7 +179,7 @@ def test_the_help_says_which_kinds_are_bad():
     assert {"broken-link"} == BAD_KINDS & set(CRAWL_KINDS)
 
 
-@pytest.mark.parametrize("option", ["--concurrency=2", "--rate=5", "--allow-private"])
+@pytest.mark.parametrize("option", ["--concurrency=2", "--rate=5", "--allow-private", "--external"])
 def test_options_of_requests_need_live(option):
     """Without it they would do nothing."""
     code, _, error = command(option)

@@ -68,6 +68,12 @@ class Command(FindingsCommand):
             "--max-seconds", type=positive_number, metavar="SECONDS", help="End after this time."
         )
         parser.add_argument(
+            "--external",
+            action="store_true",
+            help="With --live: also check links to other sites and files there, with at most one"
+            " request a second to each host.",
+        )
+        parser.add_argument(
             "--output",
             type=Path,
             metavar="FOLDER",
@@ -143,7 +149,6 @@ class Command(FindingsCommand):
             site,
             starts=self._starts.get(site.key, ()),
             below=options["below"],
-            check=self.checker,
             max_urls=options["max_urls"],
             max_depth=options["max_depth"],
             max_seconds=options["max_seconds"],
