@@ -162,6 +162,8 @@ class PageComparison:
         self._kept = kept
         self._storage = SitemapStorage()
         self._comparisons = 0
+        self._repeating: set[int] = set()
+        """The pages that list a URL twice: they were made without deduplication."""
         self.damaged: set[str] = set()
         """The names of files that could not be read, whose pages are made again."""
 
@@ -186,6 +188,7 @@ class PageComparison:
         for row in again:
             row.status = Place.Status.PENDING
             self._runs.discard(row.pk)
+            self._repeating.discard(row.pk)
         made = [row for row in compared if row.status != Place.Status.PENDING]
         return again, [row for row in made if decided_of(row) != before[row.pk]]
 
@@ -210,7 +213,7 @@ class PageComparison:
                 continue
             if found:
                 listed = array("q", (one for one in listed if one not in found))
-            is_made = row.status != Place.Status.PENDING
+            is_made = row.status != Place.Status.PENDING and row.pk not in self._repeating
             if is_made and (row.prefix_digest == prefix or found == from_hex(row.duplicate_hashes)):
                 row.prefix_digest = prefix
                 row.urls_digest = row.urls_digest or digest_of(listed)
@@ -251,13 +254,15 @@ class PageComparison:
 
         Raises StorageFailure where it cannot be read.
         """
-        hashes: set[int] = set()
-        if not _is_kept(row, self._kept):
-            hashes.update(from_hex(row.duplicate_hashes))
+        listed: set[int] = set()
         if row.status == Place.Status.DONE:
             for locations in locations_of(row, self._storage):
-                hashes.update(hashes_of(locations))
-        return array("q", sorted(hashes))
+                listed.update(hashes_of(locations))
+        if _is_kept(row, self._kept):
+            return array("q", sorted(listed))
+        if row.status == Place.Status.DONE and len(listed) < row.page.urls:
+            self._repeating.add(row.pk)
+        return array("q", sorted(listed.union(from_hex(row.duplicate_hashes))))
 
 
 def settle(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:

@@ -834,6 +834,7 @@ def keeping_site():
             [(extra_url, "", "a"), (remove_some, "seconds", "0"), (remove, "firsts", "a")],
             id="extra URLs",
         ),
+        pytest.param([(move, "firsts", "a"), (switch, "", "")], id="switched off for a build"),
     ],
 )
 @pytest.mark.inline_runner
