@@ -23,6 +23,16 @@ ROOMS_WITH_SQL = {
 ROOMS_WITH_QUERIES = {"admin", "views"}
 """Folders whose slow tests run on one server besides SQLite, which is PostgreSQL."""
 
+WITHOUT_SQL = {
+    *("scaffold", "test_benchmarks.py", "test_console.py", "test_example.py"),
+}
+"""What no database changes, and what starts projects of its own: SQLite shows it."""
+
+WITHOUT_SQL_OF_ITS_OWN = {
+    *("contrib", "management", "protocol", "reader", "rendering", "submission", "web"),
+}
+"""Folders whose tests see through others what a database gives: one server shows it."""
+
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
 settings.register_profile("thorough", max_examples=60)
 settings.register_profile("few", max_examples=20)
@@ -40,22 +50,25 @@ def pytest_configure():
         pytest.exit(f"skipped: no server at {server.hostname}:{server.port} ({error})", 0)
 
 
-def sees_the_same_on_each_database(item, rooms):
-    """Return whether a test is slow, and in no folder that runs such tests on each database."""
+def sees_the_same(item, database):
+    """Return whether a test sees on a server what it sees on another one, or on SQLite."""
     marked = item.get_closest_marker
-    folders = item.path.relative_to(TESTS).parts
-    return marked("slow") and marked("django_db") and not rooms.intersection(folders)
+    folders = set(item.path.relative_to(TESTS).parts)
+    shown_elsewhere, on_each = WITHOUT_SQL, ROOMS_WITH_SQL | ROOMS_WITH_QUERIES
+    if database == "mysql":
+        shown_elsewhere, on_each = WITHOUT_SQL | WITHOUT_SQL_OF_ITS_OWN, ROOMS_WITH_SQL
+    is_slow = marked("slow") and marked("django_db")
+    return folders & shown_elsewhere or (is_slow and not folders & on_each)
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave slow tests that see the same on each database to the runs on SQLite."""
+    """Leave tests that see the same on each database to the runs on SQLite."""
     database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
     if database == "sqlite":
         return
-    rooms = ROOMS_WITH_SQL if database == "mysql" else ROOMS_WITH_SQL | ROOMS_WITH_QUERIES
-    left_out = [item for item in items if sees_the_same_on_each_database(item, rooms)]
+    left_out = [item for item in items if sees_the_same(item, database)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not sees_the_same_on_each_database(item, rooms)]
+    items[:] = [item for item in items if not sees_the_same(item, database)]
 
 
 def pytest_collection_finish():
