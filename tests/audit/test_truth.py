@@ -6,7 +6,6 @@ import html
 import re
 import time
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 
@@ -74,8 +73,7 @@ class Walk:
 
     def crawl(self, folder):
         """Crawl the site, and return all that the findings and the files say."""
-        check = self.fetch and partial(self.fetch, with_body=False)
-        self.run = run = crawl(self.site, fetch=self.fetch, check=check, concurrency=4)
+        self.run = run = crawl(self.site, fetch=self.fetch, concurrency=4)
         write_output(self.site, run, folder)
         return self._findings("crawl", run) | set(self._files(folder))
 

@@ -154,7 +154,7 @@ class CrawlComparison:
         )
         while batch := list(islice(entries, ROWS_PER_QUERY)):
             self._lease.heartbeat()
-            known = rows_of(self._run, {entry.url for entry in batch}, is_followed=True)
+            known = rows_of(self._run, {entry.url for entry in batch})
             orphans = [
                 self._finding(Kind.ORPHAN, entry.url, detail, entry.section)
                 for entry in batch

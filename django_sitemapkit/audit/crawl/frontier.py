@@ -39,6 +39,7 @@ class _Found:
     depth: int
     hops: int
     is_followed: bool = True
+    is_asked: bool = True
     links: list[tuple[int, FoundLink]] = field(default_factory=list)
     """The key of each page that links to it, and the link."""
 
@@ -47,9 +48,10 @@ class Frontier:
     """The URLs of one crawl.
 
     At most ``max_urls`` URLs are fetched, and no more are stored than could be, plus one, whose
-    row shows that the crawl is not complete. As many blocked URLs are stored, and as many that are
-    not followed. It gives only what is followed, or only what is not, which is for the end: by then
-    it is known which of these URLs links lead to as well.
+    row shows that the crawl is not complete. As many blocked URLs are stored, among them those that
+    only ``nofollow`` links lead to, and as many that are not followed. It gives only what is
+    followed, or only what is not, which is for the end: by then it is known which of these URLs
+    links lead to as well.
     """
 
     def __init__(
@@ -136,11 +138,14 @@ class Frontier:
             if target := outcome.next:
                 hops = row.hops + 1 if row.outcome == Outcome.REDIRECT else 0
                 if hops <= MAX_REDIRECTS:
-                    found.setdefault(target, _Found(depth, hops)).is_followed = True
+                    leading = found.setdefault(target, _Found(depth, hops))
+                    leading.is_followed = leading.is_asked = True
             for link in outcome.links:
                 if link.url not in self._remembered:
-                    leading = found.setdefault(link.url, _Found(depth, 0, link.is_followed))
+                    new = _Found(depth, 0, link.is_followed, link.is_asked)
+                    leading = found.setdefault(link.url, new)
                     leading.is_followed |= link.is_followed
+                    leading.is_asked |= link.is_asked
                     leading.links.append((row.pk, link))
         return found
 
@@ -175,7 +180,7 @@ class Frontier:
                 hops=leading.hops,
                 linking_pages=len(leading.links),
             )
-            if self._is_blocked(url):
+            if not leading.is_asked or self._is_blocked(url):
                 row.outcome = Outcome.BLOCKED
                 self._room_for_blocked -= 1
                 if self._room_for_blocked >= 0:

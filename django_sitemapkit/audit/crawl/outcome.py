@@ -49,7 +49,7 @@ _OUTCOMES = {
 
 
 class FoundLink(NamedTuple):
-    """A URL in a web page that a crawl asks for."""
+    """A URL in a web page."""
 
     url: str
     """The URL."""
@@ -58,7 +58,9 @@ class FoundLink(NamedTuple):
     element: str = "a"
     """The element that has the URL."""
     is_followed: bool = True
-    """Whether it is crawled; else the crawl only asks if it answers."""
+    """Whether it is crawled; else the crawl at most asks if it answers."""
+    is_asked: bool = True
+    """Whether the crawl asks for it; else it only knows that a ``nofollow`` link leads there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,13 +220,14 @@ class CrawlJudge:
         found: dict[str, FoundLink] = {}
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
-            if is_link and (link.nofollow or page.nofollow) and self._is_own(url):
+            is_inside = is_link and self._scope.contains(url)
+            may_ask = not (is_link and (link.nofollow or page.nofollow) and self._is_own(url))
+            follows = is_inside and may_ask
+            is_asked = follows or (may_ask and self._is_checked(url))
+            if url in found and found[url][-2:] >= (follows, is_asked):
                 continue
-            follows = is_link and self._scope.contains(url)
-            if url in found and found[url].is_followed >= follows:
-                continue
-            if follows or self._is_checked(url):
-                found[url] = FoundLink(url, _text(link.text), link.element, follows)
+            if is_asked or is_inside:
+                found[url] = FoundLink(url, _text(link.text), link.element, follows, is_asked)
         return found
 
     def _is_checked(self, url: str) -> bool:

@@ -100,6 +100,26 @@ def test_orphans_are_not_judged_by_a_part_of_a_page(listed, answer):
     assert crawled.undetermined == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"<a rel=nofollow href=/behind/>x</a>", b"<meta name=robots content=none><a href=/behind/>x"],
+)
+def test_what_only_nofollow_links_lead_to_is_no_orphan(listed, body):
+    """It is not asked for either, until another link leads there."""
+    page = {"status": 200, "failure": "", "failure_code": ""}
+    answers = {"busy/": {**page, "body": b"<title>T</title>" + body}}
+    crawled = crawl(SITE, fetch=answering(**answers))
+    assert "/behind/" not in kinds(crawled)
+    assert crawled.checked == 2
+    answers["busy/"]["body"] += b"<a href=/other/>x</a>"
+    answers[""] = {**page, "body": b"<title>H</title><a href=/busy/>b</a><a href=/other/>o</a>"}
+    answers["other/"] = {**page, "body": b"<title>O</title><a href=/behind/>x</a>"}
+    answers["behind/"] = {**page, "body": b"<title>B</title>"}
+    crawled = crawl(SITE, fetch=answering(**answers))
+    assert crawled.crawled.get(url=f"{BASE}/behind/").outcome == "page"
+    assert crawled.checked == 4
+
+
 def test_without_its_robots_file_an_audit_knows_nothing(listed):
     """It is not taken for one that blocks every page."""
     answers = {"robots.txt": {"status": 503}}

@@ -20,7 +20,6 @@ from tests.audit.truth.declaring import (
 LOGIN = "/accounts/login/"
 
 VERDICTS = "waits for verdicts about canonicals, language links, soft 404s and sign-in pages"
-NOFOLLOW = "waits for what nofollow links lead to"
 EXTERNAL = "waits for links out of the site and malformed ones"
 
 
@@ -140,7 +139,7 @@ INDEXING = urls_of(
         "page",
         header(TAG, "nofollow", follows=False, links=("/indexing/behind-nofollow/",)),
     ),
-    ("behind-nofollow/", "page", {"is_linked": False, "waits": NOFOLLOW}),
+    ("behind-nofollow/", "page", {"is_linked": False}),
     ("unlisted/", "noindex", meta("robots", "noindex") | {"is_listed": False}),
     ("image/", "page", meta("robots", "noimageindex, notranslate")),
 )
@@ -436,7 +435,7 @@ ORPHANS = [
             "4/": {"links": ("/orphans/3/",)},
             "?orphan=1": {},
             "missing/": {"what": "broken", "status": 404},
-            "by-nofollow/": {"waits": NOFOLLOW},
+            "by-nofollow/": {},
             "unlisted/": {"is_listed": False},
         }.items()
     ),
