@@ -197,6 +197,7 @@ class EditorSettingAdmin(CheckedListAdmin):
                 "sites": known_sites(request),
                 "previewing": "_preview" in request.POST,
                 "model_admin": self,
+                "session": request.session,
             },
         )
 

@@ -20,6 +20,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
+from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
@@ -95,7 +96,7 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
         messages.error(request, text)
         return _paste_page(model_admin, request, form, comparison)
     log_rows(request.user.pk, new, ADDITION)
-    _warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
+    _warn_of_published(request, new)
     text = ngettext("%(count)s URL added.", "%(count)s URLs added.", len(new))
     messages.success(request, text % {"count": number(len(new))})
     if known := comparison.count(LineOutcome.UNCHANGED):
@@ -135,6 +136,30 @@ def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
     return reverse(f"{model_admin.admin_site.name}:index")
 
 
+def _warn_of_published(request: HttpRequest, added: list[ExtraUrl]) -> None:
+    """Say how many of the URLs added to a site are published already."""
+    site = site_by_key(known_sites(request), added[0].site) if added else None
+    if site is None:
+        return
+    matches, reason = try_read(lambda: matching_paths(site, [row.path for row in added]))
+    if matches is None:
+        if reason:
+            messages.warning(request, reason)
+        _warn_of_sections(request, added[:MAX_SECTION_LOOKUPS])
+    elif matches.matched:
+        text = ngettext(
+            "%(count)s of these URLs is in the published sitemap already: %(url)s. To change its"
+            " values, use a URL override.",
+            "%(count)s of these URLs are in the published sitemap already, such as %(url)s. To"
+            " change their values, use URL overrides.",
+            matches.matched,
+        )
+        count = number(matches.matched)
+        if not matches.complete:
+            count = gettext("at least %(count)s") % {"count": count}
+        messages.warning(request, text % {"count": count, "url": matches.locations[0]})
+
+
 def _warn_of_sections(request: HttpRequest, added: list[ExtraUrl]) -> None:
     """Warn about each URL that a section already lists."""
     for row in added:
@@ -144,8 +169,8 @@ def _warn_of_sections(request: HttpRequest, added: list[ExtraUrl]) -> None:
         found, _reason = try_read(partial(inspect_path, site, row.path, without=EXTRA_URLS))
         if found and found.listed:
             text = gettext(
-                "Section %(section)s already lists %(url)s, so the sitemap lists it twice."
-                " To change its values, use a URL override."
+                "Section %(section)s already lists %(url)s. To change its values, use a URL"
+                " override."
             )
             messages.warning(request, text % {"section": found.section, "url": row.path})
 

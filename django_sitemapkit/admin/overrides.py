@@ -44,14 +44,15 @@ from django_sitemapkit.admin.history import (
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import LOSS, url_counts
+from django_sitemapkit.admin.url_counts import LOSS, texts_of
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
+from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
-from django_sitemapkit.models import Publication, UrlOverride, hash_of
+from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading import reader_of
@@ -325,7 +326,7 @@ class UrlOverrideAdmin(TransferAdmin):
         self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]
     ) -> HttpResponse | None:
         """Exclude the chosen URLs; many of a site's, only once that is confirmed."""
-        losses = [] if "confirmed" in request.POST else _losses(queryset)
+        losses = [] if "confirmed" in request.POST else _losses(request, queryset)
         if losses:
             return self.render_page(
                 request,
@@ -365,22 +366,30 @@ class UrlOverrideAdmin(TransferAdmin):
         add_due_message(request, keys)
 
 
-def _losses(queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
-    """Return the sites that would lose many of their published URLs, with the numbers."""
-    chosen = dict(queryset.order_by().values_list("site").annotate(models.Count("pk")))
-    published = dict(
-        Publication.objects.filter(site__in=chosen).order_by("site").values_list("site", "build")
-    )
-    counts = url_counts(published.values())
-    found = []
-    for site, build in published.items():
-        total = sum(counts[build].values())
-        if chosen[site] > LOSS * total:
-            count, percent = chosen[site], min(100, round(100 * chosen[site] / max(total, 1)))
-            found.append(
-                {"site": site, "count": number(count), "total": number(total), "percent": percent}
-            )
-    return found
+def _losses(request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
+    """Return the sites that may lose many of their published URLs, with the numbers."""
+    keys = sites_of(queryset)
+    sites = [site for site in known_sites(request) if site.key in keys]
+    found = [_loss_of(site, queryset.filter(site=site.key)) for site in sites]
+    return [loss for loss in found if loss is not None]
+
+
+def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str, Any] | None:
+    """Return how many published URLs some overrides are for; None for few."""
+    paths = rows.exclude(path="").values_list("path", flat=True)
+    objects = rows.filter(path="").count()
+    matches, failure = try_read(lambda: matching_paths(site, paths))
+    if matches is None:
+        return {"site": site.key, "failure": failure} if failure else None
+    if matches.complete and matches.matched + objects <= LOSS * matches.read:
+        return None
+    return {
+        "site": site.key,
+        "matches": matches,
+        "texts": texts_of(matches),
+        "objects": objects,
+        "object_text": number(objects),
+    }
 
 
 def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:

@@ -1,44 +1,46 @@
 """The screens of exclusion rules, and the URLs that a rule matches."""
 
+import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import MutableMapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import SiteFilter, number
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    SiteFilter,
+    id_or_none,
+    screen,
+)
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
-from django_sitemapkit.admin.url_counts import LOSS, url_counts
-from django_sitemapkit.builds.manifest import locations_of as published_locations_of
+from django_sitemapkit.admin.url_counts import LOSS, texts_of
+from django_sitemapkit.builds.manifest import finder_of
+from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, published_matches
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import locations_of
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, ExclusionRule, Place
+from django_sitemapkit.models import ExclusionRule
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.patterns import Pattern
 from django_sitemapkit.protocol.locations import normalise_pattern
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.sites import SitemapSite
 
-MAX_MATCHES = 20
-"""Matches shown in a preview."""
-
-ROWS_PER_QUERY = 100
-"""How many rows of a manifest are read at a time."""
-
-SEARCH_SECONDS = 2.0
-"""Time limit of a search. What it has not read by then is estimated."""
+COUNTED = "sitemapkit_counted"
+"""What a session keeps of the last count that took long."""
 
 
 class RuleForm(HashedSettingForm):
     """A form for a pattern, which asks before it takes many URLs out of the sitemap."""
 
     text_field = "pattern"
+    session: ClassVar[Any] = None
+    """The session of the request."""
 
     def normalised(self, site: SitemapSite, text: str) -> str:
         """Return a pattern in its normal form, without a pasted scheme and host."""
@@ -59,7 +61,8 @@ class RuleForm(HashedSettingForm):
             return False
         if self.is_new and self.data.get("_confirmed") != self.confirmation:
             matches, _reason = try_read(lambda: self.matches)
-            self.previewing = matches is None or matches.is_many
+            pattern = self.cleaned_data["pattern"]
+            self.previewing = matches is None or is_many(matches, pattern)
         return not self.previewing
 
     def prepare_preview(self) -> None:
@@ -77,19 +80,53 @@ class RuleForm(HashedSettingForm):
         return self.instance.pk is None or not {"site", "pattern"}.isdisjoint(self.changed_data)
 
     @cached_property
-    def matches(self) -> "RuleMatches":
+    def matches(self) -> UrlMatches:
         """The URLs that the rule removes; of a stored one, those that it has removed.
 
         Raises StorageFailure if a file is lost or damaged.
         """
         site: Any = self.site
-        return find_matches(site, self.cleaned_data["pattern"], live=not self.is_new)
+        pattern = self.cleaned_data["pattern"]
+        if not self.is_new:
+            return live_matches(site, pattern)
+        return find_matches(site, pattern, self.session)
+
+
+@screen("count/", "exclusionrule_count", "view", of_site=True)
+def count_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+) -> HttpResponseBase:
+    """Count on what an unsaved rule matches, until all published URLs have been read.
+
+    Each request counts for a second; the page loads itself again, or by its link.
+    """
+    pattern, key = request.GET.get("pattern", ""), id_or_none(request.GET.get("rule"))
+    matches, failure = try_read(
+        lambda: find_matches(site, normalise_pattern(pattern), request.session)
+    )
+    page = model_admin.render_page(
+        request,
+        "editor_settings/count",
+        title=_("Count what %(pattern)s matches") % {"pattern": pattern},
+        changelist_url=model_admin.url_of("changelist"),
+        save_url=model_admin.url_of("change", key) if key else model_admin.url_of("add"),
+        site=site,
+        matches=matches,
+        texts=matches and texts_of(matches),
+        failure=failure,
+        confirmation=f"{site.key} {pattern}",
+    )
+    if matches and not matches.complete and matches.build:
+        # Without JavaScript, and not in the page: readers of screens may stop it there.
+        page.headers["Refresh"] = f"0; url={request.get_full_path()}"
+    return page
 
 
 @admin.register(ExclusionRule)
 class ExclusionRuleAdmin(EditorSettingAdmin):
     """Exclusion rules, with a preview of the URLs they match."""
 
+    screens = (count_view,)
     form = RuleForm
     fields = ("site", "pattern", "note")
     preview_template = "admin/sitemapkit/editor_settings/matches.html"
@@ -105,102 +142,71 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
         Published files may lack URLs because of this very rule, so a stored rule is tested against
         the sections instead.
         """
-        if form.is_bound:
-            matches, failure = try_read(lambda: form.matches)
-            asks = form.is_new and (matches is None or matches.is_many)
-            confirmation = form.confirmation if asks else ""
-            return {"matches": matches, "failure": failure, "confirmation": confirmation}
-        return {"matches": None}  # Reading all sections takes long: that is for "Preview".
-
-
-@dataclass(slots=True)
-class RuleMatches:
-    """The result of a search."""
-
-    build: int | None
-    """The published build whose files were read; None if the live sections were."""
-    everything: bool
-    """Whether the pattern matches any URL."""
-    locations: list[str] = field(default_factory=list)
-    """The first URLs that the pattern matches."""
-    match_count: int = 0
-    """URLs read that it matches."""
-    url_count: int = 0
-    """URLs read."""
-    total: int | None = None
-    """URLs of the site; None if they were not all read, and no build has counted them."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all URLs of the site were read."""
-        return self.url_count == self.total
-
-    @property
-    def share(self) -> float:
-        """The share of the URLs read that the pattern matches."""
-        return self.match_count / self.url_count if self.url_count else 0.0
-
-    @property
-    def is_many(self) -> bool:
-        """Whether it matches so many URLs that somebody should look before they go.
-
-        Where not all were read, it may: the files that were left may have more of them.
-        """
-        return self.everything or self.share > LOSS or not self.complete
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The numbers as text: of all URLs, estimated where not all were read."""
-        total = self.total or self.url_count
+        if not form.is_bound:
+            return {"matches": None}  # Reading all sections takes long: that is for "Preview".
+        matches, failure = try_read(lambda: form.matches)
+        asks = form.is_new and (matches is None or is_many(matches, row.pattern))
+        query = {"site": site.key, "pattern": row.pattern, "note": row.note}
+        query |= {"rule": form.instance.pk} if form.instance.pk else {}
         return {
-            "matched": number(round(self.share * total)),
-            "total": number(total),
-            "read": number(self.url_count),
-            "percent": "<1" if 0 < self.share < 0.005 else f"{self.share:.0%}".rstrip("%"),
+            "matches": matches,
+            "texts": matches and texts_of(matches),
+            "everything": Pattern(row.pattern).matches_everything,
+            "failure": failure,
+            "confirmation": form.confirmation if asks else "",
+            "count_url": self.url_to("exclusionrule_count", **query),
         }
 
 
-def find_matches(site: SitemapSite, text: str, *, live: bool) -> RuleMatches:
-    """Return how many URLs of a site a normalised pattern matches, and the first of them.
+def is_many(matches: UrlMatches, pattern: str) -> bool:
+    """Return whether so many URLs match that somebody should look before they go.
 
-    The search reads the published files. If nothing is published, it reads the sections, before
-    overrides and rules; with ``live`` it does so in any case. It ends when its time is up. Files
-    come in an order that has nothing to do with their URLs, so the share of those read is about
-    that of all.
+    Where not all were read, they may.
+    """
+    is_share = matches.matched > LOSS * matches.read
+    return Pattern(pattern).matches_everything or is_share or not matches.complete
+
+
+def find_matches(
+    site: SitemapSite, pattern: str, session: MutableMapping[str, Any] | None = None
+) -> UrlMatches:
+    """Return how many published URLs of a site a normalised pattern matches.
+
+    If nothing is published, the sections are read, before overrides and rules. A count that takes
+    longer than a second is kept in ``session``, and the next call with it goes on.
     Raises StorageFailure if a file is lost or damaged.
     """
-    build = None if live else Build.objects.published(site)
-    batches = _published_urls(build) if build else _live_urls(site)
+    matches = published_matches(site)
+    if matches is None or matches.build is None:
+        return live_matches(site, pattern)
+    session = {} if session is None else session
+    key = [site.key, pattern, matches.build.pk]
+    if key == (kept := session.get(COUNTED, {})).get("key"):
+        matches = replace(matches, **kept["values"])
+    if not matches.complete:
+        find = finder_of(re.escape(site.origin) + Pattern(pattern).expression)
+        matches.read_on(find)
+    if kept or not matches.complete:
+        names = ("read", "matched", "last", "locations")
+        session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
+    return matches
+
+
+def live_matches(site: SitemapSite, text: str) -> UrlMatches:
+    """Return how many URLs of the sections a pattern matches, before overrides and rules.
+
+    They are read for a second, and ``total`` is known if that was all.
+    """
+    matches = UrlMatches(build=None, total=None)
     pattern, origin = Pattern(text), len(site.origin)
-    found = RuleMatches(build.pk if build else None, everything=pattern.matches_everything)
-    if build:
-        found.total = sum(url_counts([build.pk])[build.pk].values())
-    deadline = time.monotonic() + SEARCH_SECONDS
-    for batch in batches:
-        found.url_count += len(batch)
-        matched = [location for location in batch if pattern.matches(location[origin:])]
-        found.match_count += len(matched)
-        found.locations += matched[: MAX_MATCHES - len(found.locations)]
-        if time.monotonic() > deadline:
-            return found
-    found.total = found.url_count
-    return found
-
-
-def _published_urls(build: Build) -> Iterator[list[str]]:
-    """Yield the URLs of a build's files in batches, the files in the order of their hashes."""
-    storage = SitemapStorage()
-    rows = Place.objects.in_build(build).pages().order_by("page__sha256")
-    keys = list(rows.values_list("pk", flat=True))
-    # iterator() would need one session of PostgreSQL, which pgbouncer may not give.
-    for start in range(0, len(keys), ROWS_PER_QUERY):
-        for row in rows.filter(pk__in=keys[start : start + ROWS_PER_QUERY]):
-            yield from published_locations_of(row, storage)
-
-
-def _live_urls(site: SitemapSite) -> Iterator[list[str]]:
-    """Yield the URLs of the sections in batches."""
+    end = time.monotonic() + COUNT_SECONDS
     for section in sections_of(site):
         everything = EVERYTHING if section.keyset is not None else KeyRange(0, None)
         for chunk in section.chunks(everything):
-            yield list(locations_of(section, chunk).values())
+            found = locations_of(section, chunk).values()
+            matches.read += len(found)
+            matches.add([location for location in found if pattern.matches(location[origin:])])
+            if time.monotonic() > end:
+                return matches
+    matches.total = matches.read
+    return matches

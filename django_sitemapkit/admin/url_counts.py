@@ -7,7 +7,8 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import number
+from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.models import Build, Place
 
 LOSS = 0.05
@@ -145,4 +146,16 @@ def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> di
         "text": text % values,
         "width": CHART_WIDTH,
         "height": CHART_HEIGHT,
+    }
+
+
+def texts_of(matches: UrlMatches) -> dict[str, str]:
+    """Return the numbers of a count as text, and when what was counted was published."""
+    percent = 100 * matches.matched / max(matches.read, 1)
+    return {
+        "matched": number(matches.matched),
+        "total": number(matches.total),
+        "read": number(matches.read),
+        "percent": "<1" if 0 < percent < 0.5 else f"{percent:.0f}",
+        "published": moment_text(matches.build.published_at) if matches.build else "",  # type: ignore[arg-type]
     }

@@ -4,9 +4,8 @@ import hashlib
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from itertools import islice
 from operator import attrgetter
 from typing import IO, Any
 from xml.parsers import expat
@@ -29,6 +28,9 @@ from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import gzip_decompressor, page_addresses
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of
+
+FindUrls = Callable[[bytes], Iterable[bytes]]
+"""Returns URLs that it finds in the bytes of entries."""
 
 PageName = tuple[str, int]
 """A page by its section's name and its number; an index by its number, and no name."""
@@ -61,9 +63,6 @@ SPACING = 1000
 index_order = attrgetter(*INDEX_ORDER)
 """Sorts rows as the index orders its pages."""
 
-
-LOCATIONS_PER_READ = 2_000
-"""URLs handed on at a time."""
 
 _BEGIN = b"<url><loc>"
 
@@ -345,6 +344,21 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
         raise EOFError("the gzip stream is truncated")
 
 
+def _blocks_of(row: Place, storage: SitemapStorage) -> Iterator[bytes]:
+    """Yield a stored page in blocks of whole lines: each entry is one.
+
+    Raises StorageFailure where its file is lost or damaged.
+    """
+    try:
+        with storage.open(row.page.name) as file:
+            rest = b""
+            for block in decompressed(file):
+                whole, _, rest = (rest + block).rpartition(b"\n")
+                yield whole
+    except Exception as error:
+        raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
+
+
 def stored_entries_of(
     rows: Iterable[Place], storage: SitemapStorage, *, near: bytes = b""
 ) -> Iterator[bytes]:
@@ -353,15 +367,9 @@ def stored_entries_of(
     With ``near``, only those in blocks that have these bytes: the others are not cut into lines.
     """
     for row in rows:
-        try:
-            with storage.open(row.page.name) as file:
-                rest = b""
-                for block in decompressed(file):
-                    whole, _, rest = (rest + block).rpartition(b"\n")
-                    lines = whole.split(b"\n") if near in whole else ()
-                    yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
-        except Exception as error:
-            raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
+        for block in _blocks_of(row, storage):
+            lines = block.split(b"\n") if near in block else ()
+            yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
 
 
 def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEntry]:
@@ -371,17 +379,32 @@ def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEn
     return [entry_of(entry) for entry in entries if entry.startswith(start)]
 
 
-def locations_of(row: Place, storage: SitemapStorage) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time, with a heartbeat for each some.
+def finder_of(expression: str) -> FindUrls:
+    """Return what finds the URLs that a regular expression matches in the bytes of entries.
 
-    Raises StorageFailure where its file is lost or damaged.
+    It matches a whole URL, without entities, and never a ``<``, which ends one.
     """
-    entries = stored_entries_of([row], storage)
+    return re.compile(_BEGIN + b"(" + expression.encode() + b")" + _END).findall
+
+
+find_all = finder_of("[^<]*+")
+"""Finds every URL."""
+
+
+def locations_of(
+    row: Place, storage: SitemapStorage, find: FindUrls = find_all
+) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page that ``find`` finds, some at a time, with a heartbeat each.
+
+    Entries are not parsed. Raises StorageFailure where the page's file is lost or damaged.
+    """
     missing = row.page.urls
-    while some := list(islice(entries, LOCATIONS_PER_READ)):
+    for block in _blocks_of(row, storage):
         heartbeat()
-        missing -= len(some)
-        yield [unescaped(location_and_values(entry)[0].decode()) for entry in some]
+        missing -= block.count(_BEGIN)
+        if b"&" in block:  # A URL has no other entities, and no tag comes of these.
+            block = block.replace(b"&apos;", b"'").replace(b"&amp;", b"&")  # noqa: PLW2901
+        yield [url.decode() for url in find(block)]
     if missing:
         raise StorageFailure(
             f"{row.page.name} is damaged: it does not contain {count_of(row.page.urls, 'URL')}"

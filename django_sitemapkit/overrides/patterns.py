@@ -1,5 +1,6 @@
 """Patterns of exclusion rules, as in robots.txt (RFC 9309, 2.2.2 and 2.2.3)."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 
@@ -20,6 +21,15 @@ class Pattern:
         return (
             self.head in {"", "/"} and not any(self.parts) and (not self.ends or bool(self.parts))
         )
+
+    @property
+    def expression(self) -> str:
+        """A regular expression that matches the same whole paths, if none contains a ``<``."""
+        head, *parts = map(re.escape, (self.head, *self.parts))
+        end = "[^<]*+"
+        if self.ends:
+            end = f"[^<]*?{parts.pop()}" if parts else ""
+        return head + "".join(f"(?>[^<]*?{part})" for part in parts) + end
 
     def may_match(self, prefix: str) -> bool:
         """Return whether any path that begins with ``prefix`` may match."""

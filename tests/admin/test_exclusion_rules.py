@@ -1,10 +1,14 @@
 """The screen of exclusion rules, and what they hit."""
 
+import re
+from html import unescape
+
 import pytest
 
 from django_sitemapkit.admin import rules
-from django_sitemapkit.admin.rules import find_matches
+from django_sitemapkit.admin.rules import find_matches, live_matches
 from django_sitemapkit.builds import build
+from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import ExclusionRule, ExtraUrl
 from tests.admin.editors import (
@@ -76,7 +80,7 @@ def test_shows_what_it_hits():
     products(3)
     ArticleFactory()
     text = text_of(add("exclusionrule", pattern="/products/*-none/", _preview="1"))
-    assert "The rule matches none of them." in text
+    assert "The rule matches 0 of 6 URLs (0 %)." in text
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
     assert "The rule matches 1 of 6 URLs (17 %)." in text
@@ -96,18 +100,18 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     ExtraUrl(site="default", path="/it's/").save()
     build(SITE)
     text = text_of(add("exclusionrule", pattern="/it's", _preview="1"))
-    assert "Tested against the URLs published by build" in text
+    assert "The URLs of build" in text
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(change(row, _preview="1"))
-    assert "Tested against the URLs that the sections produce" in text
+    assert "The URLs that the sections produce were counted" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
     assert "cannot be read" in text
     with pytest.raises(StorageFailure):
-        find_matches(SITE, "/", live=False)
+        find_matches(SITE, "/")
 
 
 def names(storage, folder=""):
@@ -121,13 +125,11 @@ def names(storage, folder=""):
 def test_a_look_is_bounded(monkeypatch):
     """It shows the first hits, counts all, and ends when its time is up."""
     products(30)
-    found = find_matches(SITE, "/products/", live=True)
-    assert (len(found.locations), found.match_count) == (rules.MAX_MATCHES, 30)
-    monkeypatch.setattr(rules, "SEARCH_SECONDS", -1)
-    found = find_matches(SITE, "/nothing", live=True)
-    assert (found.url_count, found.complete) == (30, False)
-    text = text_of(add_rule("/nothing", _preview="1"))
-    assert "Only 30 were read." in text
+    found = live_matches(SITE, "/products/")
+    assert (len(found.locations), found.matched, found.complete) == (20, 30, True)
+    monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
+    text = text_of(add_rule("/products/", _preview="1"))
+    assert "The rule matches at least 30 URLs: 30 were read so far." in text
 
 
 @pytest.fixture
@@ -148,6 +150,7 @@ def test_a_rule_for_many_urls_is_confirmed(published):
     assert "The rule matches 30 of 33 URLs (91 %)." in text
     assert "The rule is not saved yet" in text
     assert 'name="_confirmed" value="default /products/"' in text
+    assert "Exclude 30 URLs" in text
     assert 'name="_save"' not in text
     assert add_rule("/products/", confirmed="/press").status_code == 200
     assert not ExclusionRule.objects.exists()
@@ -177,16 +180,28 @@ def test_a_rule_for_everything_says_so(pattern):
     assert not ExclusionRule.objects.exists()
 
 
-def test_of_many_files_the_number_is_estimated(published, monkeypatch):
-    """From those that could be read in time."""
-    monkeypatch.setattr(rules, "SEARCH_SECONDS", -1)
-    found = find_matches(SITE, "/", live=False)
-    assert found.total == 33
-    assert found.url_count < 33
-    assert found.texts["matched"] == "33"
-    text = text_of(add_rule("/*"))
-    assert "The rule matches about 33 of 33 URLs (100 %)." in text
-    assert f"This is estimated from {found.url_count} of them." in text
+def test_many_files_are_counted_on(published, monkeypatch):
+    """The first answer is a lower bound; the page of the count goes on to the exact number."""
+    monkeypatch.setattr(UrlMatches.read_on, "__defaults__", (-1,))
+    client = chief()
+    response = add("exclusionrule", client=client, pattern="/products/", note="Summer")
+    text = text_of(response)
+    url = unescape(re.search(r'href="([^"]*/count/[^"]*)"', text)[1])
+    assert "Exclude at least 20 URLs" in text
+    seen = []
+    while "Refresh" in (page_of_count := client.get(url)).headers:
+        seen.append(text_of(page_of_count))
+    text = text_of(page_of_count)
+    assert "The rule matches 30 of 33 URLs (91 %)." in text
+    assert "Exclude 30 URLs" in text
+    assert len(seen) < 3
+    values = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', text))
+    response = client.post(
+        page("exclusionrule", "add"), values | {"_confirmed": "default /products/"}
+    )
+    assert response.status_code == 302
+    assert ExclusionRule.objects.get().note == "Summer"
+    assert client.get(url.replace("products", "a b")).status_code == 200
 
 
 def test_a_rule_is_saved_where_nothing_can_be_counted(published):
@@ -205,7 +220,7 @@ def test_a_look_leaves_out_what_no_location_is(sections):
     products(1, slug="b")
     products(1, slug="raises")
     sections.add(WithoutSome)
-    found = find_matches(SITE, "/some/", live=True)
+    found = live_matches(SITE, "/some/")
     assert found.locations == ["https://www.example.com/some/b/"]
 
 

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError
 
+from django_sitemapkit.builds import build
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.transfer import Comparison
 from tests.admin import editors
@@ -19,6 +20,8 @@ from tests.admin.editors import (
     tags,
     text_of,
 )
+from tests.builds import use_storage
+from tests.factories import SITE
 
 pytestmark = pytest.mark.django_db
 
@@ -150,7 +153,7 @@ def test_with_several_sites_a_paste_is_for_one_of_them(settings):
 def test_warns_of_a_url_that_a_section_gives():
     """It is saved all the same; a URL that only the extra URLs have is none."""
     client = chief()
-    shown = "Section pages already lists /about/, so the sitemap lists it twice."
+    shown = "Section pages already lists /about/. To change its values"
     for path, count in (("/about/", 1), ("/sale/", 0)):
         response = add("extraurl", client=client, path=path)
         assert text_of(client.get(response.url)).count(shown) == count
@@ -158,3 +161,14 @@ def test_warns_of_a_url_that_a_section_gives():
     response = paste("/other/\n/about/", client=client)
     assert text_of(client.get(response.url)).count(shown) == 1
     assert ExtraUrl.objects.count() == 2
+
+
+def test_says_how_many_pasted_urls_are_published(settings):
+    """All are looked for in the files, not only the first."""
+    use_storage(settings, "Memory")
+    build(SITE)
+    client = chief()
+    many = "\n".join(f"/new/{number}/" for number in range(25))
+    response = paste(f"{many}\n/about/\n/press/\n", client=client)
+    text = text_of(client.get(response.url))
+    assert "2 of these URLs are in the published sitemap already, such as" in text

@@ -412,14 +412,14 @@ def test_to_exclude_many_is_confirmed(settings):
     """More than a twentieth of what is published goes only after the number was shown."""
     use_storage(settings, "Memory")
     build(SITE)
-    (row,) = overrides("/about/")
+    (row, other) = overrides("/about/", "/nowhere/")
     client = client_of("view_urloverride", "bulk_urloverride")
-    text = text_of(run_action(client, "exclude_them", row))
-    assert "chosen overrides: 1. The published sitemap has 2 URLs" in text
-    assert "may remove 50 % of them" in text
+    text = text_of(run_action(client, "exclude_them", row, other))
+    assert "Site “default”: 1 of 2 published URLs (50 %) are chosen." in text
     assert f'name="_selected_action" value="{row.pk}"' in text
     row.refresh_from_db()
     assert row.include is None
+    assert run_action(client, "exclude_them", other).status_code == 302  # Nothing is lost.
     data = {"action": "exclude_them", "_selected_action": [row.pk], "select_across": "0"}
     response = client.post(page("urloverride", "changelist"), {**data, "confirmed": "1"})
     assert response.status_code == 302

@@ -31,7 +31,7 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     editor.page.get_by_label("Pattern").fill("/*town-")
     editor.press("Preview")
     editor.sees("First URLs that the rule matches:")
-    editor.press("Save, and exclude these URLs")
+    editor.press("Exclude 108 URLs")
     operator.build()
     assert len(site.entries("cities")) == 108
     assert "Build 2 is held for review" in operator.messages()

@@ -83,7 +83,8 @@ def test_a_pattern_is_the_regular_expression_it_stands_for(parts, path):
     text, path = "".join(["/", *parts]), f"/{path}"
     body, end = (text[:-1], r"\Z") if text.endswith("$") else (text, "")
     expression = ".*".join(map(re.escape, body.split("*"))) + end
-    assert Pattern(text).matches(path) == bool(re.match(expression, path, re.DOTALL))
+    pattern, matches = Pattern(text), bool(re.match(expression, path, re.DOTALL))
+    assert pattern.matches(path) == bool(re.fullmatch(pattern.expression, path)) == matches
 
 
 @given(st.lists(st.sampled_from(["/a", "/b", "/", "*", "$", "%C3%A9", "~"]), max_size=6))

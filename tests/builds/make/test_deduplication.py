@@ -112,7 +112,6 @@ def bench(settings, sections, monkeypatch):
     """Give a site of three sections that lists each URL once."""
     settings.SITEMAPKIT_DEDUPLICATE = True
     settings.SITEMAPKIT_MAX_SHRINK = 1
-    monkeypatch.setattr("django_sitemapkit.builds.manifest.LOCATIONS_PER_READ", 1)
     for section in ALL:
         sections.add(section)
     observed = Observed(use_storage(settings, "Memory"))

@@ -1,0 +1,86 @@
+"""How many published URLs match: counted in the stored pages, whose bytes are not parsed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from time import monotonic
+
+from django.db.models import Sum
+
+from django_sitemapkit.builds.manifest import FindUrls, find_all, locations_of
+from django_sitemapkit.models import Build, Place
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.sites import SitemapSite
+
+MAX_MATCHES = 20
+"""The first matches, which are kept."""
+
+COUNT_SECONDS = 1.0
+"""How long a request counts; another one goes on where it has ended."""
+
+PAGES_PER_QUERY = 100
+"""How many stored pages are looked up at a time."""
+
+
+@dataclass(slots=True, kw_only=True)
+class UrlMatches:
+    """How many URLs match, as far as they have been read."""
+
+    build: Build | None
+    """The published build whose stored pages are read; None if the live sections are."""
+    total: int | None
+    """How many URLs there are; None as long as the live sections have not been read."""
+    read: int = 0
+    """How many were read."""
+    matched: int = 0
+    """How many of these match: a URL that two sections list counts twice."""
+    last: int = 0
+    """The primary key of the last place that was read."""
+    locations: list[str] = field(default_factory=list)
+    """The first matches."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all URLs were read, so that ``matched`` is exact."""
+        return self.read == self.total
+
+    def add(self, locations: list[str]) -> None:
+        """Count URLs that match."""
+        self.matched += len(locations)
+        self.locations += locations[: MAX_MATCHES - len(self.locations)]
+
+    def read_on(self, find: FindUrls, seconds: float = COUNT_SECONDS) -> None:
+        """Count on for so many seconds, to the end of a stored page: at least one is read.
+
+        Raises StorageFailure where one is lost or damaged.
+        """
+        end, storage = monotonic() + seconds, SitemapStorage()
+        rows = Place.objects.in_build(self.build).pages().order_by("pk")  # type: ignore[arg-type]
+        while some := list(rows.filter(pk__gt=self.last)[:PAGES_PER_QUERY]):
+            for row in some:
+                for locations in locations_of(row, storage, find):
+                    self.add(locations)
+                self.read += row.page.urls
+                self.last = row.pk
+                if monotonic() > end:
+                    return
+
+
+def published_matches(site: SitemapSite) -> UrlMatches | None:
+    """Return the count of what matches in the published build, with nothing read; None for none."""
+    build = Build.objects.published(site)
+    if build is None:
+        return None
+    pages = Place.objects.in_build(build).pages()
+    return UrlMatches(build=build, total=pages.aggregate(urls=Sum("page__urls", default=0))["urls"])
+
+
+def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
+    """Return how many of some paths are published, as far as a second reaches; None for no build.
+
+    Raises StorageFailure where a stored page is lost or damaged.
+    """
+    matches = published_matches(site)
+    if matches is not None:
+        wanted = {f"{site.origin}{path}".encode() for path in paths}
+        matches.read_on(lambda block: wanted.intersection(find_all(block)))
+    return matches
