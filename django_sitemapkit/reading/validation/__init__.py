@@ -63,7 +63,8 @@ _OF_CONTRIB = (
     *("sitemapkit.W125", "sitemapkit.W155"),
 )
 
-_valid: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = WeakKeyDictionary()
+_pageable: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = WeakKeyDictionary()
+"""The sites and URLconfs for which each class has passed."""
 
 
 def mistakes_of(reader: SectionReader) -> Iterator[Mistake]:
@@ -83,6 +84,8 @@ def _all_mistakes(reader: SectionReader) -> Iterator[Mistake]:
         yield from idle_trust(reader)
     unlisted = list(unpageable(reader))
     yield from unlisted
+    if not unlisted:
+        _note_pageable(reader)
     if isinstance(reader, StaticReader) and not unlisted:
         yield from unknown_items(reader)
 
@@ -116,16 +119,15 @@ def unpageable(reader: SectionReader) -> Iterator[Mistake]:
 def require_pageable(reader: SectionReader) -> None:
     """Raise ImproperlyConfigured where a section's rows could not be paged correctly.
 
-    A section that raises is an error too, but not what the database raises. The checks run once
-    for each class, site and URLconf; each time if a method may give other rows.
+    A section that raises is an error too, but not what the database raises. What a class, site and
+    URLconf have passed here or in the system checks is not checked again, unless a method may give
+    other rows.
     """
-    kind, site = type(reader.options), reader.site
-    is_fixed = issubclass(kind, Section) and kind.get_queryset is Section.get_queryset
-    valid = _valid.setdefault(kind, set())
-    key = site, site.urlconf or django_settings.ROOT_URLCONF
     try:
         # The queryset may be a property or a manager, which raises today and did not yesterday.
-        if is_fixed and key in valid and isinstance(reader.rows, QuerySet):
+        if _key_of(reader) in _pageable.get(type(reader.options), ()) and isinstance(
+            reader.rows, QuerySet
+        ):
             return
         mistake = next(unpageable(reader), None)
     except ImproperlyConfigured as error:
@@ -139,8 +141,19 @@ def require_pageable(reader: SectionReader) -> None:
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
-    if is_fixed and len(valid) < MAX_SITES:
-        valid.add(key)
+    _note_pageable(reader)
+
+
+def _note_pageable(reader: SectionReader) -> None:
+    kind = type(reader.options)
+    is_fixed = issubclass(kind, Section) and kind.get_queryset is Section.get_queryset
+    known = _pageable.setdefault(kind, set())
+    if is_fixed and len(known) < MAX_SITES:
+        known.add(_key_of(reader))
+
+
+def _key_of(reader: SectionReader) -> tuple[SitemapSite, str]:
+    return reader.site, reader.site.urlconf or django_settings.ROOT_URLCONF
 
 
 @contextmanager
