@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from django.utils import timezone
 
 from django_sitemapkit.audit.entries import SitemapEntry
+from django_sitemapkit.audit.kinds import BAD_KINDS
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.rules import (
     Fault,
@@ -18,11 +19,13 @@ from django_sitemapkit.audit.rules import (
     indexing_faults,
     robots_of,
 )
-from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.http_headers import http_moment
+from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import moment_of
+from django_sitemapkit.protocol.extensions import X_DEFAULT, hreflang_doubt
 from django_sitemapkit.protocol.locations import split_origin
 
 LASTMOD_TOLERANCE = dt.timedelta(days=1)
@@ -31,11 +34,8 @@ LASTMOD_TOLERANCE = dt.timedelta(days=1)
 MAX_ALTERNATES = 20
 """Language versions of a page whose return links are checked."""
 
-MAX_KNOWN_LINKS = 1_000
-"""Pages whose language links are kept; then all are forgotten."""
-
-Links = frozenset[str] | None
-"""The URLs of language versions that a page links to; None if it cannot be read."""
+MAX_KNOWN_VERSIONS = 1_000
+"""Pages that are remembered as language versions; then all are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,16 @@ class Verdict:
     """Kind and detail of each fault."""
     title: str = ""
     """The language and the title of the page; "" if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What other language versions of a page need to know of it."""
+
+    faults: tuple[Fault, ...] = ()
+    """Why search engines do not index it, or why that is not known."""
+    links: frozenset[str] | None = None
+    """The language versions that it links to; None if not all of it was read."""
 
 
 class Judge:
@@ -72,7 +82,7 @@ class Judge:
         self._robots = lru_cache(maxsize=100)(partial(robots_of, fetch=fetch))
         # By URL, for several threads. The pages that are audited are among them: each language
         # version is audited too, and would otherwise be fetched once more for each return link.
-        self._links: dict[str, Links] = {}
+        self._versions: dict[str, _Version] = {}
 
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
@@ -80,13 +90,14 @@ class Judge:
         faults: list[Fault] = [blocked] if blocked else []
         if blocked and blocked[0] is Kind.UNDETERMINED:
             return Verdict(entry, (blocked,))
-        fetched = self._fetch(entry.url)
-        if fault := answer_fault(fetched):
-            self._remember(entry.url, None)
-            return Verdict(entry, (*faults, fault))
-        page = _page_of(fetched)
-        self._remember(entry.url, page)
+        fetched, page, version = self._read(entry.url)
+        faults += version.faults
+        if page is None:
+            return Verdict(entry, tuple(faults))
+        is_indexed = not faults
         faults += self._faults_of_page(entry, fetched, page)
+        if is_indexed:
+            faults += self._version_faults(entry, page, version)
         title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
 
@@ -97,18 +108,31 @@ class Judge:
             return Kind.UNDETERMINED, robots.unavailable
         return None if robots.allows(entry.url, self._user_agent) else (Kind.ROBOTS, "")
 
+    def _read(self, url: str) -> tuple[Fetched, WebPage | None, _Version]:
+        """Fetch a page, and remember what other language versions need to know of it."""
+        fetched, page, links = self._fetch(url), None, None
+        if fault := answer_fault(fetched):
+            faults = [fault]
+        else:
+            page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
+            faults = list(indexing_faults(url, fetched, page, self._is_soft_404))
+            if not fetched.failure and len(page.alternates) < MAX_PAGE_LINKS:
+                links = frozenset(linked for _, linked in page.alternates)
+        if len(self._versions) >= MAX_KNOWN_VERSIONS:
+            self._versions.clear()
+        self._versions[url] = version = _Version(tuple(faults), links)
+        return fetched, page, version
+
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage
     ) -> Iterator[Fault]:
-        yield from indexing_faults(entry.url, fetched, page, self._is_soft_404)
+        if len(page.canonicals) > 1:
+            yield Kind.CANONICAL_CONFLICT, ", ".join(page.canonicals)
         if page.is_html and not page.title:
             yield Kind.TITLE_MISSING, ""
         if fetched.seconds > self._slow_seconds:
             yield Kind.SLOW, f"{fetched.seconds:.1f} s"
         yield from _lastmod_fault(entry, fetched)
-        yield from self._hreflang_faults(entry, page)
-
-    def _hreflang_faults(self, entry: SitemapEntry, page: WebPage) -> Iterator[Fault]:
         listed = {code.lower(): url for code, url in entry.alternates}
         linked = {code.lower(): url for code, url in page.alternates}
         if listed and linked and listed != linked:
@@ -116,33 +140,60 @@ class Judge:
                 code for code in {*listed, *linked} if listed.get(code) != linked.get(code)
             )
             yield Kind.HREFLANG, ", ".join(differing)
-        if not linked:
-            return
-        others = sorted({url for url in linked.values() if url != entry.url})
-        for url in others[:MAX_ALTERNATES]:
-            back = self._alternates_at(url)
-            if back is not None and entry.url not in back:
-                yield Kind.HREFLANG_RETURN, url
-                return
+        if invalid := list(filter(None, map(_why_invalid, linked))):
+            yield Kind.HREFLANG_CODE, " ".join(invalid)
 
-    def _alternates_at(self, url: str) -> Links:
-        """Return the URLs that a language version links to, or None if it cannot be read."""
+    def _version_faults(
+        self, entry: SitemapEntry, page: WebPage, version: _Version
+    ) -> Iterator[Fault]:
+        """Yield what is wrong with the language links of a page, in its head or in the sitemap.
+
+        Each version links to itself and to all others, which link back and are indexed (Google,
+        "Tell Google about localized versions of your page"). Versions that the sitemap lists may
+        link back in the sitemap; of those that were not read whole, nothing is known.
+        """
+        listed = {url for _, url in entry.alternates}
+        if version.links and entry.url not in version.links | listed:
+            yield Kind.HREFLANG_SELF, ""
+        named = page.alternates or entry.alternates
+        others = sorted({url for _, url in named} - {entry.url})[:MAX_ALTERNATES]
+        # Such a page may redirect visitors to their language.
+        defaults = {url for code, url in named if code.lower() == X_DEFAULT}
+        versions = {url: self._version_at(url) for url in others}
+        if unindexed := [
+            f"{url} ({kind.value}: {detail})".replace(": )", ")")
+            for url, other in versions.items()
+            for kind, detail in other.faults[:1]
+            if kind in BAD_KINDS and kind is not Kind.NO_ANSWER
+            if kind is not Kind.REDIRECT or url not in defaults
+        ]:
+            yield Kind.HREFLANG_TARGET, ", ".join(unindexed)
+        if one_way := [
+            url
+            for url, other in versions.items()
+            if url not in listed and not other.faults and other.links is not None
+            if entry.url not in other.links
+        ]:
+            yield Kind.HREFLANG_RETURN, ", ".join(one_way)
+
+    def _version_at(self, url: str) -> _Version:
+        """Return what is known of a language version, which is read if robots.txt allows it."""
         with suppress(KeyError):
-            return self._links[url]
-        fetched = self._fetch(url)
-        return self._remember(url, None if answer_fault(fetched) else _page_of(fetched))
-
-    def _remember(self, url: str, page: WebPage | None) -> Links:
-        """Remember and return the language links of a page."""
-        if len(self._links) >= MAX_KNOWN_LINKS:
-            self._links.clear()
-        links = None if page is None else frozenset(linked for _, linked in page.alternates)
-        self._links[url] = links
-        return links
+            return self._versions[url]
+        try:
+            robots = self._robots(split_origin(url)[0])
+        except InvalidValue:
+            return _Version()
+        is_allowed = not robots.unavailable and robots.allows(url, self._user_agent)
+        return self._read(url)[2] if is_allowed else _Version()
 
 
-def _page_of(fetched: Fetched) -> WebPage:
-    return WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
+def _why_invalid(code: str) -> str:
+    """Return why Google does not understand a language code, as a sentence, or ""."""
+    try:
+        return hreflang_doubt(code[:64])
+    except InvalidValue:
+        return f"{quoted(code)} is not a language code."
 
 
 def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:

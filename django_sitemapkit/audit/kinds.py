@@ -23,7 +23,11 @@ class FindingKind(TextChoices):
     CANONICAL = "canonical", _("Canonical is another URL")
     ROBOTS = "robots", _("Blocked by robots.txt")
     SOFT_404 = "soft-404", _("Soft 404")
+    CANONICAL_CONFLICT = "canonical-conflict", _("Several canonical URLs")
     HREFLANG = "hreflang", _("Language links differ")
+    HREFLANG_CODE = "hreflang-code", _("Invalid language code")
+    HREFLANG_SELF = "hreflang-self", _("Language links without the page itself")
+    HREFLANG_TARGET = "hreflang-target", _("Language link to a page that is not indexed")
     HREFLANG_RETURN = "hreflang-return", _("No return link between languages")
     TITLE_MISSING = "title-missing", _("Title missing")
     TITLE_REPEATED = "title-repeated", _("Title repeated")
@@ -75,7 +79,11 @@ ADVICE: Mapping[str, Any] = {
     _Kind.CANONICAL: _("List the canonical URL instead, or correct the canonical link."),
     _Kind.ROBOTS: _("Allow the URL in robots.txt, or exclude it."),
     _Kind.SOFT_404: _("Answer with 404, or exclude the URL."),
+    _Kind.CANONICAL_CONFLICT: _("Name one canonical URL: Google ignores several."),
     _Kind.HREFLANG: _("Give the sitemap and the head of the page the same language links."),
+    _Kind.HREFLANG_CODE: _("Write a code that Google understands, such as en, en-GB or x-default."),
+    _Kind.HREFLANG_SELF: _("Let each language version link to itself, too."),
+    _Kind.HREFLANG_TARGET: _("Link to pages that answer with 200 and may be indexed."),
     _Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
     _Kind.TITLE_MISSING: _("Give the page a title."),
     _Kind.TITLE_REPEATED: _("Give each page a title of its own."),

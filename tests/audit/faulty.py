@@ -118,6 +118,16 @@ FAULTS = {
     "empty-title/": (page(title=" "), "title-missing"),
     "repeated-title/": (page(title="Page /clean/1/"), "title-repeated"),
     "lastmod/": (page(Last_Modified="Wed, 01 Jan 2020 00:00:00 GMT"), "lastmod"),
+    "canonical-conflict/": (
+        page(head=canonical("/clean/1/"), Link=f'<{BASE}/clean/2/>; rel="canonical"'),
+        "canonical-conflict",
+    ),
+    "en_UK/": (page(head=alternates(("en-UK", f"{BASE}/en_UK/"))), "hreflang-code"),
+    "no-self/": (page(head=alternates(("es", f"{BASE}/no-self/es/"))), "hreflang-self"),
+    "to-noindex/": (
+        page(head=alternates(("en", f"{BASE}/to-noindex/"), ("es", f"{BASE}/noindex/"))),
+        "hreflang-target",
+    ),
     "one-way/": (
         page(head=alternates(("en", f"{BASE}/one-way/"), ("es", f"{BASE}/one-way/es/"))),
         "hreflang-return",
@@ -128,6 +138,8 @@ FAULTS = {
 HELPERS = {
     "long-loop-2/": to("/long-loop/"),
     "accounts/login/": page(),
+    "chosen/": page(head=alternates(("en", f"{BASE}/chosen/"), ("x-default", f"{BASE}/moved/"))),
+    "no-self/es/": page(head=alternates(("en", f"{BASE}/no-self/"))),
     "one-way/es/": page(head=alternates(("es", f"{BASE}/one-way/es/"))),
     "robots.txt": lambda request: HttpResponse(ROBOTS, content_type="text/plain"),
     "blocked/": page(),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 class Faulty(StaticSection):
     """The pages with a fault, after one that another repeats the title of."""
 
-    items = ["/clean/1/", *(f"/{name}" for name in FAULTS), "/blocked/"]
+    items = ["/clean/1/", *(f"/{name}" for name in FAULTS), "/blocked/", "/chosen/"]
     lastmod = dt.date(2026, 5, 1)
 
 
@@ -71,7 +71,7 @@ def test_each_fault_is_found(faulty, built):
         run()
     audited = audit(SITE, sample=None)
     assert found(audited) == EXPECTED
-    assert (audited.status, audited.checked) == ("finished", len(FAULTS) + 2 + 298)
+    assert (audited.status, audited.checked) == ("finished", len(FAULTS) + 3 + 298)
     assert sum(audited.counts.values()) == len(FAULTS)
     assert AuditedTitle.objects.count() == 0
 
@@ -90,6 +90,9 @@ def test_details_say_what_was_found(faulty):
         "canonical-host/": "https://other.example/",
         "noindex-header-agent/": "X-Robots-Tag: googlebot",
         "repeated-title/": f"{BASE}/clean/1/",
+        "canonical-conflict/": f"{BASE}/clean/1/, {BASE}/clean/2/",
+        "en_UK/": "UK in en-UK is not a region of ISO 3166-1; write GB.",
+        "to-noindex/": f"{BASE}/noindex/ (noindex: meta robots)",
         "one-way/": f"{BASE}/one-way/es/",
     }.items():
         assert details[f"{BASE}/{name}"] == detail, name
@@ -202,7 +205,7 @@ def test_old_audits_are_deleted(faulty):
 # Judging
 
 
-def judge(*pages, entry, robots=b"", **options):
+def judge(*pages, entry):
     """Return what is wrong with an entry; pages are pairs of a URL and what is in its head."""
     found = {
         url: Fetched(
@@ -214,8 +217,16 @@ def judge(*pages, entry, robots=b"", **options):
         )
         for url, head in pages
     }
+    base = "https://a.example/"
+    robots = Fetched(url="", final_url="", status=200, body=b"User-agent: *\nDisallow: /secret/")
     missing = Fetched(url="", final_url="", status=404)
-    judging = Judge(lambda url: found.get(url, missing), slow_seconds=1, **options)
+    large = Fetched(url="", final_url="", status=200, failure="why", failure_code="too-large")
+    found |= {
+        f"{base}robots.txt": robots,
+        f"{base}large/": large,
+        f"{base}slow/": replace(missing, status=None, failure="why", failure_code="timeout"),
+    }
+    judging = Judge(lambda url: found.get(url, missing), slow_seconds=1)
     return judging.judge(entry).faults
 
 
@@ -237,14 +248,20 @@ BOTH = {"en": "", "de": "de/"}
         (BOTH, {"EN": "", "De": "de/"}, BOTH, []),
         (BOTH, {}, {}, []),
         ({}, BOTH, BOTH, []),
-        (BOTH, {**BOTH, "fr": "fr/"}, BOTH, ["hreflang"]),
-        (BOTH, {"en": "", "de": "other/"}, BOTH, ["hreflang"]),
+        (BOTH, {**BOTH, "fr": "fr/"}, BOTH, ["hreflang", "hreflang-target"]),
+        (BOTH, {"en": "", "de": "other/"}, BOTH, ["hreflang", "hreflang-target"]),
         ({}, BOTH, {"de": "de/"}, ["hreflang-return"]),
         ({}, BOTH, {}, ["hreflang-return"]),
+        (BOTH, BOTH, {}, []),  # The sitemap may list the links of both.
+        ({}, {"de": "de/"}, BOTH, ["hreflang-self"]),
+        ({**BOTH, "fr": "fr/"}, {}, {}, ["hreflang-target"]),
+        ({}, {**BOTH, "fr": "slow/"}, BOTH, []),
+        ({}, {**BOTH, "fr": "secret/"}, BOTH, []),
+        ({}, {**BOTH, "fr": "large/"}, BOTH, []),
     ],
 )
 def test_language_links(listed, linked, back, expected):
-    """The sitemap and the head agree, and the other version links back."""
+    """The sitemap and the head agree, and the other version is indexed and links back."""
     entry = SitemapEntry(
         section="s",
         url="https://a.example/",
@@ -275,7 +292,7 @@ def test_pages_that_were_audited_are_not_fetched_for_their_links(monkeypatch):
     # The first page is known when it is a version of the others, and these were read for it.
     assert [fetches.count(url) for url in urls] == [1, 2, 2]
     fetches.clear()
-    monkeypatch.setattr("django_sitemapkit.audit.judge.MAX_KNOWN_LINKS", 1)
+    monkeypatch.setattr("django_sitemapkit.audit.judge.MAX_KNOWN_VERSIONS", 1)
     judge_all()
     assert len(fetches) == 1 + 3 * 3
 

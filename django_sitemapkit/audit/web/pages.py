@@ -63,6 +63,9 @@ _SOURCE_RELS = frozenset(
 )
 """What a ``link`` element is whose URL answers; that of ``preconnect`` need not."""
 
+_ALTERNATE_ATTRIBUTES = frozenset({"hreflang", "lang", "media", "type"})
+"""Attributes of canonical links that Google ignores: these suggest alternate versions."""
+
 _SRCSET = re.compile(r"([^\s,](?:[^\s,]|,++(?=[^\s,]))*+)(?:\s++[^,]*+)?")
 """An image of a ``srcset`` (HTML, 4.8.4.2.1): its URL, which may hold commas, and its size."""
 
@@ -119,8 +122,8 @@ class WebPage:
     """Where it asks not to be indexed: ``meta robots``, ``X-Robots-Tag: googlebot``; or ""."""
     nofollow: bool
     """Whether it asks Google not to follow its links."""
-    canonical: str | None
-    """The URL that it names as canonical."""
+    canonicals: tuple[str, ...]
+    """The different URLs that it names as canonical, in its head and in ``Link`` headers."""
     alternates: tuple[tuple[str, str], ...]
     """The hreflang and the URL of each version that it names."""
     links: tuple[WebLink, ...]
@@ -159,12 +162,21 @@ class WebPage:
             title=tags.title,
             noindex=robots.noindex,
             nofollow=robots.nofollow,
-            canonical=tags.canonical or in_headers.canonical,
-            alternates=(*tags.alternates, *in_headers.alternates),
+            canonicals=tuple(dict.fromkeys((*tags.canonicals, *in_headers.canonicals))),
+            alternates=(*tags.alternates, *in_headers.alternates)[:MAX_PAGE_LINKS],
             links=tuple(islice(tags.links(), MAX_PAGE_LINKS)) if with_links else (),
             language=tags.language,
             refresh=tags.refresh or in_headers.refresh,
         )
+
+    @property
+    def canonical(self) -> str | None:
+        """The URL that it names as canonical; None if it names several.
+
+        Google is likely to ignore all of several (Search Central blog, "5 common mistakes with
+        rel=canonical", 2013).
+        """
+        return self.canonicals[0] if len(self.canonicals) == 1 else None
 
 
 class _Tags:
@@ -184,7 +196,7 @@ class _Tags:
             robots.add_meta(meta.get("name", ""), content)
             if meta.get("http-equiv", "").strip().lower() == "refresh":
                 self.refresh = self.refresh or self._absolute(refresh_target(content))
-        self.canonical: str | None = None
+        self.canonicals: list[str] = []
         self.alternates: list[tuple[str, str]] = []
         # Google takes these from the head only: elsewhere, visitors may write them.
         for link in document.xpath("/html/head//link"):
@@ -193,9 +205,10 @@ class _Tags:
     def _read_link_tag(self, link: Any) -> None:
         kinds, url = _words_of(link), self._absolute(link.get("href", ""))
         code = link.get("hreflang", "").strip()
-        if "canonical" in kinds:
-            self.canonical = self.canonical or url
-        if "alternate" in kinds and url and code and len(self.alternates) < MAX_PAGE_LINKS:
+        if "canonical" in kinds and url and _ALTERNATE_ATTRIBUTES.isdisjoint(link.keys()):
+            self.canonicals.append(url)
+        is_page = link.get("type", "").strip().lower() in {"", *HTML_TYPES}  # Or a feed, say.
+        if "alternate" in kinds and is_page and url and code:
             self.alternates.append((code, url))
 
     def links(self) -> Iterator[WebLink]:
@@ -273,7 +286,7 @@ class _HeaderLinks:
         resolver = _Resolver(url)
         targets = (refresh_target(value) for value in header_values(headers, "refresh"))
         self.refresh = next(filter(None, map(resolver.absolute, targets)), None)
-        self.canonical: str | None = None
+        self.canonicals: list[str] = []
         self.alternates: list[tuple[str, str]] = []
         for target, parameters in (
             link for v in header_values(headers, "link") for link in linked(v)
@@ -282,7 +295,7 @@ class _HeaderLinks:
             if absolute is None:
                 continue
             if "canonical" in kinds:
-                self.canonical = self.canonical or absolute
+                self.canonicals.append(absolute)
             if "alternate" in kinds and (code := parameters.get("hreflang")):
                 self.alternates.append((code, absolute))
 

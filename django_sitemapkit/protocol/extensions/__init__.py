@@ -11,7 +11,11 @@ from django_sitemapkit.protocol.extensions.elements import (
     own_element,
     video_element,
 )
-from django_sitemapkit.protocol.extensions.languages import format_hreflang, hreflang_doubt
+from django_sitemapkit.protocol.extensions.languages import (
+    X_DEFAULT,
+    format_hreflang,
+    hreflang_doubt,
+)
 from django_sitemapkit.protocol.extensions.values import (
     Allow,
     Deny,
@@ -29,6 +33,7 @@ __all__ = [
     "NEWS",
     "VIDEO",
     "XHTML",
+    "X_DEFAULT",
     "Allow",
     "Deny",
     "Element",

@@ -33,7 +33,7 @@ def test_an_ordinary_page():
         """<!DOCTYPE html><html lang="en-GB"><head><title> Blue
         &amp; red  </title><link rel="canonical" href="/shop/page/">
         <link rel="alternate" hreflang="es" href="/es/page/">
-        <link rel="alternate" type="application/rss+xml" href="/feed/"></head>
+        <link rel="alternate" type="application/rss+xml" hreflang="en" href="/feed/"></head>
         <body><a href="../other/?a=1&amp;b=2#part"> Other <b>page</b></a></body></html>"""
     )
     assert page == WebPage(
@@ -42,7 +42,7 @@ def test_an_ordinary_page():
         title="Blue & red",
         noindex="",
         nofollow=False,
-        canonical=URL,
+        canonicals=(URL,),
         alternates=(("es", "https://www.example.com/es/page/"),),
         links=(
             WebLink("https://www.example.com/es/page/", "", element="link"),
@@ -133,7 +133,9 @@ def test_headers_count_without_html():
     [
         ('<link rel=canonical href="?a=1">', "https://www.example.com/shop/page/?a=1"),
         ('<link href="//cdn.example.com/x" rel="nofollow CANONICAL">', "https://cdn.example.com/x"),
-        ('<link rel=canonical href="/a"><link rel=canonical href="/b">', "/a"),
+        ('<link rel=canonical href="/a"><link rel=canonical href="/b">', None),
+        ('<link rel=canonical href="/a"><link rel=canonical href="/a#x">', "/a"),
+        ('<link rel=canonical href="/a" media=print><link rel=canonical href="/b">', "/b"),
         ('<link rel=canonical href="a"><base href="/base/">', "/base/a"),
         ('<base target=_top><base href="/1/"><base href="/2/"><link rel=canonical href=a>', "/1/a"),
         ("<base href='ftp://x/'><link rel=canonical href=a>", "/shop/page/a"),
@@ -151,13 +153,13 @@ def test_headers_count_without_html():
     ],
 )
 def test_canonical(html, canonical):
-    """The first one of the head, resolved against the first base, in normal form."""
+    """The only one in the head, resolved against the first base, in normal form."""
     origin = "https://www.example.com" if canonical and canonical.startswith("/") else ""
     assert parsed(html).canonical == (canonical and origin + canonical)
 
 
 def test_link_headers():
-    """Canonical and alternates may be in one header or several; the head's canonical goes first."""
+    """Canonical and alternates may be in one header or several, and contradict the head."""
     header = (
         '</de/>; rel="alternate"; hreflang="de-AT" , <../x>;rel=canonical; title="a, <b>; c",'
         '<https://www.example.com/fr/>; hreflang=fr; rel="x alternate", </feed/>; rel=alternate,'
@@ -172,7 +174,8 @@ def test_link_headers():
         ("es", "https://www.example.com/es/"),
     )
     page = parsed("<link rel=canonical href=/a>", ("Link", "</b>; rel=canonical"))
-    assert page.canonical == "https://www.example.com/a"
+    assert page.canonicals == ("https://www.example.com/a", "https://www.example.com/b")
+    assert page.canonical is None
 
 
 def test_alternates():
