@@ -28,7 +28,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Place, Revision, SectionSettings
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
-from django_sitemapkit.overrides.sections import ExtraUrls
+from django_sitemapkit.overrides.in_force import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.sources import UNSET, Constant

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.audit.kinds import FindingKind
-from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 MAX_UNDETERMINED = 0.01

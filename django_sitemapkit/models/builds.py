@@ -11,8 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models.leases import StoredNow
-from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.models.leases import PrimaryManager, StoredNow
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import code_of, findings_of, words_of
 

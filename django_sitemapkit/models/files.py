@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.models.leases import PrimaryManager
 
 
 class StoredFile(models.Model):

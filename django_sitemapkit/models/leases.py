@@ -1,21 +1,33 @@
-"""Leases, which keep work from being done twice, by the database's clock."""
+"""What our tables share: the database for writes and its clock; and leases by that clock.
+
+A lease keeps work from being done twice.
+"""
 
 import datetime as dt
 import logging
 import os
 import socket
 import uuid
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import Error, models, router, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.models.managers import PrimaryManager
 from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
+
+_Row = TypeVar("_Row", bound=models.Model)
+
+
+class PrimaryManager(models.Manager[_Row]):
+    """Reads from the database for writes: a replica may lag behind."""
+
+    def get_queryset(self) -> "models.QuerySet[_Row, Any]":
+        """Return the rows of the database for writes."""
+        return super().get_queryset().using(self._db or router.db_for_write(self.model))
 
 
 class DatabaseNow(Now):

@@ -1,7 +1,8 @@
 """Sections in force: declarations combined with editor settings."""
 
-from django_sitemapkit.overrides.in_force import OverrideResult, Overrides
-from django_sitemapkit.overrides.sections import (
+from django_sitemapkit.overrides.in_force import (
+    OverrideResult,
+    Overrides,
     call_methods,
     overrides_of,
     require_sections,

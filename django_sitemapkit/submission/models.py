@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.models import ExtraUrl, SectionSettings
+from django_sitemapkit.overrides import in_force as module
 from django_sitemapkit.overrides import section_of, sections_of
-from django_sitemapkit.overrides import sections as module
 from django_sitemapkit.sites import all_sites
 from tests.factories import EPOCH, SITE
 from tests.overrides.setting import by_path, entries, extra, rule, setting

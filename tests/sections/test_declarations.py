@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit import ExternalSection, ItemSection, Section, StaticSection, register
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.reading.validation import mistakes_of, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection, Registered
 from tests.factories import SITE, declare
@@ -47,10 +47,11 @@ def test_names_of_the_engine_are_free():
     require_pageable(reader)
 
 
-def test_a_declaration_is_validated_once(monkeypatch):
-    """For its class, site and URLconf."""
+@pytest.mark.parametrize("validate", [require_pageable, lambda reader: list(mistakes_of(reader))])
+def test_a_declaration_is_validated_once(monkeypatch, validate):
+    """For its class, site and URLconf: by a system check, or else when it is read."""
     section = type(declare(queryset=Product.objects.all()).options)
-    require_pageable(reader_of(section(SITE)))
+    validate(reader_of(section(SITE)))
     monkeypatch.setattr("django_sitemapkit.reading.validation.unpageable", None)
     require_pageable(reader_of(section(SITE)))
 
