@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import FieldError
-from django.db import connections
+from django.db import connections, models
 from django.db.models import (
     Aggregate,
     DateTimeField,
@@ -61,6 +61,9 @@ __all__ = [
 
 _OVER = re.compile(r"^(?!\s*\(?\s*(?:SELECT|WITH)\b).*\bOVER\s*[(\w]", re.IGNORECASE | re.DOTALL)
 """SQL with a window function that is not a subquery's."""
+
+_FETCHING = {getattr(models, name, None) for name in ("FETCH_ONE", "FETCH_PEERS")} | {None}
+"""The fetch modes by which objects have what their columns have. Django 6.1."""
 
 AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
 
@@ -225,8 +228,11 @@ def tables_with_many_rows(query: Query) -> set[str]:
 def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
     """Return whether ``select_related()`` needs a row that may be missing: values do without it."""
     query = queryset.query.clone()
-    known = set(query.alias_map)
-    query.get_compiler(queryset.db).pre_sql_setup()
+    known = {alias for alias, uses in query.alias_refcount.items() if uses}
+    try:
+        query.get_compiler(queryset.db).setup_query()
+    except FieldError:  # Reading the objects raises it again, and names the section.
+        return True
     joined = [join for alias, join in query.alias_map.items() if alias not in known]
     return any(
         join.filtered_relation or not getattr(join.join_field, "db_constraint", True)
@@ -370,25 +376,29 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
     kind, shape = type(queryset), Shape(queryset)
     if not shape.gives_instances:
         return "is of rows that are no plain objects of their model"
-    for name in ("__iter__", "_fetch_all", "_prefetch_related_objects"):
+    for name in (
+        *("__iter__", "_fetch_all", "_prefetch_related_objects"),
+        *("values", "values_list"),
+    ):
         if getattr(kind, name) is not getattr(QuerySet, name):
             return f"is of {kind.__name__}, which has its own {name}()"
-    if shape.changes_values:
-        return f"is of {kind.__name__}, which has its own values()"
     if shape.has_extra_columns:
         return "is of a queryset with extra()"
     if queryset.query.select_related and _leaves_out_rows(queryset):
         return "is of a queryset whose select_related() may leave out rows"
+    if getattr(queryset, "_fetch_mode", None) not in _FETCHING:
+        return "is of a queryset whose fetch_mode() may refuse to fetch"
     return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
 
 
 def names_set(queryset: QuerySet[Any]) -> set[str]:
     """Return the names that a queryset sets on its objects: of annotations and other objects."""
     found: Any = queryset
+    query: Any = queryset.query
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
     prefetched = [one.prefetch_to.partition(LOOKUP_SEP)[0] for one in lookups]
     known = [field.name for field in found._known_related_objects]
-    return {*queryset.query.annotations, *prefetched, *known}
+    return {*query.annotations, *query._filtered_relations, *prefetched, *known}
 
 
 def is_field_descriptor(found: Any) -> bool:

@@ -2,9 +2,11 @@
 
 import sys
 
+import django
 import pytest
 from django import urls
 from django.contrib.sitemaps import GenericSitemap, Sitemap
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models
 from django.db.models import FilteredRelation, Prefetch, Q, Value
 from django.db.models.base import ModelBase
@@ -491,6 +493,10 @@ QUERYSETS = {
     "selected by a condition": lambda model: model.objects.annotate(
         other=FilteredRelation("shop", condition=Q(shop__slug="no such shop"))
     ).select_related("other"),
+    "fetched never": pytest.param(
+        lambda model: model.objects.fetch_mode(models.FETCH_RAISE),
+        marks=pytest.mark.skipif(django.VERSION < (6, 1), reason="Django 6.1 has fetch modes."),
+    ),
 }
 
 
@@ -510,7 +516,27 @@ def test_select_related_may_leave_out_rows(settings):
     rows = Offer.objects.select_related("shop")
     assert not declare(queryset=rows, location=by_key).reads_objects
     rows = Voucher.objects.select_related("offer")
-    assert_called(declare(queryset=rows, location=by_key), settings)
+    for others in (rows, rows.filter(offer_id__gte=0)):
+        settings.SITEMAPKIT_METHODS_AS_COLUMNS = True
+        assert_called(declare(queryset=others, location=by_key), settings)
+
+
+def test_select_related_sets_a_filtered_relation(settings):
+    """In the place of a constant."""
+    Offer.objects.create(slug="a", shop=Shop.objects.get())
+    url = function("return f'/{self.kind}/{self.pk}/'")
+    rows = proxy(Offer, get_absolute_url=url, kind="kind").objects.annotate(
+        kind=FilteredRelation("shop", condition=Q(shop__slug="shop"))
+    )
+    assert_called(declare(queryset=rows.select_related("kind"), location=None), settings)
+
+
+def test_a_relation_that_is_selected_and_deferred_is_named_when_rows_are_read():
+    """With the section."""
+    location = function("return f'/{obj.slug}/'", "location", "self, obj")
+    rows = Offer.objects.only("slug").select_related("shop")
+    with pytest.raises(ImproperlyConfigured, match="'things': Field"):
+        given(declare(queryset=rows, location=location))
 
 
 def test_an_annotation_is_not_of_a_related_object():
