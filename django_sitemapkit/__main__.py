@@ -38,10 +38,10 @@ APP = "django_sitemapkit.audit"
 DATABASE = ".sitemapkit.sqlite3"
 """The file in the output folder that an interrupted crawl leaves, to be continued."""
 
-INTERRUPTED = (130, 141, 143)
+INTERRUPTED_EXIT_CODES = (130, 141, 143)
 """The exit codes of Ctrl-C, of a reader that went away, and of SIGTERM."""
 
-ROWS_PER_QUERY = 2_000
+ROWS_PER_INSERT = 2_000
 
 _FETCHING = (
     ("--rate", "REQUESTS", "requests a second, at most; default: 10"),
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ended_with = ended.code
             raise
         finally:
-            if ended_with not in INTERRUPTED and not _is_unfinished():
+            if ended_with not in INTERRUPTED_EXIT_CODES and not _is_unfinished():
                 _forget()
 
 
@@ -171,7 +171,7 @@ def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Non
 
     register(CrawledSection)
     pages = _listed_by(url, SavedPage)
-    while some := list(islice(pages, ROWS_PER_QUERY)):
+    while some := list(islice(pages, ROWS_PER_INSERT)):
         SavedPage.objects.bulk_create(some)
 
 

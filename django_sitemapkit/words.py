@@ -130,7 +130,7 @@ COUNTED = {
 }
 """The values that are shown with what they count."""
 
-NUMBERS = frozenset({"build", "page"})
+PLAIN_NUMBERS = frozenset({"build", "page"})
 """The values that number something, and are shown without separators."""
 
 
@@ -174,6 +174,6 @@ def _shown(name: str, value: Any) -> Any:
         return words_of(value)
     if isinstance(value, list):
         return "; ".join(map(words_of, value))
-    if isinstance(value, int) and name not in NUMBERS:
+    if isinstance(value, int) and name not in PLAIN_NUMBERS:
         return COUNTED.get(name, "%(count)s") % {"count": Count(value)}
     return value

@@ -32,14 +32,14 @@ from django_sitemapkit.admin.base import (
     screen,
 )
 from django_sitemapkit.admin.history import (
-    CANCELLED,
+    BUILD_CANCELLED,
     EXCLUDED,
+    HISTORY_SENTENCES,
     PAUSED,
     PUBLISHED,
-    REQUESTED,
+    REQUEST_STARTED,
     RESUMED,
     ROLLED_BACK,
-    SENTENCES,
 )
 from django_sitemapkit.models import (
     Build,
@@ -51,7 +51,7 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.overrides.transfer import CSV_ROWS_PER_QUERY, csv_lines
 
-ENTRIES_PER_PAGE = 100
+ACTIONS_PER_PAGE = 100
 """Entries on a page."""
 
 MAX_LISTED_ENTRIES = 10_000
@@ -77,14 +77,14 @@ _DAY: dict[str, Any] = {
 }
 
 _FLAGS = dict(ACTION_FLAG_CHOICES)
-_REQUESTED = Q(change_message__in=[*REQUESTED.values()])
+_REQUESTED = Q(change_message__in=[*REQUEST_STARTED.values()])
 
 ACTIONS: dict[str, tuple[Any, Q]] = {
     "excluded": (_("URL excluded"), Q(change_message=EXCLUDED)),
     "requested": (_("Build, check or cleanup requested"), _REQUESTED),
     "published": (_("Build published"), Q(change_message=PUBLISHED)),
     "rolled-back": (_("Rolled back"), Q(change_message=ROLLED_BACK)),
-    "cancelled": (_("Build cancelled"), Q(change_message=CANCELLED)),
+    "cancelled": (_("Build cancelled"), Q(change_message=BUILD_CANCELLED)),
     "paused": (_("Publishing paused"), Q(change_message__startswith=f"{PAUSED}\n")),
     "resumed": (_("Publishing resumed"), Q(change_message=RESUMED)),
     "added": (_FLAGS[ADDITION], Q(action_flag=ADDITION) & ~_REQUESTED),
@@ -160,7 +160,7 @@ class LoggedAction:
         """What was done."""
         message = self.entry.get_change_message()
         sentence, _newline, why = message.partition("\n")
-        if sentence in SENTENCES:
+        if sentence in HISTORY_SENTENCES:
             return f"{gettext(sentence)} {why}".rstrip()
         return message or str(_FLAGS.get(self.entry.action_flag, ""))
 
@@ -220,7 +220,7 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     if "csv" in request.GET and form.is_valid():
         lines = csv_lines(COLUMNS, _csv_rows(found, get_language()))
         return csv_response(request, "sitemap-activity.csv", lines)
-    listed = paged(request, found[:MAX_LISTED_ENTRIES], ENTRIES_PER_PAGE)
+    listed = paged(request, found[:MAX_LISTED_ENTRIES], ACTIONS_PER_PAGE)
     count = listed["page"].paginator.count
     text = ngettext("%(count)s entry", "%(count)s entries", count)
     return model_admin.render_page(

@@ -76,7 +76,7 @@ MAX_FILES_WITH_PROBLEMS = 50
 MAX_BUILD_REQUESTS = 20
 """Requests that a build's page lists."""
 
-ENTRIES_PER_PAGE = 200
+BUILDS_PER_PAGE = 200
 """URLs of a file on a page."""
 
 
@@ -100,7 +100,7 @@ def file_view(
     except StorageFailure as error:
         return build_page(model_admin, request, obj, "file", failure=str(error), **shared)
     count = ngettext("%(count)s URL", "%(count)s URLs", len(found))
-    shown = paged(request, found, ENTRIES_PER_PAGE)
+    shown = paged(request, found, BUILDS_PER_PAGE)
     return build_page(
         model_admin,
         request,

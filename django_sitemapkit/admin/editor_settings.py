@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites
-from django_sitemapkit.admin.url_inspection import states_of
+from django_sitemapkit.admin.url_inspection import inspection_states_of
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_read
@@ -253,7 +253,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         if site is None or inspections is None:
             return context
         # Files are read while no other editor has to wait.
-        states, reason = try_read(lambda: states_of(site, inspections))
+        states, reason = try_read(lambda: inspection_states_of(site, inspections))
         return {**context, **(states or {"failure": reason})}
 
     def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:

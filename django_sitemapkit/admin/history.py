@@ -27,9 +27,9 @@ ROLLED_BACK = gettext_noop("Rolled back to this build.")
 PAUSED = gettext_noop("Publishing paused.")
 """Its reason is on the next line."""
 RESUMED = gettext_noop("Publishing resumed.")
-CANCELLED = gettext_noop("Build cancelled.")
+BUILD_CANCELLED = gettext_noop("Build cancelled.")
 
-REQUESTED = {
+REQUEST_STARTED = {
     "changed": gettext_noop("Build of changes requested."),
     "full": gettext_noop("Full build requested."),
     "section": gettext_noop("Build of a section requested."),
@@ -38,8 +38,17 @@ REQUESTED = {
 }
 """The sentence for each button of the overview."""
 
-SENTENCES = frozenset(
-    {EXCLUDED, INCLUDED, PUBLISHED, ROLLED_BACK, PAUSED, RESUMED, CANCELLED, *REQUESTED.values()}
+HISTORY_SENTENCES = frozenset(
+    {
+        EXCLUDED,
+        INCLUDED,
+        PUBLISHED,
+        ROLLED_BACK,
+        PAUSED,
+        RESUMED,
+        BUILD_CANCELLED,
+        *REQUEST_STARTED.values(),
+    }
 )
 """All sentences; any other message is Django's own."""
 

@@ -21,7 +21,7 @@ from django_sitemapkit.admin.base import known_sites
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
 from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
-from django_sitemapkit.admin.url_inspection import states_of
+from django_sitemapkit.admin.url_inspection import inspection_states_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.inspection.attempts import try_read
@@ -105,7 +105,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         context: dict[str, Any] = {"site": site if len(self.sites) > 1 else None}
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("Save the object first to see its entry.")}
-        states, reason = try_read(lambda: states_of(site, inspect_object(site, obj)))
+        states, reason = try_read(lambda: inspection_states_of(site, inspect_object(site, obj)))
         if states is None:
             return {**context, "failure": reason}
         return {**context, **states, "nothing": NO_SECTION}

@@ -38,7 +38,7 @@ from django_sitemapkit.admin.health.items import (
     items_of,
     sources,
 )
-from django_sitemapkit.admin.history import REQUESTED, log_rows
+from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
     UrlCounts,
@@ -201,7 +201,7 @@ def request_view(
         return HttpResponseRedirect(overview_url(model_admin, site.key))
     name = request.user.get_username()
     build_request = record_request(site, by=name, section=section, **BUTTONS[button])
-    log_rows(request.user.pk, [build_request], ADDITION, message=REQUESTED[button])
+    log_rows(request.user.pk, [build_request], ADDITION, message=REQUEST_STARTED[button])
     begin(site, get_runner)
     return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
 

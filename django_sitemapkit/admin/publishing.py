@@ -21,7 +21,7 @@ from django_sitemapkit.admin.base import (
     screen,
 )
 from django_sitemapkit.admin.history import (
-    CANCELLED,
+    BUILD_CANCELLED,
     PAUSED,
     PUBLISHED,
     RESUMED,
@@ -323,6 +323,6 @@ def _cancel(model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSi
     if build is None:
         messages.warning(request, gettext("The build had ended before it could be cancelled."))
         return
-    model_admin.log_change(request, build, CANCELLED)
+    model_admin.log_change(request, build, BUILD_CANCELLED)
     text = gettext("Build %(build)s is cancelled. It stops in a moment.")
     messages.success(request, text % {"build": build.pk})

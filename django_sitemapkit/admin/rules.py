@@ -22,7 +22,7 @@ from django_sitemapkit.admin.url_counts import LOSS, texts_of
 from django_sitemapkit.builds.manifest import finder_of
 from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, published_matches
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import locations_of
+from django_sitemapkit.inspection import listed_locations_of
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExclusionRule
 from django_sitemapkit.overrides import sections_of
@@ -203,7 +203,7 @@ def live_matches(site: SitemapSite, text: str) -> UrlMatches:
     for section in sections_of(site):
         everything = EVERYTHING if section.keyset is not None else KeyRange(0, None)
         for chunk in section.chunks(everything):
-            found = locations_of(section, chunk).values()
+            found = listed_locations_of(section, chunk).values()
             matches.read += len(found)
             matches.add([location for location in found if pattern.matches(location[origin:])])
             if time.monotonic() > end:

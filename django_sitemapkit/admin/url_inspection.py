@@ -270,7 +270,7 @@ def state_of(site: SitemapSite, found: UrlInspection, seconds: float | None = SE
     return UrlState(site, found, search)
 
 
-def states_of(site: SitemapSite, inspections: Sequence[UrlInspection]) -> dict[str, Any]:
+def inspection_states_of(site: SitemapSite, inspections: Sequence[UrlInspection]) -> dict[str, Any]:
     """Return the states of the first URLs of an object, as context of ``explanations.html``.
 
     All of them share the time of one search.

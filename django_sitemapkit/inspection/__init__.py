@@ -5,7 +5,7 @@ And of a section: how each of its options is read, and why a method is called fo
 
 from django_sitemapkit.inspection.candidates import (
     label_or_none,
-    locations_of,
+    listed_locations_of,
     paging_key,
     url_match,
 )
@@ -32,7 +32,7 @@ __all__ = [
     "inspect_object",
     "inspect_path",
     "label_or_none",
-    "locations_of",
+    "listed_locations_of",
     "paging_key",
     "readings_of",
     "similar_path",

@@ -14,10 +14,10 @@ from django_sitemapkit.models import Build
 
 logger = logging.getLogger("django_sitemapkit")
 
-Read = TypeVar("Read")
+ReadValue = TypeVar("ReadValue")
 
 
-def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
+def try_read(read: Callable[[], ReadValue]) -> tuple[ReadValue | None, str]:
     """Return `(value, "")`, or `(None, reason)` if `read` raises, so that the page can show why.
 
     Sections are the project's own code, which may raise any exception.
@@ -36,7 +36,7 @@ def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
         return None, f"{type(error).__name__}: {error}"
 
 
-def try_each(reads: Sequence[Callable[[], Read]]) -> list[tuple[Read | None, str]]:
+def try_each(reads: Sequence[Callable[[], ReadValue]]) -> list[tuple[ReadValue | None, str]]:
     """Return what ``try_read`` returns of each; one savepoint is taken if none raises."""
     found, _reason = try_read(lambda: [read() for read in reads])
     if found is None:

@@ -93,7 +93,7 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
         return [
             each
             for chunk in row.chunks(EVERYTHING)
-            for each in locations_of(section, chunk).values()
+            for each in listed_locations_of(section, chunk).values()
         ]
     return []
 
@@ -194,7 +194,7 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
     begin = 0
     try:
         for chunk in section.chunks(KeyRange(0, min(section.size(), MAX_ITEMS))):
-            for place, found in locations_of(section, chunk).items():
+            for place, found in listed_locations_of(section, chunk).items():
                 if found == location:
                     item = place if chunk.versions is None else chunk.versions.objects[place]
                     return begin + item, place, chunk
@@ -204,7 +204,7 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
     return None
 
 
-def locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
+def listed_locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
     """Return the valid locations of a chunk in normal form, by the places of their rows."""
     scope = section.site.scope()
     found = {}

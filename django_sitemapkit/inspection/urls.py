@@ -13,7 +13,7 @@ from django_sitemapkit.inspection.candidates import (
     is_searched,
     item_at,
     label_or_none,
-    locations_of,
+    listed_locations_of,
     places_here,
     rows_at,
     unlisted_locations,
@@ -190,7 +190,7 @@ def _inspect_versions(
         return [replace(absent, location=each) for each in locations] or [absent]
     places = places_here(section, chunk)
     if location is not None:
-        found = locations_of(section, chunk)
+        found = listed_locations_of(section, chunk)
         places = [place for place in places if found.get(place) == location]
     elif not places:
         return [UrlInspection(section=name, why=_why_no_version(section), pk=pk)]

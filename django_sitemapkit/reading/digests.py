@@ -50,10 +50,10 @@ PIECES = 10
 SEPARATOR = "\x1e"
 """What stands between two values there."""
 
-TEXTS = {"CharField", "SlugField", "TextField"}
+TEXT_FIELDS = {"CharField", "SlugField", "TextField"}
 """Kinds of fields that hold text: a collation may take two of them to be equal."""
 
-COMPARABLE = TEXTS | {
+COMPARABLE = TEXT_FIELDS | {
     *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "BigIntegerField"),
     *("SmallIntegerField", "PositiveIntegerField", "PositiveBigIntegerField"),
     *("PositiveSmallIntegerField", "BooleanField", "UUIDField", "DateField", "DateTimeField"),

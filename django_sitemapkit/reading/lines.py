@@ -27,7 +27,7 @@ SEPARATORS = bytes(range(1, 9))
 MAX_LINE = 1_000
 """Bytes of a line, percent-encoded: longer ones may make a URL that is too long."""
 
-NUMBERS = {IntConverter, UUIDConverter}
+NUMBER_CONVERTERS = {IntConverter, UUIDConverter}
 """Converters whose values are no text: their type says which characters they have."""
 
 PERCENT = "sitemapkit.percent"
@@ -62,7 +62,7 @@ class LineFormat:
         values, misplaced = [], []
         for kind, begin, end in zip(kinds, begins, self.separators, strict=False):
             own = set(UNQUOTED[kind]) - set(_NEVER_PLAIN)
-            if kind in NUMBERS:
+            if kind in NUMBER_CONVERTERS:
                 values.append(rb"[0-9a-f][0-9a-f-]*" if kind is UUIDConverter else rb"[0-9]+")
                 suspicious.append(begin + b"-")
                 continue
@@ -74,7 +74,7 @@ class LineFormat:
             else:
                 misplaced.append(begin)
             values.append(rb"(?!\.)[" + characters + rb"]+")
-        if all(kind in NUMBERS for kind in kinds):
+        if all(kind in NUMBER_CONVERTERS for kind in kinds):
             plain = set()
         if has_image:
             plain &= set(_FILE_NAME)

@@ -41,7 +41,7 @@ from django_sitemapkit.reading.routes import Candidate
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import StaticSection
 
-Shape = tuple[str | None, ...]
+UrlShape = tuple[str | None, ...]
 """The segments of a path; None is a hole."""
 
 MAX_STATIC_ITEMS = 1000
@@ -76,7 +76,7 @@ def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
     )
 
 
-def _may_meet(ones: Sequence[Shape], others: Sequence[Shape]) -> bool:
+def _may_meet(ones: Sequence[UrlShape], others: Sequence[UrlShape]) -> bool:
     return any(
         len(one) == len(other)
         and all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
@@ -85,7 +85,7 @@ def _may_meet(ones: Sequence[Shape], others: Sequence[Shape]) -> bool:
     )
 
 
-def _shapes_of(section: SectionReader) -> Sequence[Shape] | None:
+def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
     """Return the shapes of all URLs that a section may list, or None if they are not known."""
     if isinstance(section, StaticReader):
         paths = _static_paths(section)

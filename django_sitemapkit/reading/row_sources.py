@@ -19,7 +19,7 @@ from django_sitemapkit.reading.sources import TAGS, Column, Method, Source, sour
 from django_sitemapkit.reading.statements import statement_of
 from django_sitemapkit.sections import Route, Section, absolute_url_of, text_or_none
 
-ALIAS = "sitemapkit_{}"
+COLUMN_ALIAS = "sitemapkit_{}"
 """The name of a column that is read beside an object."""
 
 
@@ -205,7 +205,9 @@ class RowSources(SectionReader):
             return rows.values_list(key, *read.values())
         if self.options.only is not None:
             rows = rows.only(key, *self.options.only)
-        columns = {ALIAS.format(name): as_expression(column) for name, column in read.items()}
+        columns = {
+            COLUMN_ALIAS.format(name): as_expression(column) for name, column in read.items()
+        }
         return rows.annotate(**columns)  # type: ignore[no-any-return]
 
     def rows_with(self, keys: Sequence[Any]) -> QuerySet[Any]:

@@ -26,7 +26,7 @@ from django_sitemapkit.reading.keysets import (
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
 from django_sitemapkit.reading.lastmod_text import days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
-from django_sitemapkit.reading.row_sources import ALIAS, RowSources, as_expression
+from django_sitemapkit.reading.row_sources import COLUMN_ALIAS, RowSources, as_expression
 from django_sitemapkit.reading.sources import Column, Method
 from django_sitemapkit.reading.statements import fixed_parts
 
@@ -100,7 +100,8 @@ class QuerySetReader(RowSources):
         if self.reads_objects:
             objects, keys = rows, list(map(self.key_of, rows))
             columns = {
-                name: list(map(attrgetter(ALIAS.format(name)), rows)) for name in self.expressions
+                name: list(map(attrgetter(COLUMN_ALIAS.format(name)), rows))
+                for name in self.expressions
             }
         else:
             keys, *found = zip(*rows, strict=True)

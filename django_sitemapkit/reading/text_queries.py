@@ -46,8 +46,8 @@ from django_sitemapkit.reading.routes import FastPattern
 ROWS_PER_TEXT = 4_000
 """Rows joined at a time: a build is no quicker with more, and takes more memory."""
 
-TEXTS = (CharField, SlugField, TextField)
-KEYS = (*INTEGERS, *TEXTS, UUIDField, DateField, DateTimeField)
+TEXT_FIELD_CLASSES = (CharField, SlugField, TextField)
+KEYS = (*INTEGERS, *TEXT_FIELD_CLASSES, UUIDField, DateField, DateTimeField)
 """The fields of which PostgreSQL finds the first key and the last as Django reads them."""
 
 WHOLE_UNITS = {
@@ -160,7 +160,9 @@ def _fitting(converter: type) -> tuple[type, ...]:
     """Return the fields whose values have nothing that a converter refuses but what lines show."""
     if converter is IntConverter:
         return INTEGERS
-    return (UUIDField,) if converter is UUIDConverter else (*TEXTS, *INTEGERS, UUIDField)
+    return (
+        (UUIDField,) if converter is UUIDConverter else (*TEXT_FIELD_CLASSES, *INTEGERS, UUIDField)
+    )
 
 
 class TextQuery:

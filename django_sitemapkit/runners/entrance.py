@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 AGAIN_SECONDS = 1.0
 """Seconds after which a helper without a page looks for one again."""
 
-END_SECONDS = 5.0
+EXIT_SECONDS = 5.0
 """Seconds that a helper has to end by itself, once the process that builds is gone."""
 
 
@@ -42,7 +42,7 @@ def _end_with_builder() -> None:
     if builder := parent_process():
         builder.join()
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(END_SECONDS)
+        time.sleep(EXIT_SECONDS)
         # It hangs in a call that no signal ends, or Python has ignored the exit: during an import,
         # the handler may run in a callback whose errors go nowhere.
         os._exit(128 + signal.SIGTERM)

@@ -140,7 +140,7 @@ def _require_known_tenant(alias: str, connection: Any) -> None:
         )
 
 
-def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
+def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
     """Claim a page and make it; return whether that was done, by whichever process.
 
     Raises LeaseLost if the build is not that process's any more that began it.
@@ -192,7 +192,7 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
     lease = ClaimLease(held, record, limits)
     builder = PageBuilder(SiteBuilds(site), record, lease, sections)
     with builder:
-        while make_page(builder, lease) and time.monotonic() < until:
+        while make_claimed_page(builder, lease) and time.monotonic() < until:
             pass
     return True
 
@@ -309,7 +309,7 @@ class Coordinator:
             self._require_progress(state)
             if is_alone:
                 self._require_same_declaration()
-        while (self._start is None or is_alone) and make_page(self._builder, self._lease):
+        while (self._start is None or is_alone) and make_claimed_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return
         time.sleep(max(until - time.monotonic(), 0))

@@ -19,15 +19,15 @@ from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap
 from django_sitemapkit.submission.search_console import SearchConsole, SearchConsoleError
 
-DAY = dt.timedelta(days=1)
+QUOTA_PERIOD = dt.timedelta(days=1)
 
-KEEP_DAYS = 90
+INSPECTIONS_KEPT_DAYS = 90
 """Days after which a result does not count any more."""
 
 MAX_DUE = 10_000
 """New and changed URLs of a site that wait for their turn; others are inspected in turn."""
 
-MAX_FAILURES = 3
+MAX_FAILED_INSPECTIONS = 3
 """Failures in a row after which a run ends."""
 
 CANDIDATES = 4
@@ -53,9 +53,11 @@ class Inspector:
         """
         self._note_changes(published, sitemap)
         now = self._lease.now()
-        old = now - dt.timedelta(days=KEEP_DAYS)
+        old = now - dt.timedelta(days=INSPECTIONS_KEPT_DAYS)
         self._rows.filter(asked_at__lt=old, is_due=False).delete()
-        asked = InspectedUrl.objects.filter(site_property=self._property, asked_at__gt=now - DAY)
+        asked = InspectedUrl.objects.filter(
+            site_property=self._property, asked_at__gt=now - QUOTA_PERIOD
+        )
         left, failures = a_day - asked.count(), 0
         for section, url in self._chosen(published, max(left, 0), now):
             self._lease.heartbeat()
@@ -71,7 +73,7 @@ class Inspector:
                 values["failure"] = str(error)
                 failures += 1
             self._record(section, url, values)
-            if failures == MAX_FAILURES:
+            if failures == MAX_FAILED_INSPECTIONS:
                 return
 
     def _record(self, section: str, url: str, values: dict[str, Any]) -> None:
@@ -143,7 +145,7 @@ class Inspector:
         turns = []
         for section, url in candidates:
             at = asked.get(url)
-            if at is None or at <= now - DAY:
+            if at is None or at <= now - QUOTA_PERIOD:
                 # Those that were never asked about come first, in no order.
                 turns.append((at is not None, at or now, hash_of(url), section, url))
         ordered = ((section, url) for *_turn, section, url in sorted(turns))

@@ -14,7 +14,7 @@ from django_sitemapkit.admin import activity
 from django_sitemapkit.admin.history import (
     EXCLUDED,
     PUBLISHED,
-    REQUESTED,
+    REQUEST_STARTED,
     ROLLED_BACK,
     log_rows,
 )
@@ -75,7 +75,7 @@ def file(client=None, **query):
 # What is logged
 
 
-@pytest.mark.parametrize("button", sorted(REQUESTED))
+@pytest.mark.parametrize("button", sorted(REQUEST_STARTED))
 def test_a_button_is_logged(built, button):
     """As a request, whose name links to the build that came of it."""
     data = {"site": "default", "button": button, "section": "products"}
@@ -83,7 +83,7 @@ def test_a_button_is_logged(built, button):
     name = "products (default)" if button == "section" else "default"
     entry = LogEntry.objects.get()
     assert (entry.user.username, entry.action_flag) == ("builder", ADDITION)
-    assert shown(name="viewer") == [["builder", "Request", name, REQUESTED[button], ""]]
+    assert shown(name="viewer") == [["builder", "Request", name, REQUEST_STARTED[button], ""]]
     build = BuildFactory()
     BuildRequest.objects.update(build=build)
     text = text_of(person("viewer").get(ACTIVITY))
@@ -193,7 +193,7 @@ def logged():
     log(ExtraUrlFactory(path="/b/"), ADDITION, by="bob", day=days[1])
     log(BuildFactory(), message=PUBLISHED, day=days[1])
     log(BuildFactory(), message=ROLLED_BACK, by="bob", day=days[2])
-    log(BuildRequestFactory(), ADDITION, REQUESTED["full"], by="Bobby", day=days[2])
+    log(BuildRequestFactory(), ADDITION, REQUEST_STARTED["full"], by="Bobby", day=days[2])
     log(ExclusionRuleFactory(pattern="/c/"), DELETION, day=days[2])
     return [f"Build {pk}" for pk in Build.objects.order_by("pk").values_list("pk", flat=True)]
 
@@ -272,7 +272,7 @@ def test_every_field_has_a_label():
 @pytest.mark.slow
 def test_pages_keep_the_filters_and_end(monkeypatch):
     """A long log is not counted; what is not listed is in the file."""
-    monkeypatch.setattr(activity, "ENTRIES_PER_PAGE", 2)
+    monkeypatch.setattr(activity, "ACTIONS_PER_PAGE", 2)
     monkeypatch.setattr(activity, "MAX_LISTED_ENTRIES", 3)
     monkeypatch.setattr(activity, "CSV_ROWS_PER_QUERY", 2)
     for number in range(5):
@@ -295,7 +295,7 @@ def test_the_queries_do_not_grow_with_the_entries(django_assert_max_num_queries)
         log(ExclusionRuleFactory())
         log(SectionSettingsFactory(), fields=["enabled"])
         log(BuildFactory(), message=PUBLISHED)
-        log(BuildRequestFactory(build=Build.objects.latest("pk")), message=REQUESTED["full"])
+        log(BuildRequestFactory(build=Build.objects.latest("pk")), message=REQUEST_STARTED["full"])
     client = person("super")
     client.get(ACTIVITY)
     with django_assert_max_num_queries(12):  # Session, user, count, entries, six kinds.

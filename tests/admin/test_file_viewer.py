@@ -53,7 +53,7 @@ def test_a_part_of_a_url_is_searched(file, query):
 @pytest.mark.slow
 def test_a_long_file_has_pages(file, monkeypatch):
     """With the search kept."""
-    monkeypatch.setattr(builds, "ENTRIES_PER_PAGE", 2)
+    monkeypatch.setattr(builds, "BUILDS_PER_PAGE", 2)
     assert 'href="?q=example&amp;p=2"' in shown(file, q="example")
     assert "/tea/" not in shown(file, q="example")
     assert "/tea/" in shown(file, q="example", p="2")

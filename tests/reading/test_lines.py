@@ -9,7 +9,7 @@ from django_sitemapkit import Route
 from django_sitemapkit.reading import lines as module
 from django_sitemapkit.reading.lines import (
     MAX_LINE,
-    NUMBERS,
+    NUMBER_CONVERTERS,
     SEPARATORS,
     LineFormat,
     has_long_line,
@@ -119,7 +119,8 @@ def test_what_is_proven_together_is_proven_one_by_one(viewname, values):
     lines, pattern = format_of(viewname, *"abc"[: 2 if viewname == "product" else 3])
     kinds = map(type, pattern.converters)
     texts = [
-        "7" if kind in NUMBERS else str(value) for kind, value in zip(kinds, values, strict=False)
+        "7" if kind in NUMBER_CONVERTERS else str(value)
+        for kind, value in zip(kinds, values, strict=False)
     ]
     text = line(*texts)
     if text.count(b"\n") == 1 and lines._is_proven(text, 1):

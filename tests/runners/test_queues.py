@@ -701,13 +701,13 @@ def test_the_process_that_builds_makes_pages_where_nobody_else_does(
 
 def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypatch):
     """So that it needs no memory and no processor of its own."""
-    make_page = helper.make_page
+    make_page = helper.make_claimed_page
 
     def by_helper(builder, lease):
         assert builder.lease is lease, "the process that builds makes a page"
         return make_page(builder, lease)
 
-    monkeypatch.setattr(helper, "make_page", by_helper)
+    monkeypatch.setattr(helper, "make_claimed_page", by_helper)
     assert run(runner=LocalQueue(in_flight=2)).status == "published"
 
 

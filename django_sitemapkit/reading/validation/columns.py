@@ -16,7 +16,7 @@ from django_sitemapkit.reading.sources import Column, Constant
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import idle_trust
-from django_sitemapkit.reading.validation.rows import UNKNOWN, columns_of, queryset_of
+from django_sitemapkit.reading.validation.rows import UNKNOWN_NAME_ERRORS, columns_of, queryset_of
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import default_language
 
@@ -62,7 +62,7 @@ def _known_columns(
             expression, _ = _django.resolved(column, rows)
             hint = "Give the expression an output_field, such as output_field=CharField()."
             _ = expression.output_field
-        except UNKNOWN as error:
+        except UNKNOWN_NAME_ERRORS as error:
             yield Mistake("sitemapkit.E126", f"{option}: {error}", hint)
         else:
             known.append((option, expression))

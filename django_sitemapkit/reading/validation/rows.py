@@ -24,7 +24,7 @@ from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import has_no_rows
 from django_sitemapkit.sections import Route, Translated
 
-UNKNOWN = (AttributeError, FieldError, TypeError, ValueError)
+UNKNOWN_NAME_ERRORS = (AttributeError, FieldError, TypeError, ValueError)
 """What a column raises that does not exist, which E126 reports."""
 
 
@@ -204,7 +204,7 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
     if reader.images_path is not None and reader.images_path.is_of_many:
         apart.add("images")
     for option, column in columns_of(reader):
-        with suppress(*UNKNOWN):
+        with suppress(*UNKNOWN_NAME_ERRORS):
             if _django.is_window(_django.resolved(column, rows)[0]):
                 windows.append(option)
             if option not in apart:
