@@ -73,7 +73,7 @@ class Walk:
 
     def crawl(self, folder):
         """Crawl the site, and return all that the findings and the files say."""
-        self.run = run = crawl(self.site, fetch=self.fetch, concurrency=4)
+        self.run = run = crawl(self.site, fetch=self.fetch, external=self.fetch, concurrency=4)
         write_output(self.site, run, folder)
         return self._findings("crawl", run) | set(self._files(folder))
 

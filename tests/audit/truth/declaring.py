@@ -33,7 +33,7 @@ class Url:
     nofollow: tuple = ()
     """Links that are not to be followed."""
     files: tuple = ()
-    """Paths of what other elements than links name: images, styles and so on."""
+    """Paths of what a crawl only asks for: images, styles and so on, and other sites."""
     follows: bool = True
     """Whether robots may follow its links."""
     is_linked: bool = True
@@ -99,6 +99,11 @@ def moved(name, to, status=302, location=None, **facts):
 def holds(name, link, target="", **facts):
     """Return a page whose only link is written in an odd way."""
     return name, "page", {"text": link, "links": (f" > {target}",), **facts}
+
+
+def outside(name, markup, address):
+    """Return the row of a page that names a URL of another site."""
+    return name, "page", {"text": markup.format(address), "files": (address,)}
 
 
 def languages(*versions):

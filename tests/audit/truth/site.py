@@ -13,6 +13,7 @@ from tests.audit.truth.declaring import (
     languages,
     meta,
     moved,
+    outside,
     target_of,
     urls_of,
 )
@@ -184,7 +185,7 @@ CANONICALS = urls_of(
         {
             "head": '<link rel="canonical" href="/answers/ok/">'
             '<link rel="canonical" href="/answers/xhtml/">',
-            "waits": VERDICTS,
+            **kinds("canonical-conflict"),
         },
     ),
     (
@@ -193,7 +194,7 @@ CANONICALS = urls_of(
         {
             "head": '<link rel="canonical" href="/canonicals/conflict-header/">',
             **header("Link", '</answers/ok/>; rel="canonical"'),
-            "waits": VERDICTS,
+            **kinds("canonical-conflict"),
         },
     ),
 )
@@ -298,6 +299,7 @@ MARKUP = urls_of(
         {
             "head": '<base href="OTHER/">',
             "links": ("markup/none/ >", "BASE/markup/back/ > /markup/back/"),
+            "files": ("OTHER/markup/none/",),
         },
     ),
     *(
@@ -508,18 +510,30 @@ HREFLANG = urls_of(
             {
                 "head": languages(*versions),
                 "files": tuple(href for _, href in versions),
-                "waits": VERDICTS,
-                **kinds("hreflang"),
+                **kinds(*wrong),
             },
         )
-        for name, versions in {
-            "bad-code/": (("en-UK", "/hreflang/bad-code/"), ("english", "/hreflang/bad-code/")),
-            "underscore/": (("en_GB", "/hreflang/underscore/"), ("fr", "/hreflang/underscore/")),
-            "no-self/": (("es", "/hreflang/good/es/"),),
-            "to-missing/": (("en", "/hreflang/to-missing/"), ("es", "/answers/404/")),
-            "to-moved/": (("en", "/hreflang/to-moved/"), ("es", "/redirects/301/")),
-            "to-noindex/": (("en", "/hreflang/to-noindex/"), ("es", "/indexing/meta/")),
-        }.items()
+        for name, versions, *wrong in (
+            (
+                "bad-code/",
+                (("en-UK", "/hreflang/bad-code/"), ("english", "/hreflang/bad-code/")),
+                "hreflang-code",
+            ),
+            (
+                "underscore/",
+                (("en_GB", "/hreflang/underscore/"), ("fr", "/hreflang/underscore/")),
+                "hreflang-code",
+            ),
+            ("no-self/", (("es", "/hreflang/good/es/"),), "hreflang-self", "hreflang-return"),
+            *(
+                (name, (("en", f"/hreflang/{name}"), ("es", target)), "hreflang-target")
+                for name, target in (
+                    ("to-missing/", "/answers/404/"),
+                    ("to-moved/", "/redirects/301/"),
+                    ("to-noindex/", "/indexing/meta/"),
+                )
+            ),
+        )
     ),
 )
 
@@ -627,12 +641,16 @@ FILES = urls_of(
 
 OUTSIDE = urls_of(
     "outside",
-    holds("fine/", '<a href="OTHER/fine/">Fine</a><img src="OTHER/fine/">'),
-    holds("missing/", '<a href="OTHER/missing/">Gone</a>', "OTHER/missing/", waits=EXTERNAL),
-    holds("image/", '<img src="OTHER/missing.png">', waits=EXTERNAL),
-    holds("brackets/", '<a href="http://[::1">No URL</a>', waits=EXTERNAL),
-    holds("scheme/", '<a href="htp://www.example.com/">No scheme</a>', waits=EXTERNAL),
-    Url(path="OTHER/missing/", what="broken", status=404, walk="http", waits=EXTERNAL, **APART),
+    ("fine/", "page", {"text": '<a href="OTHER/fine/">Fine</a><img src="OTHER/fine/">'}),
+    outside("link/", '<a href="{}">Gone</a>', "OTHER/missing/"),
+    outside("nofollow/", '<a href="{}" rel="nofollow">Gone</a>', "OTHER/missing/"),
+    outside("image/", '<img src="{}">', "OTHER/missing.png"),
+    ("brackets/", "page", {"text": '<a href="http://[::1">No URL</a>', "waits": EXTERNAL}),
+    ("scheme/", "page", {"text": '<a href="htp://x.example/">No scheme</a>', "waits": EXTERNAL}),
+    *(
+        Url(path=f"OTHER/{name}", what="broken", status=404, walk="http", **APART)
+        for name in ("missing/", "missing.png", "markup/none/")
+    ),
 )
 
 CLOUDS = urls_of(
