@@ -351,7 +351,7 @@ def describe(row: Place, page: PageRendering) -> None:
 
 
 class Runner(ABC):
-    """Has the pages of a build made; subclass it to have them made elsewhere.
+    """Renders the pages of a build; subclass it to render them elsewhere.
 
     ::
 
