@@ -171,9 +171,8 @@ class _Pages(AbstractContextManager["_Pages"]):
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
         row, fetched = self._ahead.popleft()
-        if row.is_followed:
-            return row, self._judge.outcome_of(row.url, fetched())
-        return row, self._judge.outcome_of_file(row.url, fetched())
+        judged = self._judge.outcome_of if row.is_followed else self._judge.outcome_of_file
+        return row, judged(row.url, fetched())
 
 
 def _fetch_all(

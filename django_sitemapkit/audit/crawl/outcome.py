@@ -1,10 +1,10 @@
 """What one URL turns out to be when a crawl fetches it."""
 
 import datetime as dt
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
+from urllib.parse import urljoin
 
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.kinds import FindingKind as Kind
@@ -17,8 +17,13 @@ from django_sitemapkit.audit.rules import (
     indexing_faults,
     is_login,
 )
-from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, MAX_PAGE_LINKS, WebPage
-from django_sitemapkit.audit.web.responses import Fetched, FetchError, absolute_url
+from django_sitemapkit.audit.web.pages import (
+    LINK_ELEMENTS,
+    MALFORMED,
+    MAX_PAGE_LINKS,
+    WebPage,
+)
+from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import ROBOT, RobotsRules
 from django_sitemapkit.http_headers import http_moment
 from django_sitemapkit.printable import printable
@@ -31,8 +36,8 @@ MAX_TEXT = 200
 MAX_KNOWN_HOSTS = 100
 """Other hosts whose robots.txt is remembered."""
 
-GONE_STATUSES = frozenset({404, 410})
-"""Statuses of URLs on other hosts that are broken; the rest may depend on who asks, or pass."""
+LOST = frozenset({"malformed", "no-such-host"})
+"""Codes of failures that will not pass."""
 
 MAX_REASON = 300
 """Characters of why a URL is broken."""
@@ -129,10 +134,18 @@ class CrawlJudge:
     def check(self, url: str) -> Fetched | None:
         """Ask whether a URL answers that is not followed, if its host's robots.txt allows it."""
         ask = self._asking(url)
+        if MALFORMED.match(url):
+            return Fetched(
+                url=url,
+                final_url=url,
+                status=None,
+                failure="not a valid URL",
+                failure_code="malformed",
+            )
         if ask is None or self.is_blocked(url):
             return None
         if not self._is_own(url):
-            rules, answer = self._rules_of(split_origin(url)[0])
+            rules, answer = self._rules_of(urljoin(url, "/robots.txt"))
             if rules.unavailable:
                 return answer
             if not rules.allows(url, ROBOT):
@@ -171,8 +184,8 @@ class CrawlJudge:
         status = fetched.status
         if status is not None and status < 400 and not fetched.failure:
             return UrlOutcome(outcome=Outcome.FILE, status=status)
-        is_error = status == 500 and self._is_own(url)
-        is_broken = is_error or status in GONE_STATUSES or fetched.failure_code == "no-such-host"
+        gone = (404, 410, 500) if self._is_own(url) else (404, 410)
+        is_broken = status in gone or fetched.failure_code in LOST
         _, detail = answer_fault(fetched) or ("", fetched.failure)
         return UrlOutcome(
             outcome=Outcome.BROKEN if is_broken else Outcome.UNKNOWN,
@@ -232,10 +245,8 @@ class CrawlJudge:
 
     def _is_checked(self, url: str) -> bool:
         """Return whether the crawl asks if a URL answers that it does not follow."""
-        if self._asking(url) is not None:
-            with suppress(FetchError):  # It holds a password, for example.
-                return bool(absolute_url(url))
-        return False
+        can_ask = self._asking(url) is not None or MALFORMED.match(url) is not None
+        return can_ask and len(url) <= MAX_LOCATION
 
     def _in_scope(self, url: str) -> str:
         """Return a URL as it is stored, if the crawl fetches it, or ""."""
@@ -243,9 +254,9 @@ class CrawlJudge:
         return url if self._scope.contains(url) else ""
 
 
-def _rules_of(fetch: Fetch, origin: str) -> tuple[RobotsRules, Fetched]:
-    """Return the rules of another host, and what came of fetching them."""
-    fetched = fetch(f"{origin}/robots.txt")
+def _rules_of(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
+    """Return the rules in a robots.txt, and what came of fetching it."""
+    fetched = fetch(url)
     return RobotsRules.of(fetched), replace(fetched, body=b"")
 
 

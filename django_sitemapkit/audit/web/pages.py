@@ -69,6 +69,22 @@ _ALTERNATE_ATTRIBUTES = frozenset({"hreflang", "lang", "media", "type"})
 _SRCSET = re.compile(r"([^\s,](?:[^\s,]|,++(?=[^\s,]))*+)(?:\s++[^,]*+)?")
 """An image of a ``srcset`` (HTML, 4.8.4.2.1): its URL, which may hold commas, and its size."""
 
+MALFORMED = re.compile(
+    r"""
+    (?! https?: (?:[/\\]{2})? [^/\\?#\s]) (?= [hps]* t) [htps]{2,7} :
+                                                            # htp://host/, http:/host/
+    | (?:https?:)? [/\\]{2} (?:
+        https? :? [/\\]                                     # http://https://host/
+        | [^/\\?#]* [\ <>^|]                                # http://a host/
+        | [^/\\?#\[\]]* \[ [^/\\?#\]]* (?:[/\\?#]|\Z)       # http://[::1/
+        | (?:[^/\\?#]*@)?+ [^/\\?#:\[]* :                    # http://host:x/
+          (?! (?:[0-9]{0,4}|[1-5][0-9]{4}|6[0-5][0-9]{3}) (?:[/\\?#]|\Z))
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches a URL that no browser opens: its scheme, slashes, host or port cannot be right."""
+
 _HTML_START = re.compile(rb"(?:\xef\xbb\xbf)?+\s*+<(?:!doctype\s++html|html)\b", re.IGNORECASE)
 
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+([\w:.+-]{1,40}+)", re.IGNORECASE)
@@ -99,7 +115,8 @@ class WebLink(NamedTuple):
     """A URL in a web page: a tuple, of which thousands are made in the time of one page."""
 
     url: str
-    """Where it leads: absolute, without a fragment, in normal form if it is a valid URL."""
+    """Where it leads: absolute, without a fragment, in normal form if it is a valid URL. As it is
+    written if it is `MALFORMED`."""
     text: str
     """Its text, else what stands for its image; at most 200 characters. "" unless a link."""
     nofollow: bool = False
@@ -215,11 +232,15 @@ class _Tags:
         """Yield the links and the files, in their order."""
         for element in self._document.iter(*LINK_ELEMENTS, *_SOURCES):
             if (tag := element.tag) in _SOURCES:
-                files = filter(None, map(self._absolute, _sources_of(element)))
+                files = filter(None, map(self._linked, _sources_of(element)))
                 yield from (WebLink(url, "", element=tag) for url in files)
-            elif url := self._absolute(element.get("href", "")):
+            elif url := self._linked(element.get("href", "")):
                 text = _text_of(element) or _alt_of(element)
                 yield WebLink(url, text, "nofollow" in _words_of(element), tag)
+
+    def _linked(self, href: str) -> str | None:
+        href = href.strip()
+        return href if MALFORMED.match(href) else self._absolute(href)
 
 
 def _parsed(text: str) -> Any:

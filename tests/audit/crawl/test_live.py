@@ -8,6 +8,7 @@ import pytest
 from django_sitemapkit.audit.crawl import crawl
 from django_sitemapkit.audit.crawl.output import write_output
 from django_sitemapkit.audit.web.live import LiveFetcher
+from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.exceptions import RobotsUnavailable
 from django_sitemapkit.sites import SitemapSite
 from tests.audit.crawl.test_crawling import stored
@@ -169,6 +170,32 @@ def test_a_crawl_continues_with_the_files(with_files, site):
     assert "/a/" in first
 
 
+@pytest.mark.parametrize("is_external", [False, True])
+def test_malformed_urls_are_broken(server, site, is_external):
+    """Nothing is asked for them, and nothing else but http is looked at."""
+    written = (
+        "htp://a.example/",
+        "http:/a.example/",
+        "http://a b/",
+        "mailto:a@b.example",
+        "ssh://a/",
+    )
+    links = "".join(f"<a href='{url}'>A</a><img src='{url}'>" for url in written)
+
+    def fetch(url, **options):
+        assert url.startswith(site.origin)
+        body = f"<title>A</title>{links}".encode() if url == f"{site.origin}/" else b""
+        status = 200 if body else 404
+        headers = (("Content-Type", "text/html"),)
+        return Fetched(url=url, final_url=url, status=status, headers=headers, body=body)
+
+    run = crawl(site, fetch=fetch, external=fetch if is_external else None)
+    assert list(kinds_of(run)) == [(url, "broken-link") for url in written[:3]]
+    assert (run.checked, run.bad, run.is_complete) == (1, 0, True)
+    detail = run.findings.exclude(kind="missing").first().detail
+    assert detail == f"not a valid URL; linked from 1 page: {site.origin}/ (“A”)"
+
+
 def resolve(host, port):
     """Return the address of this machine, but for two names."""
     if host == "127.0.0.1":
@@ -209,6 +236,7 @@ def test_links_to_other_hosts_are_checked_if_asked_for(other_host, site):
         **{f"/{status}/": "undetermined" for status in (401, 403, 429, 500, 503)},
         "http://name.invalid/x": "broken-link",
         "http://later.example/x": "undetermined",
+        f"http://user:word@{other[7:]}/": "undetermined",
     }
     asked = Counter(path for path, _, _ in others.asked)
     assert (asked["/robots.txt"], asked["/fine/"], asked["/none/"]) == (1, 1, 2)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemapkit.audit.web import pages
-from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, WebLink, WebPage
+from django_sitemapkit.audit.web.pages import LINK_ELEMENTS, MALFORMED, WebLink, WebPage
 
 URL = "https://www.example.com/shop/page/"
 HTML = ("Content-Type", "text/html; charset=utf-8")
@@ -193,7 +193,7 @@ def test_links():
     """Anchors and areas with an http or https URL, in their order."""
     html = """<a href="/a">A</a><a name=x>no</a><a href="#top">no</a><a href="">no</a>
         <a href=" HTTP://Other.Example:80/x ">Other</a><a href="mailto:a@b.c">no</a>
-        <a href="javascript:void(0)">no</a><a href="tel:1">no</a><a href="http://[x/">no</a>
+        <a href="javascript:void(0)">no</a><a href="tel:1">no</a><a href="ssh://host/">no</a>
         <map><area href="b?q=ñ" alt=" The  area "><area></map>"""
     assert parsed(html).links == (
         WebLink("https://www.example.com/a", "A"),
@@ -233,6 +233,38 @@ def test_a_link_that_is_no_valid_url_is_kept():
     assert links("<a href='/a/./b/../c#d'>") == ["https://www.example.com/a/c"]
     same = "https://www.example.com/shop/page/?"  # Another URL than without the question mark.
     assert links("<a href='?#a'><a href='/shop/page/?'><a href='../page/?'>") == [same] * 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("htp://a.example/", "hhtp://a.example/", "http:/a.example/", "http:///a", "https:"),
+        *("http:// a.example/", "http://a b/", "//a b/x", "http://https://a.example/"),
+        *(
+            "http://a.example:x/",
+            "http://a.example:99999/",
+            "http://u@a.example:8x",
+            "http://[::1/",
+        ),
+    ],
+)
+def test_what_no_browser_opens_is_kept_as_it_is_written(url):
+    """Also of files."""
+    assert links(f"<a href=' {url} '>a</a><img src='{url}'>") == [url, url]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://a.example:/", "https://a.example:65535/", "http://user:word@a.example/"),
+        *("http://[::1]:80/", "https:page", "http:\\\\a.example/", "/a b:c", "?u=htp://x"),
+        *("https.example.com/x", "http://https.example/", "https://a.example/x:y z"),
+    ],
+)
+def test_what_browsers_open_is_not_malformed(url):
+    """However odd it looks."""
+    assert not MALFORMED.match(url)
+    assert links(f"<a href='{url}'>a</a>")[0].startswith("http")
 
 
 @pytest.mark.parametrize(
@@ -500,7 +532,7 @@ def test_nothing_raises(fragments, noise):
     names = ("Content-Type", "Link", "X-Robots-Tag", "Refresh", "Content-Language")
     for headers in ([HTML], [(name, header) for name in names]):
         page = WebPage.parse(URL, headers, body)
-        assert all(link.url.lower().startswith("http") for link in page.links)
+        assert all(MALFORMED.match(link.url) or link.url[:4] == "http" for link in page.links)
 
 
 MARKUP = st.sampled_from(

@@ -210,5 +210,5 @@ class Command(FindingsCommand):
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""
-        numbers = {"others_checked": run.others_checked, "pending": run.pending}
-        return {**super().summary(run), **numbers}
+        others = run.others_checked
+        return {**super().summary(run), "others_checked": others, "pending": run.pending}
