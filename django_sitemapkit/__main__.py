@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.core.management import call_command, load_command_class
+from django.core.management import CommandError, call_command, load_command_class
 from django.db import DatabaseError
 from django.urls import include, path
 from django.utils import timezone
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             prepare(options, Path(folder) / DATABASE, stack)
         except (DatabaseError, InvalidSitemap) as error:
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
-        except SitemapKitError as error:
+        except (CommandError, SitemapKitError) as error:
             code = 4 if isinstance(error, BuildRunning) else 2
             parser.exit(code, f"sitemapkit: {printable(error)}\n")
         except KeyboardInterrupt:
@@ -160,11 +160,14 @@ def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> None:
 
 
 def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> None:
-    """Store the pages that a sitemap lists. Raises SitemapKitError if it cannot be read."""
+    """Store the pages that a sitemap lists, if the options are right. Raises SitemapKitError."""
     url = _address(options)
     _set_up(database, split_origin(url)[0])
     import_extra(f"{APP}.web.live", "audit")
     import_extra(f"{APP}.auditing", "audit")
+    command: Any = load_command_class(APP, "audit_sitemaps")
+    parser = command.create_parser("sitemapkit", "audit")
+    command.kinds_to_fail_on(vars(parser.parse_args(list(_written(options)))))
     call_command("migrate", verbosity=0)
     from django_sitemapkit.audit.models import SavedPage  # noqa: PLC0415  needs the settings
     from django_sitemapkit.audit.sections import CrawledSection  # noqa: PLC0415

@@ -123,6 +123,8 @@ def test_a_folder_of_a_site(site, tmp_path):
         (["crawl", "http://x.example/", "--below", "//y/"], 2, "is not at or below"),
         (["crawl", "http://127.0.0.1:9/"], 1, "--allow-private allows it"),
         (["audit", "http://127.0.0.1:9/sitemap.xml"], 1, "cannot be read"),
+        (["audit", "http://127.0.0.1:9/sitemap.xml", "--sample", "0"], 2, "not a whole number"),
+        (["audit", "http://127.0.0.1:9/sitemap.xml", "--fail-on", "x"], 2, "Unknown kinds: x"),
         (["audit", "sitemap.xml"], 2, "is no URL"),
         (["validate", "none.xml"], 1, "1 document is not valid"),
         (["validate"], 2, "SOURCE"),

@@ -201,7 +201,7 @@ def _fetch_all(
             or links >= LINKS_PER_RECORD
             or time.monotonic() - recorded_at >= SECONDS_PER_RECORD
         ):
-            _record(run, frontier, batch, lease)
+            _record(run, frontier, batch, lease, len(pages))
             batch, links, recorded_at = [], 0, time.monotonic()
             if on_progress is not None:
                 on_progress(run)
@@ -214,7 +214,9 @@ def _record(
     frontier: Frontier,
     batch: Sequence[tuple[CrawledUrl, UrlOutcome]],
     lease: BuildLease,
+    ahead: int,
 ) -> None:
+    """Record a batch, while ``ahead`` more pages are fetched."""
     with lease.fenced_transaction():
         frontier.record(batch)
         if not frontier.follows:
@@ -223,5 +225,5 @@ def _record(
             run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
             run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
             run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
-            run.pending = frontier.waiting
+            run.pending = frontier.waiting + ahead
         run.save(update_fields=["checked", "others_checked", "bad", "undetermined", "pending"])

@@ -107,8 +107,7 @@ class FindingsCommand(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Examine each site, and print what was found."""
-        bad = [kind for kind in self.kinds if kind in BAD_KINDS]
-        fail_on = parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
+        fail_on = self.kinds_to_fail_on(options)
         failed: list[SitemapKitError] = []
         found = partial = 0
         self._unfinished = self.interrupted
@@ -134,6 +133,11 @@ class FindingsCommand(PublishedCommand):
         if found:
             message = f"{count_of(found, 'finding')} of {options['fail_on']}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def kinds_to_fail_on(self, options: dict[str, Any]) -> frozenset[str]:
+        """Return the kinds of ``--fail-on``. Raises CommandError for an unknown one."""
+        bad = [kind for kind in self.kinds if kind in BAD_KINDS]
+        return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
         """Print what was found on a site."""
