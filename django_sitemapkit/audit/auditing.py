@@ -136,14 +136,17 @@ def judged(
     concurrency: int = 1,
 ) -> Iterator[list[Verdict]]:
     """Yield the verdicts on entries, in their order, in batches; with a heartbeat after each."""
-    with ThreadPoolExecutor(concurrency) as threads:
-        judge_all = map if concurrency == 1 else threads.map
+    threads = ThreadPoolExecutor(concurrency)
+    judge_all = map if concurrency == 1 else threads.map
+    try:
         while batch := list(islice(entries, URLS_PER_RECORD)):
             verdicts = []
             for verdict in judge_all(judge.judge, batch):
                 heartbeat()
                 verdicts.append(verdict)
             yield verdicts
+    finally:  # If it is interrupted, closing the fetcher ends what still waits.
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
