@@ -4,7 +4,7 @@ These names can be imported before the app registry is ready, for example in mod
 """
 
 from django_sitemapkit.mixins import SitemapMixin
-from django_sitemapkit.protocol.extensions import Allow, Deny, Element, Image, News, Video
+from django_sitemapkit.protocol.extensions.values import Allow, Deny, Element, Image, News, Video
 from django_sitemapkit.registry import register, register_all
 from django_sitemapkit.sections import (
     Entry,

@@ -46,7 +46,7 @@ ROWS_PER_DELETE = 1_000
 AUDIT_LEASE_SECONDS = 600
 """Seconds after which an audit that was killed no longer keeps others from auditing the site."""
 
-OnProgress = Callable[[AuditRun], None]
+OnRunProgress = Callable[[AuditRun], None]
 
 
 def audit(
@@ -56,7 +56,7 @@ def audit(
     fetch: Fetch | None = None,
     concurrency: int = 1,
     restart: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: OnRunProgress | None = None,
 ) -> AuditRun:
     """Audit what a site publishes, or its live pages if nothing is published; return the audit.
 

@@ -18,8 +18,7 @@ from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
 from django_sitemapkit.audit.reader import Finding, SitemapReader
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import ListingScope
-from django_sitemapkit.audit.reader.findings import ERROR_KINDS as READER_ERROR_KINDS
-from django_sitemapkit.audit.reader.findings import WARNING_KINDS as READER_WARNING_KINDS
+from django_sitemapkit.audit.reader.findings import ERROR_KINDS
 from django_sitemapkit.builds import verify_published
 from django_sitemapkit.deadlines import Deadline
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
@@ -42,15 +41,6 @@ TEXT_ENDINGS = (".txt", ".txt.gz")
 
 STANDARD_INPUT = "-"
 """The source that stands for the standard input."""
-
-WARNING_KINDS = READER_WARNING_KINDS | {"no-schema"}
-"""The kinds of warnings."""
-
-ERROR_KINDS = READER_ERROR_KINDS | {
-    *("damaged-file", "http-error", "incomplete-answer", "redirect", "schema", "time-limit"),
-    *("unreadable", "wrong-name"),
-}
-"""The kinds of errors."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the entries and bytes of the document that is being read, a block at a time."""

@@ -10,8 +10,7 @@ from django.conf import settings as django_settings
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
-from django_sitemapkit.protocol.extensions import NAMESPACES
-from django_sitemapkit.protocol.limits import MAX_NEWS
+from django_sitemapkit.protocol.limits import MAX_NEWS, NAMESPACES
 from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
@@ -40,7 +39,7 @@ from django_sitemapkit.sections import BaseSection
 LINKED_ROWS = 500
 """Rows of one chunk that link to their translations, which are read for each chunk."""
 
-Prefetch = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
+Prefetch = Callable[[Iterator[Any]], Iterator[Any]]
 """What reads pass through on their way to be rendered."""
 
 

@@ -36,7 +36,7 @@ from django.db.models import (
 )
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.keysets import KeyRange, Keyset
+from django_sitemapkit.reading.keysets import KeyRange, Keyset, stored_field
 
 SMALL = 60_000
 """Rows that SQLite joins into one text at a time: more than a page has."""
@@ -166,12 +166,8 @@ def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
     """
     if (column := _django.column_of(expression)) is None:
         return None
-    stored: Any = column[1]
-    if not stored.model._meta.managed:
-        return None
-    while stored.remote_field is not None:
-        stored = stored.target_field
-    return type(stored)
+    field = column[1]
+    return type(stored_field(field)) if field.model._meta.managed else None
 
 
 def _hashed(

@@ -58,6 +58,21 @@ MAX_IDENTITY = 200
 """Characters of what names a key in the stored plan."""
 
 
+def field_named(model: type[Model], name: str) -> "Field[Any, Any] | None":
+    """Return the concrete field that a model has by a name, or by that of its column; or None."""
+    if name == "pk":
+        return model._meta.pk
+    fields = model._meta.concrete_fields
+    return next((field for field in fields if name in (field.name, field.attname)), None)
+
+
+def stored_field(field: Any) -> "Field[Any, Any]":
+    """Return the field that makes the values of a field: that which its foreign keys lead to."""
+    while field.remote_field is not None:
+        field = field.target_field
+    return field  # type: ignore[no-any-return]
+
+
 class Keyset:
     """A queryset in the order of a unique, not null key.
 
@@ -79,12 +94,8 @@ class Keyset:
         self.active = active
         meta = queryset.model._meta
         self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
-        # Of an inherited key, the field of the first parent makes the values.
-        stored: Any = self.field
-        while stored.remote_field is not None:
-            stored = stored.target_field
-        self.stored: Field[Any, Any] = stored
-        """The field that makes the values."""
+        self.stored = stored_field(self.field)
+        """The field that makes the values; of an inherited key, that of the first parent."""
 
     def within(self, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range in key order."""

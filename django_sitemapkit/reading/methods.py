@@ -36,6 +36,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.protocol.locations import UNENCODED
 from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.formulas import Compute, Formula, Reverse
+from django_sitemapkit.reading.keysets import stored_field
 from django_sitemapkit.reading.method_sources import MethodSource, StaysMethod, method_source
 from django_sitemapkit.sections import Route, text_or_none
 
@@ -184,7 +185,7 @@ class _Translation:
                     columns.append(self._read(fields[name][0]))
                 case ast.Call(ast.Name(id="str"), args=[ast.Name(id=name)], keywords=[]):
                     path, found = fields[name]
-                    if _stored(found) not in _SAME_IN_URLS:
+                    if type(stored_field(found)) not in _SAME_IN_URLS:
                         return None
                     columns.append(self._read(path))
                 case ast.Constant(value=str(value)) if is_plain(value):
@@ -410,13 +411,6 @@ def _why_not_plain(model: type[Model]) -> str:
         if hasattr(kind, "__set__") and not kind.__module__.startswith("django."):
             return f"which sets {field.attname} in its own way"  # And perhaps another field.
     return ""
-
-
-def _stored(field: Any) -> type:
-    """Return the class of field that makes the values of a field."""
-    while field.remote_field is not None:
-        field = field.target_field
-    return type(field)
 
 
 def _function(names: Sequence[str], node: ast.expr) -> Compute:

@@ -37,6 +37,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.items import StaticReader
+from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.routes import Candidate
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import StaticSection
@@ -176,12 +177,11 @@ def _path_of(column: Any) -> str:
 
 def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
     """Return whether no two rows of a model have the same texts in all of some field paths."""
-    meta = model._meta
     distinct: set[str] = set()
     behind: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition("__")
-        field = meta.pk if name == "pk" else _field_of(model, name)
+        field = field_named(model, name)
         if field is None:
             continue
         if rest:
@@ -189,7 +189,7 @@ def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
         elif _is_faithful(field):
             distinct.add(field.name)
     for name, rest_of in behind.items():
-        field = _field_of(model, name)
+        field = field_named(model, name)
         related = getattr(field, "related_model", None)
         if (
             type(field) in {ForeignKey, OneToOneField}
@@ -198,12 +198,6 @@ def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
         ):
             distinct.add(name)  # Another row behind it is another value of the key.
     return any(unique <= distinct for unique in _unique_sets(model))
-
-
-def _field_of(model: type[Model], name: str) -> "Field[Any, Any] | None":
-    fields = {field.name: field for field in model._meta.concrete_fields}
-    by_column = {field.attname: field for field in model._meta.concrete_fields}
-    return fields.get(name) or by_column.get(name)
 
 
 def _is_faithful(field: "Field[Any, Any]") -> bool:

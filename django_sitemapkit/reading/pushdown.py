@@ -8,6 +8,7 @@ which stays the reference: ``QuerySetReader.chunk``.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ class Pushdown:
         Where two that follow each other have one, so is all that comes behind: PostgreSQL would
         read it twice.
         """
-        found: Any = self._reader.prefetched(query.reads(keys))
+        found: Any = self._reader.prefetch(query.reads(keys))
         is_odd = False
         with closing(found):
             for chunk in found:
@@ -157,7 +158,7 @@ class Pushdown:
         oldest, newest = (text or "" for text in texts)
         chunk.lastmods = oldest, newest, dated
         chunk.row_chunks = lambda: self._row_chunks(first, last)
-        chunk.find_key = lambda text: self._key_of_lastmod(first, last, text)
+        chunk.find_key = partial(self._reader.key_with_lastmod, first, last)
         # All lastmods are of the kind that the oldest and the newest are: they lie between them.
         is_moment = newest.endswith(UTC)
         if refusals or not (is_moment or len(newest) in {0, len("YYYY-MM-DD")}):
@@ -167,10 +168,6 @@ class Pushdown:
     def _row_chunks(self, first: Any, last: Any) -> Iterator[Chunk]:
         if rows := self._reader.rows_between(first, last):
             yield self._as_chunk(rows)
-
-    def _key_of_lastmod(self, first: Any, last: Any, text: str) -> Any:
-        written = text.removesuffix(UTC).replace("T", " ")
-        return self._reader.key_with_lastmod(first, last, written)
 
     # Tuples
 

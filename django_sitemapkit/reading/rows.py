@@ -37,7 +37,8 @@ class QuerySetReader(RowSources):
     As tuples of columns; as objects, with columns beside them, where an option needs the object.
     """
 
-    _prefetch: Prefetch = staticmethod(iter)
+    prefetch: Prefetch = staticmethod(iter)
+    """What its reads pass through: as they are, or asked for ahead by a thread."""
 
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
@@ -73,11 +74,7 @@ class QuerySetReader(RowSources):
     def reads(self, keys: KeyRange) -> Iterator[list[Any]]:
         """Yield the rows of a key range, some at a time."""
         keyset, key_of = Keyset(self.queryset, self.options.key, self.site.active), self.key_of
-        return each_once(self._prefetch(keyset.chunks(keys, key_of)), key_of, self.get_name())
-
-    def prefetched(self, reads: Iterator[Any]) -> Iterator[Any]:
-        """Yield reads as they are, asked for ahead if there is who does."""
-        return self._prefetch(reads)
+        return each_once(self.prefetch(keyset.chunks(keys, key_of)), key_of, self.get_name())
 
     def rows_between(self, first: Any, last: Any) -> list[Any]:
         """Return the rows from one key to another, both included."""
@@ -86,9 +83,10 @@ class QuerySetReader(RowSources):
             return list(rows)
 
     def key_with_lastmod(self, first: Any, last: Any, text: str) -> Any:
-        """Return the first key of a range whose lastmod the database writes with this beginning."""
+        """Return the first key of a range whose lastmod has this W3C text."""
+        written = text.removesuffix("+00:00").replace("T", " ")  # As PostgreSQL begins it.
         rows = self.keyset.between(first, last).annotate(sitemapkit_text=self.lastmod_text)
-        rows = rows.filter(sitemapkit_text__startswith=text)
+        rows = rows.filter(sitemapkit_text__startswith=written)
         with self.connection_lock, self.site.active():
             return rows.values_list(self.options.key, flat=True).first()
 
@@ -206,7 +204,7 @@ class QuerySetReader(RowSources):
         if self.reads_objects:
             return self
         reader = copy(self)
-        reader._prefetch, reader.connection_lock = prefetch, connection_lock
+        reader.prefetch, reader.connection_lock = prefetch, connection_lock
         reader.methods = self.methods.of(reader)
         return reader
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.extensions import Image, image_element
+from django_sitemapkit.protocol.extensions import image_element
+from django_sitemapkit.protocol.extensions.values import Image
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
 from django_sitemapkit.reading.chunks import Versions

@@ -17,16 +17,13 @@ from django.utils import timezone
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import day_of, format_lastmod, moment_of
 from django_sitemapkit.protocol.extensions import (
-    Element,
-    Image,
-    News,
-    Video,
     image_element,
     news_element,
     own_element,
     video_element,
 )
 from django_sitemapkit.protocol.extensions.elements import ReportRefusal
+from django_sitemapkit.protocol.extensions.values import Element, Image, News, Video
 from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority

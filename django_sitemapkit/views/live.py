@@ -15,7 +15,7 @@ from django.utils.http import http_date
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import call_methods, section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
-from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.protocol.limits import NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming

@@ -36,7 +36,8 @@ def prepare_hreflang():
 
 def prepare_images():
     """Write files of URLs with lastmod and an image."""
-    from django_sitemapkit.protocol.extensions import Image, image_element
+    from django_sitemapkit.protocol.extensions import image_element
+    from django_sitemapkit.protocol.extensions.values import Image
     from django_sitemapkit.protocol.locations import Scope
 
     scope = Scope(ORIGIN)

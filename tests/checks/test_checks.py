@@ -40,8 +40,7 @@ from django_sitemapkit import (
 from django_sitemapkit.builds import build
 from django_sitemapkit.conf import SETTING_NAMES
 from django_sitemapkit.mixins import section_for
-from django_sitemapkit.protocol.extensions import XHTML
-from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.limits import NAMESPACE, XHTML
 from django_sitemapkit.publishing import folder_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable

@@ -16,14 +16,7 @@ from hypothesis import strategies as st
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import (
-    NAMESPACES,
-    Allow,
-    Deny,
-    Element,
-    Image,
-    News,
     Restriction,
-    Video,
     alternate_elements,
     format_hreflang,
     hreflang_doubt,
@@ -33,7 +26,8 @@ from django_sitemapkit.protocol.extensions import (
     video_element,
 )
 from django_sitemapkit.protocol.extensions.languages import LANGUAGES, REGIONS
-from django_sitemapkit.protocol.limits import MAX_LOCATION
+from django_sitemapkit.protocol.extensions.values import Allow, Deny, Element, Image, News, Video
+from django_sitemapkit.protocol.limits import MAX_LOCATION, NAMESPACES
 from django_sitemapkit.protocol.locations import Scope, normalise_url
 
 ORIGIN = "https://www.example.com"

@@ -11,7 +11,7 @@ from typing import Any
 from django_sitemapkit.audit.auditing import (
     AUDIT_LEASE_SECONDS,
     URLS_PER_RECORD,
-    OnProgress,
+    OnRunProgress,
     delete_urls,
     finish,
     open_run,
@@ -56,7 +56,7 @@ def crawl(
     max_depth: int | None = None,
     max_seconds: float | None = None,
     restart: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: OnRunProgress | None = None,
     deliver: Callable[[AuditRun], object] | None = None,
 ) -> AuditRun:
     """Crawl a site, compare what is found with what the sitemap lists, and return the crawl.
@@ -181,7 +181,7 @@ def _fetch_all(
     pages: _Pages,
     lease: BuildLease,
     end: float | None,
-    on_progress: OnProgress | None,
+    on_progress: OnRunProgress | None,
 ) -> None:
     """Fetch and record what is in the frontier, until it is empty or the time is over."""
     batch: list[tuple[CrawledUrl, UrlOutcome]] = []

@@ -15,8 +15,7 @@ from django_sitemapkit.audit.reader.quick import END, PREFIXES, QuickEntries
 from django_sitemapkit.audit.reader.streams import served_html
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.printable import quoted
-from django_sitemapkit.protocol.extensions import NEWS
-from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.limits import NAMESPACE, NEWS
 
 DocumentKind = Literal["urlset", "sitemapindex", "rss", "feed", "text"]
 

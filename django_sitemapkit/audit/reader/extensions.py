@@ -15,17 +15,19 @@ from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import parse_w3c
-from django_sitemapkit.protocol.extensions import (
+from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
+from django_sitemapkit.protocol.extensions.rules import RULES, Check, on_same_host
+from django_sitemapkit.protocol.limits import (
     IMAGE,
+    MAX_IMAGES,
+    MAX_NEWS,
+    MAX_TAGS,
+    MAX_TITLE,
     NAMESPACES,
     NEWS,
     VIDEO,
     XHTML,
-    format_hreflang,
-    hreflang_doubt,
 )
-from django_sitemapkit.protocol.extensions.rules import RULES, Check, on_same_host
-from django_sitemapkit.protocol.limits import MAX_IMAGES, MAX_NEWS, MAX_TAGS, MAX_TITLE
 from django_sitemapkit.protocol.locations import check_url, normalise_url
 
 MAX_LINKS = 1_000

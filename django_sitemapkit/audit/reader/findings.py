@@ -6,7 +6,7 @@ from typing import Literal
 
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 
-Level = Literal["error", "warning"]
+Severity = Literal["error", "warning"]
 
 MAX_FINDINGS = 1_000
 """Findings that are kept; the others are only counted, so that memory stays bounded."""
@@ -16,13 +16,15 @@ WARNING_KINDS = frozenset(
     {
         *("doubtful-hreflang", "duplicate-across-files", "duplicate-url", "escaped-twice"),
         *("future-date", "invalid-feed-date", "long-title", "missing-self-link", "no-entries"),
-        *("old-news", "short-url", "uncommon-date", "uncommon-form"),
+        *("no-schema", "old-news", "short-url", "uncommon-date", "uncommon-form"),
     }
 )
-"""The codes of warnings."""
+"""The codes of warnings: of reading a document, and of validating it."""
 
 ERROR_KINDS = frozenset(
     {
+        *("damaged-file", "http-error", "incomplete-answer", "redirect", "schema", "time-limit"),
+        *("unreadable", "wrong-name"),
         *("compression-error", "doctype", "duplicate-hreflang", "empty-sitemap", "file-too-large"),
         *("html", "invalid-attribute-value", "invalid-date", "invalid-tag-value", "invalid-url"),
         *("invalid-xml-attribute", "invalid-xml-tag", "leading-whitespace"),
@@ -32,7 +34,7 @@ ERROR_KINDS = frozenset(
         "wrong-tag-order",
     }
 )
-"""The codes of errors."""
+"""The codes of errors: of reading a document, and of fetching and validating it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ class Finding:
     """Its line, from 1; for an issue within an entry, the line where the entry begins."""
     location: str | None = None
     """The ``loc`` of its entry, at most 2,048 characters of it."""
-    level: Level = "error"
+    level: Severity = "error"
     """``"error"``: the document breaks the protocol; ``"warning"``: some readers may fail."""
 
     def __str__(self) -> str:

@@ -12,17 +12,14 @@ from functools import lru_cache
 from django_sitemapkit.audit.reader.entries import QUICK_LASTMOD, QUICK_PRIORITIES, EntryChecker
 from django_sitemapkit.audit.reader.extensions import MAX_LINKS
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.extensions import (
-    IMAGE,
-    XHTML,
-    format_hreflang,
-    hreflang_doubt,
-)
+from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import (
     CHANGEFREQS,
+    IMAGE,
     MAX_IMAGES,
     MAX_LOCATION,
     MIN_LOCATION,
+    XHTML,
 )
 from django_sitemapkit.protocol.locations import ESCAPE, PERHAPS_DOTS, QUICK_ORIGIN, UNENCODED
 from django_sitemapkit.protocol.writers import escaped

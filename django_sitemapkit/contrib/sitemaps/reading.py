@@ -13,7 +13,7 @@ from django.urls import get_script_prefix, get_urlconf
 from django.utils.translation import get_language
 
 from django_sitemapkit import _django
-from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.protocol.limits import NAMESPACES
 from django_sitemapkit.reading import Chunk, ContribReader
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange

@@ -37,8 +37,7 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     newest_of,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of
-from django_sitemapkit.protocol.extensions import NAMESPACES
-from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import compressor, gzip_decompressor
 from django_sitemapkit.sections import copied, own_members

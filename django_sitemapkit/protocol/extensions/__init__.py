@@ -16,31 +16,11 @@ from django_sitemapkit.protocol.extensions.languages import (
     format_hreflang,
     hreflang_doubt,
 )
-from django_sitemapkit.protocol.extensions.values import (
-    Allow,
-    Deny,
-    Element,
-    Image,
-    News,
-    Restriction,
-    Video,
-)
-from django_sitemapkit.protocol.limits import IMAGE, NAMESPACES, NEWS, VIDEO, XHTML
+from django_sitemapkit.protocol.extensions.values import Restriction
 
 __all__ = [
-    "IMAGE",
-    "NAMESPACES",
-    "NEWS",
-    "VIDEO",
-    "XHTML",
     "X_DEFAULT",
-    "Allow",
-    "Deny",
-    "Element",
-    "Image",
-    "News",
     "Restriction",
-    "Video",
     "alternate_elements",
     "format_hreflang",
     "hreflang_doubt",

@@ -15,8 +15,8 @@ from django.db import DEFAULT_DB_ALIAS, NotSupportedError
 from django.db.models import DateField, DateTimeField, Q, QuerySet
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.extensions import NAMESPACES, format_hreflang, hreflang_doubt
-from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE
+from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
+from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import default_url
@@ -249,19 +249,15 @@ def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
             "Use codes from settings.LANGUAGES.",
         )
     else:
-        yield from _too_few_urls(options, len(codes))
+        if options.alternates and options.limit is not None and options.limit < len(codes):
+            yield Mistake(
+                "sitemapkit.E136",
+                f"limit is {options.limit}, and an object has {len(codes)} versions that link to"
+                " each other",
+                f"Set limit to {len(codes)} or more: they are listed together or not at all.",
+            )
         yield from _wrong_hosts(options.language_hosts, codes)
         yield from _wrong_default(options, codes)
-
-
-def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
-    if options.alternates and options.limit is not None and options.limit < versions:
-        yield Mistake(
-            "sitemapkit.E136",
-            f"limit is {options.limit}, and an object has {versions} versions that link to each"
-            " other",
-            f"Set limit to {versions} or more: they are listed together or not at all.",
-        )
 
 
 def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:

@@ -10,13 +10,13 @@ from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
     F,
-    Field,
     JSONField,
     Model,
     QuerySet,
 )
 
 from django_sitemapkit import _django
+from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import Column, Method
@@ -145,7 +145,7 @@ def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
-    field = _key_field(model, name)
+    field = field_named(model, name)
     if field is None:
         yield Mistake(
             "sitemapkit.E111",
@@ -183,14 +183,6 @@ def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
             f"key {field.name!r} is a {type(field).__name__}",
             "Set key to a number or text field.",
         )
-
-
-def _key_field(model: type[Model], name: str) -> "Field[Any, Any] | None":
-    """Return the field of the model itself that is the key; None if there is none."""
-    if name == "pk":
-        return model._meta.pk
-    fields = model._meta.concrete_fields
-    return next((field for field in fields if name in (field.name, field.attname)), None)
 
 
 # Columns ------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import django_sitemapkit
 from django_sitemapkit import ExternalSection
 from django_sitemapkit.audit.management.commands import validate_sitemaps
 from django_sitemapkit.audit.reader import duplicates
-from django_sitemapkit.audit.validation import ERROR_KINDS, WARNING_KINDS
+from django_sitemapkit.audit.reader.findings import ERROR_KINDS, WARNING_KINDS
 from django_sitemapkit.management.base import CLEAR_LINE
 from django_sitemapkit.models import Build, Lease, Place
 from tests.cases import few

@@ -1,7 +1,6 @@
 """Documents of another sitemap."""
 
-from django_sitemapkit.protocol.extensions import IMAGE, NEWS, VIDEO, XHTML
-from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.limits import IMAGE, NAMESPACE, NEWS, VIDEO, XHTML
 
 PREFIXES = {"xhtml": XHTML, "image": IMAGE, "video": VIDEO, "news": NEWS}
 

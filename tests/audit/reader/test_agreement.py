@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod
-from django_sitemapkit.protocol.extensions import (
-    NAMESPACES,
-    Allow,
-    Deny,
-    Image,
-    News,
-    Video,
-    image_element,
-    news_element,
-    video_element,
-)
+from django_sitemapkit.protocol.extensions import image_element, news_element, video_element
+from django_sitemapkit.protocol.extensions.values import Allow, Deny, Image, News, Video
+from django_sitemapkit.protocol.limits import NAMESPACES
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import UrlsetWriter

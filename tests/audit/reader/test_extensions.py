@@ -8,8 +8,7 @@ import pytest
 
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.audit.reader.extensions import MAX_LINKS
-from django_sitemapkit.protocol.extensions import IMAGE, NAMESPACES, NEWS, VIDEO, XHTML
-from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.limits import IMAGE, NAMESPACE, NAMESPACES, NEWS, VIDEO, XHTML
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 ADDRESS = "https://www.example.com/sitemap.xml"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from django_sitemapkit.audit.reader import SitemapReader, streams
 from django_sitemapkit.audit.reader.document import XmlDocument
 from django_sitemapkit.exceptions import InvalidSitemap
-from django_sitemapkit.protocol.extensions import Image, alternate_elements, image_element
+from django_sitemapkit.protocol.extensions import alternate_elements, image_element
+from django_sitemapkit.protocol.extensions.values import Image
 from django_sitemapkit.protocol.limits import IMAGE, NAMESPACE, XHTML
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter

@@ -13,9 +13,8 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.audit.fetching import MAX_SECONDS
 from django_sitemapkit.audit.management.base import parse_kinds, positive_number
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
+from django_sitemapkit.audit.reader.findings import ERROR_KINDS, WARNING_KINDS
 from django_sitemapkit.audit.validation import (
-    ERROR_KINDS,
-    WARNING_KINDS,
     DocumentReport,
     validate_published,
     validate_source,
