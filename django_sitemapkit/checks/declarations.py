@@ -34,7 +34,7 @@ from django_sitemapkit.reading.validation import (
     raised,
 )
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.externals import Places, locate
+from django_sitemapkit.rendering.indexes import Places, locate
 from django_sitemapkit.sections import External, ExternalSection, ItemSection, Registered, Section
 from django_sitemapkit.sites import NoFrameworkSite
 

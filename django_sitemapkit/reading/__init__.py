@@ -7,7 +7,7 @@ readers; the project's own object is their ``options``.
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
-from django_sitemapkit.reading.obstacles import obstacle
+from django_sitemapkit.reading.pushdown import obstacle
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.text_queries import TextChunk
 from django_sitemapkit.sections import (

@@ -14,7 +14,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch
 from django_sitemapkit.reading.chunks import Chunk, each
-from django_sitemapkit.reading.digests import digests_of, row_hash
+from django_sitemapkit.reading.digests import digests_of, fixed_parts, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import (
@@ -28,7 +28,6 @@ from django_sitemapkit.reading.lastmod_text import days_of, shows_changes, w3c_t
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.row_sources import COLUMN_ALIAS, RowSources, as_expression
 from django_sitemapkit.reading.sources import Column, Method
-from django_sitemapkit.reading.statements import fixed_parts
 
 
 class QuerySetReader(RowSources):

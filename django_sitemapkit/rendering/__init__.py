@@ -1,11 +1,12 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
 from django_sitemapkit.rendering.compression import compressor, gzip_decompressor, gzipped
-from django_sitemapkit.rendering.externals import external_entries, external_problems
 from django_sitemapkit.rendering.hreflang import LinkFingerprints
 from django_sitemapkit.rendering.indexes import (
     Index,
     LivePage,
+    external_entries,
+    external_problems,
     index_entries,
     page_address,
     page_addresses,

@@ -18,11 +18,11 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
 from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.digests import moment_in, statement_of
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import default_url
 from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.sources import TAGS, UNSET, Column, Constant, Method
-from django_sitemapkit.reading.statements import moment_in, statement_of
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.sections import BaseSection, Section, Translated
 from django_sitemapkit.sites import site_at
