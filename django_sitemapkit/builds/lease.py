@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import DatabaseError, connections, router, transaction
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost, SitemapKitError
@@ -78,18 +79,14 @@ class BuildLease:
             over.set()
 
     def _keep(self, over: Event, tenants: Mapping[str, Any]) -> None:
-        end, is_ours = time.monotonic() + MAX_KEPT_SECONDS, True
-        while is_ours and not over.wait(self._interval) and time.monotonic() < end:
+        end = time.monotonic() + MAX_KEPT_SECONDS
+        while not over.wait(self._interval) and time.monotonic() < end:
             try:
                 with suppress(Exception):  # The database may be back before the lease expires.
                     switch_to(tenants)
-                    is_ours = self.renew()
+                    self.heartbeat()
             finally:
                 connections.close_all()
-
-    def renew(self) -> bool:
-        """Renew the lease from the thread of ``kept``; return False if it is lost."""
-        return self.row.renew()
 
     def prove(self) -> None:
         """Renew the lease at once.
@@ -141,11 +138,12 @@ class BuildLease:
             self.prove()
             yield
 
-    def abandon(self, build: Build, reason: State) -> None:
-        """Record that a build is given up."""
+    def abandon(self, builds: Iterable[int], reason: State) -> None:
+        """Record that the builds with these ids are given up; one that was held has ended then."""
+        ended_at = Coalesce("ended_at", StoredNow())
         with self.fenced_transaction():
-            Build.objects.filter(pk=build.pk).update(
-                status=Build.Status.ABANDONED, ended_at=StoredNow(), reason=reason
+            Build.objects.filter(pk__in=builds).update(
+                status=Build.Status.ABANDONED, ended_at=ended_at, reason=reason
             )
 
     def now(self) -> dt.datetime:
@@ -408,11 +406,6 @@ class ClaimLease(BuildLease):
         if self.due:
             self.prove()
             self._renew_claim()
-
-    def renew(self) -> bool:
-        """Renew the lease and the claim from the thread of ``kept``, as during an upload."""
-        self._renew_claim()
-        return super().renew()
 
     @contextmanager
     def fenced_transaction(self) -> Iterator[None]:

@@ -174,11 +174,6 @@ def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
     ]
 
 
-def problem_lines(files: Iterable[FileResult]) -> list[str]:
-    """Return a line for each kind of problem in each section."""
-    return list(map(str, problem_kinds(files)))
-
-
 def outcome_of(result: BuildResult) -> State:
     """Return what a build came to."""
     cause = result.cause

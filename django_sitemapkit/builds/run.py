@@ -1,5 +1,6 @@
 """Building a site, taking a URL out of its files at once, and previewing what a build would do."""
 
+import logging
 import tempfile
 import time
 from collections import Counter
@@ -33,7 +34,7 @@ from django_sitemapkit.builds.manifest import (
     page_rows_of,
     planned_rows_of,
 )
-from django_sitemapkit.builds.publication.delivery import notify
+from django_sitemapkit.builds.publication.delivery import deliver, notify
 from django_sitemapkit.builds.report.published import earlier_pages
 from django_sitemapkit.builds.results import (
     BuildResult,
@@ -45,7 +46,7 @@ from django_sitemapkit.builds.results import (
     result_of_row,
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
-from django_sitemapkit.builds.steps import export_what_is_left, plan, run
+from django_sitemapkit.builds.steps import plan, run
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
@@ -56,6 +57,8 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
+
+logger = logging.getLogger("django_sitemapkit")
 
 LEFT_OUT = ("urls_digest", "duplicate_hashes")
 """What makes a page leave out the duplicates that it left out before."""
@@ -113,7 +116,10 @@ def build(
             strict=strict,
             started_by=started_by,
         )
-        export_what_is_left(state)
+        try:  # A killed process may have published and not exported.
+            deliver(state)
+        except StorageFailure as error:  # It is reported at the end, if it is still there.
+            logger.warning("Site %r: %s", site.key, error)
         result = _build(state)
         if answered:
             close_requests(answered, outcome_of(result))
@@ -190,7 +196,7 @@ def exclude_now(
         try:
             result = run(state, partial(_draft, published, listing, withdrawn, reason))
         except PagesMoved as error:
-            lease.abandon(state.build, str(error))
+            lease.abandon([state.build.pk], str(error))
             raise BuildFailed(
                 f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
             ) from error

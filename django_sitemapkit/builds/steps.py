@@ -42,7 +42,7 @@ from django_sitemapkit.builds.results import (
     result_of_row,
 )
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
@@ -80,17 +80,6 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
     result = replace(result, exported=state.exported, seconds=seconds)
     announce_ended(state.build.pk, result, is_followed=state.has_unseen)
     return result
-
-
-def export_what_is_left(state: BuildState) -> None:
-    """Export and announce what a killed process has published.
-
-    A failure is only logged: it is reported again at the end, if it is still there.
-    """
-    try:
-        deliver(state)
-    except StorageFailure as error:
-        logger.warning("Site %r: %s", state.site.key, error)
 
 
 def plan(state: BuildState) -> None:
@@ -341,7 +330,7 @@ def _give_up_unfinished(state: BuildState) -> None:
     """Give up the builds that ended early: what could be used of them is in another one."""
     for left in state.unfinished:
         reason = left.reason or _reason_to_give_up(state, left)
-        state.lease.abandon(left, reason)
+        state.lease.abandon([left.pk], reason)
         if not _is_of_same(state, left):
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.

@@ -68,10 +68,10 @@ class PageRendering:
         self._on_locations = on_locations
         self._is_compared = seen is not None or on_locations is not None
         self._scope = scope
-        self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
-        self.lastmods = self._pipeline.lastmods
-        """What the lastmods say, all of them together."""
-        self._writer = _writer_of(section)
+        self.pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
+        """Knows what overrides the rows met, what their lastmods say, and when entries change."""
+        self.writer = _writer_of(section)
+        """Counts the bytes of the file, uncompressed."""
 
     @property
     def split_at(self) -> Any:
@@ -104,25 +104,10 @@ class PageRendering:
         step = fitting if is_full else max(1, int(fitting * FILL))
         return [at, *keyset.boundaries(step, KeyRange(at, self.keys.upper))]
 
-    @property
-    def changes_at(self) -> dt.datetime | None:
-        """When the page changes though no row does: a lastmod comes that lay in the future."""
-        return self._pipeline.changes_at
-
-    @property
-    def overridden(self) -> frozenset[int]:
-        """The hashes of all overrides and rules that met a row so far."""
-        return frozenset(self._pipeline.override_hashes)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file, uncompressed."""
-        return self._writer.bytes
-
     @cached_property
     def _lines(self) -> LineEntries | None:
         """What makes the entries where rows are read as text; None for the row path."""
-        return LineEntries.of(self.section, self._pipeline, self._scope, self._is_compared)
+        return LineEntries.of(self.section, self.pipeline, self._scope, self._is_compared)
 
     def add_digest(self) -> bool:
         """Have the rows digested by the statements that read them; return whether that is possible.
@@ -149,14 +134,14 @@ class PageRendering:
 
         The parts that are not proven make a document of their own.
         """
-        head = self._writer.begin()
+        head = self.writer.begin()
         with naming(self.section):
             for data, unproven in self.body():
                 yield head + data, head + unproven
                 head = b""
         self.complete = True
         if self.urls:
-            yield self._writer.end(), self._writer.end()
+            yield self.writer.end(), self.writer.end()
 
     def body(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
@@ -180,7 +165,7 @@ class PageRendering:
         """
         for chunk in self.section.chunks(self.keys) if chunks is None else chunks:
             self.rows += chunk.rows
-            entries = self._pipeline.entries(chunk)
+            entries = self.pipeline.entries(chunk)
             for data, begin, end in self._write(entries):
                 yield data, entries, begin, end
             if self.overflow is not None:
@@ -198,7 +183,7 @@ class PageRendering:
         """
         data = lines.xml(chunk)
         urls = chunk.rows * lines.urls_per_row
-        are_lines = self._writer.has_room(urls, len(data))
+        are_lines = self.writer.has_room(urls, len(data))
         if not are_lines and not lines.may_differ:
             yield from self._of_rows(chunk.row_chunks())
             return
@@ -207,7 +192,7 @@ class PageRendering:
         if declared is None:
             lines.count_lastmods(chunk)
         else:
-            entries = self._pipeline.finished(declared)
+            entries = self.pipeline.finished(declared)
             if not are_lines or entries is not declared:
                 for written, begin, end in self._write(entries):
                     yield written, _unproven(entries, begin, end)
@@ -215,7 +200,7 @@ class PageRendering:
         self.first = chunk.first if self.first is None else self.first
         self.last = chunk.last
         self.urls += urls
-        self._writer.count(urls, len(data))
+        self.writer.count(urls, len(data))
         if self._on_locations is not None and declared is not None:
             self._on_locations(declared.locations)
         yield data, b""
@@ -229,7 +214,7 @@ class PageRendering:
         objects = self._together(entries)
         while begin < len(entries.keys):
             together = objects and objects[begin:]
-            data, count = self._writer.add(**entries.written(begin), together=together)
+            data, count = self.writer.add(**entries.written(begin), together=together)
             if data:
                 self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
@@ -286,12 +271,12 @@ class PageRendering:
         The entries are those from ``begin`` to before ``behind``.
         """
         is_rest = bool(self.urls) and entries.keys[begin] == self.first
-        if is_rest or behind - begin > self._writer.max_urls:
-            refusal = too_many_urls(self.urls if is_rest else self._writer.max_urls)
+        if is_rest or behind - begin > self.writer.max_urls:
+            refusal = too_many_urls(self.urls if is_rest else self.writer.max_urls)
         else:
             refusal = InvalidValue(
                 "file-too-large",
-                f"File too large: this entry alone exceeds {self._writer.max_bytes:,} bytes,"
+                f"File too large: this entry alone exceeds {self.writer.max_bytes:,} bytes,"
                 " the limit of a file.",
             )
         for place in range(begin, behind):

@@ -318,7 +318,7 @@ def test_a_page_knows_what_met_its_rows(things):
     by_object(Product(pk=0), include=False)
     rendering, _ = rendered()
     last = hash_of("rule /products/")
-    assert rendering.overridden == {row.hash for row in met} | {last}
+    assert rendering.pipeline.override_hashes == {row.hash for row in met} | {last}
 
 
 def test_hashes_that_collide_hide_nothing(things, monkeypatch):
@@ -332,7 +332,7 @@ def test_hashes_that_collide_hide_nothing(things, monkeypatch):
     before = {path: tags["priority"] for path, tags in entries().items()}
     assert before == dict.fromkeys(map(path_of, things), "0.5")
     rendering, _ = rendered()
-    assert rendering.overridden == set()
+    assert rendering.pipeline.override_hashes == set()
 
 
 # Values that cannot stand
@@ -355,7 +355,7 @@ def test_a_value_that_is_wrong_is_left_out_and_told(things, tag, value, code):
     (problem,) = rendering.problems.examples
     assert (problem.key, problem.skipped) == (things[1].pk, False)
     assert problem.code == code or code.startswith("invalid")
-    assert (rendering.changes_at is not None) == (tag == "lastmod")
+    assert (rendering.pipeline.changes_at is not None) == (tag == "lastmod")
 
 
 def test_wrong_values_keep_no_right_one_from_its_row(things):

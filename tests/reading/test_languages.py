@@ -420,10 +420,10 @@ def test_a_full_page_of_twenty_languages_stays_below_the_limit(sections, client)
             for _ in rendering:
                 pass
             assert rendering.overflow is None
-            assert rendering.size <= 52_428_800
+            assert rendering.writer.bytes <= 52_428_800
             assert 0 < rendering.urls <= 50_000
             total += rendering.urls
-            size += rendering.size
+            size += rendering.writer.bytes
     assert total == 50_000
     assert size > 2 * 52_428_800  # So it is bytes that the pages are full of.
 
@@ -539,7 +539,7 @@ def test_each_site_asks_for_and_reports_what_it_lists_itself(settings, location)
         rendering, document = render(section)
         assert document.count(b"<video:uploader info") == rendering.urls
         assert set(asked) == {site.key}
-        assert (rendering.changes_at is None) == (site.key == "en")
+        assert (rendering.pipeline.changes_at is None) == (site.key == "en")
         codes = [[code for code, _ in some] for some in links(document).values()]
         found[site.key] = dict(rendering.problems.counts), codes
     assert found == {

@@ -420,8 +420,8 @@ def test_future_rows_are_odd(lastmod):
     rendering = PageRendering(section(lastmod=lastmod), EVERYTHING, SITE.scope())
     assert b"".join(rendering).count(b"<lastmod>") == 14
     assert [problem.key for problem in rendering.problems.examples] == [newest.pk]
-    assert rendering.lastmods.dated == 14
-    assert rendering.changes_at is not None
+    assert rendering.pipeline.lastmods.dated == 14
+    assert rendering.pipeline.changes_at is not None
 
 
 @pytest.mark.django_db
@@ -432,7 +432,7 @@ def test_the_key_of_the_newest_lastmod_is_asked_for_only_if_wanted(django_assert
     with django_assert_num_queries(1):
         b"".join(rendering)
     with django_assert_num_queries(1 if JOINS_ROWS else 0):
-        assert rendering.lastmods.newest_key == stored[0].pk
+        assert rendering.pipeline.lastmods.newest_key == stored[0].pk
 
 
 @JOINS

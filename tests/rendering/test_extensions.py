@@ -304,7 +304,7 @@ def test_news_of_the_future_is_not_news_yet(at, published):
     assert of(news=article(published)) == ("", {"future-date": 1})
     assert of(videos=lambda self, obj: Video(**VIDEO, published=published))[1] == {"future-date": 1}
     rendering, _ = render(plain(news=article(NOW + 3 * HOUR)))
-    assert rendering.changes_at == NOW + 3 * HOUR
+    assert rendering.pipeline.changes_at == NOW + 3 * HOUR
 
 
 def test_a_video_of_the_future_has_no_date_yet(at):
@@ -315,7 +315,7 @@ def test_a_video_of_the_future_has_no_date_yet(at):
     rendering, document = render(section)
     assert texts(document, "v:video/v:view_count") == [["3"]]
     assert texts(document, "v:video/v:publication_date") == [[]]
-    assert rendering.changes_at == NOW + HOUR
+    assert rendering.pipeline.changes_at == NOW + HOUR
     at(NOW + HOUR)
     assert len(texts(render(section)[1], "v:video/v:publication_date")[0]) == 1
 

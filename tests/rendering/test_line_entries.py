@@ -261,17 +261,17 @@ def state_of(section, before=None):
     document = b"".join(rendering)
     if is_digested and rendering.overflow is None:
         assert rendering.digest == section.fingerprints([EVERYTHING])[0]
-    lastmods = rendering.lastmods
+    lastmods = rendering.pipeline.lastmods
     rows = rendering.rows if rendering.overflow is None else None  # Else as many as were read.
     return document, {
-        "urls": (rendering.urls, rows, rendering.size),
+        "urls": (rendering.urls, rows, rendering.writer.bytes),
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
-        "overridden": rendering.overridden,
+        "overridden": rendering.pipeline.override_hashes,
         "newest_key": lastmods.newest_key,
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
-        "changes": rendering.changes_at,
+        "changes": rendering.pipeline.changes_at,
         "duplicates": listed.locations,
     }
 

@@ -34,7 +34,7 @@ def render(section, keys=EVERYTHING):
         report = validate([document], SITE.address("index"))
         assert report.valid, report.findings
         assert report.urls == rendering.urls == len(locations(document))
-        assert len(document) == rendering.size
+        assert len(document) == rendering.writer.bytes
     return rendering, document
 
 
@@ -458,7 +458,7 @@ def test_a_rendering_says_how_far_it_is():
     assert (rendering.urls, rendering.complete) == (2, False)
     last = next(blocks)
     assert rendering.complete
-    assert len(first) + len(last) == rendering.size
+    assert len(first) + len(last) == rendering.writer.bytes
 
 
 def test_the_same_content_gives_the_same_bytes():

@@ -328,7 +328,7 @@ def _leave_hashes(row: Place, hashes: bytes) -> None:
 
 def _lastmods_of(page: PageRendering) -> dict[str, Any]:
     """Return what is stored of the lastmods of a page."""
-    dates, keyset = page.lastmods, page.section.keyset
+    dates, keyset = page.pipeline.lastmods, page.section.keyset
     if not dates.newest:
         return {}
     key = (keyset.encode if keyset else str)(dates.newest_key) or ""
@@ -341,10 +341,10 @@ def describe(row: Place, page: PageRendering) -> None:
         row.first, row.last = keyset.encode(page.first), keyset.encode(page.last)
     row.skipped = page.problems.skipped
     row.problems = page.problems.by_code()
-    hashes = packed(page.overridden)
+    hashes = packed(page.pipeline.override_hashes)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes
-    row.changes_at = page.changes_at
+    row.changes_at = page.pipeline.changes_at
     if row.changes_at is not None and not settings.USE_TZ:
         zone = timezone.get_default_timezone()
         row.changes_at = timezone.make_naive(row.changes_at, zone)

@@ -142,7 +142,7 @@ class PageFile:
         return StoredPage(
             sha256=self.sha256,
             urls=self.rendering.urls,
-            xml_bytes=self.rendering.size,
+            xml_bytes=self.rendering.writer.bytes,
             stored_bytes=self.size,
             **values,
         )

@@ -224,11 +224,7 @@ def _give_up_held(state: BuildState, record: Build) -> None:
     held = [b.pk for b in unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
     held = [pk for pk in held if state.is_whole or pk in state.begun]
     if held:
-        with state.lease.fenced_transaction():
-            Build.objects.filter(pk__in=held).update(
-                status=Build.Status.ABANDONED,
-                reason={"code": "superseded", "build": record.pk},
-            )
+        state.lease.abandon(held, {"code": "superseded", "build": record.pk})
 
 
 def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int:

@@ -11,7 +11,7 @@ from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, pre
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.requests import process_requests
-from django_sitemapkit.builds.results import problem_kinds, problem_lines
+from django_sitemapkit.builds.results import problem_kinds
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
@@ -189,9 +189,10 @@ class Command(SiteCommand):
         """Print a line for each kind of problem, unless all problems were printed."""
         if self.verbosity != 1:
             return
-        for line in problem_lines(files):
-            self.stderr.write(line, self.style.WARNING)
-        if any(kind.count > 1 for kind in problem_kinds(files)):
+        kinds = problem_kinds(files)
+        for kind in kinds:
+            self.stderr.write(str(kind), self.style.WARNING)
+        if any(kind.count > 1 for kind in kinds):
             self.stderr.write(
                 f"--verbosity 2 prints the first {EXAMPLES_PER_KIND} of each kind in each file.",
                 self.style.WARNING,
@@ -283,7 +284,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "files": len(result.files),
         "stored": result.stored,
         "skipped": result.skipped,
-        "problems": problem_lines(result.files),
+        "problems": list(map(str, problem_kinds(result.files))),
         "warnings": list(result.warnings),
         "exported": result.exported,
         "adopted": result.adopted,

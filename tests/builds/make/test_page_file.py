@@ -103,7 +103,7 @@ def test_a_page_is_what_is_rendered(tmp_path):
     xml = gzip.decompress(made.path.read_bytes())
     assert xml == b"".join(PageRendering(reader_of(fill_two(SITE)), EVERYTHING, SITE.scope()))
     assert (made.sha256, made.rendering.urls) == (hashlib.sha256(xml).hexdigest(), 5)
-    assert (made.rendering.size, made.size) == (len(xml), made.path.stat().st_size)
+    assert (made.rendering.writer.bytes, made.size) == (len(xml), made.path.stat().st_size)
     assert made.rendering.split_at is None
 
 
