@@ -851,7 +851,7 @@ def test_every_page_is_in_the_contents():
     assert sorted([*listed, "index"]) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
 
 
-# docs/comparison.md, line by line
+# The differences from contrib in docs/dropin.md that sections have
 
 
 class Products(Section):
