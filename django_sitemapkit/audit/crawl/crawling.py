@@ -88,12 +88,11 @@ def crawl(
         "external": external is not None,
         "compares": bool(listing_sections(site)),
     }
-    is_live, threads = fetch is not None, concurrency if fetch else 1  # Within, one thread.
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
-        run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
+        run = open_run(site, lease, "crawl", restart=restart, live=bool(fetch), options=limits)
         judge = _judge_of(site, scope, options, fetch, external)
-        with _Pages(judge, threads) as pages:
+        with _Pages(judge, concurrency if fetch else 1) as pages:
             for frontier in _frontiers(run, judge, lease):
                 _fetch_all(run, frontier, pages, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record()

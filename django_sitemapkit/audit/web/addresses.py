@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from django_sitemapkit.audit.web.responses import FetchError
@@ -9,6 +10,9 @@ from django_sitemapkit.printable import quoted
 
 Resolve = Callable[[str, int], Sequence[str]]
 """Gives the addresses of a host and port; raises OSError where there are none."""
+
+KNOWN_HOST = "example.com"
+"""A host that the public internet has (RFC 2606)."""
 
 _NO_SUCH_HOST = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
 """Errors of a name that does not exist, or not as a host. All others may pass."""
@@ -49,8 +53,7 @@ def checked_addresses(
     try:
         addresses = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        is_certain = isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST
-        code = "no-such-host" if is_certain else "unknown-host"
+        code = "no-such-host" if _is_missing(error, resolve) else "unknown-host"
         raise FetchError(code, f"{quoted(host)} has no address: {error}.") from error
     if not addresses:
         raise FetchError("unknown-host", f"{quoted(host)} has no address.")
@@ -62,6 +65,14 @@ def checked_addresses(
             )
             raise FetchError("refused-address", message)
     return addresses
+
+
+def _is_missing(error: Exception, resolve: Resolve) -> bool:
+    """Return whether a host does not exist: resolvers of some networks know only their own."""
+    if isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST:
+        with suppress(OSError):
+            return bool(resolve(KNOWN_HOST, 80))
+    return False
 
 
 def is_public(address: str) -> bool:

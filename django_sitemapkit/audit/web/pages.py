@@ -239,8 +239,8 @@ class _Tags:
                 yield WebLink(url, text, "nofollow" in _words_of(element), tag)
 
     def _linked(self, href: str) -> str | None:
-        href = href.strip()
-        return href if MALFORMED.match(href) else self._absolute(href)
+        is_wrong = (":" in href or "//" in href) and MALFORMED.match(href.strip())
+        return href.strip() if is_wrong else self._absolute(href)
 
 
 def _parsed(text: str) -> Any:
