@@ -25,9 +25,9 @@ class Facts:
         self.held = self._held()
         self.holders = {path: set(pages) for path, pages in self.held.items()}
         """The pages that name each URL, as a link or, with files, in another element."""
-        if with_files:
-            for page in list(self.held):
-                for file in self.urls[page].files:
+        for page in self.held:
+            for file in self.urls[page].files:
+                if with_files or (file in urls and not urls[file].status):  # It is no URL.
                     self.holders.setdefault(file, set()).add(page)
         self.is_cloudy = any(self.urls[path].is_cloud for path in self.met)
 

@@ -639,14 +639,19 @@ FILES = urls_of(
     ),
 )
 
+NO_URLS = ("http://[::1", "htp://x.example/", "http://x.example:99999/", "http://a host/")
+
 OUTSIDE = urls_of(
     "outside",
     ("fine/", "page", {"text": '<a href="OTHER/fine/">Fine</a><img src="OTHER/fine/">'}),
     outside("link/", '<a href="{}">Gone</a>', "OTHER/missing/"),
     outside("nofollow/", '<a href="{}" rel="nofollow">Gone</a>', "OTHER/missing/"),
     outside("image/", '<img src="{}">', "OTHER/missing.png"),
-    ("brackets/", "page", {"text": '<a href="http://[::1">No URL</a>', "waits": EXTERNAL}),
-    ("scheme/", "page", {"text": '<a href="htp://x.example/">No scheme</a>', "waits": EXTERNAL}),
+    *(
+        outside(f"malformed/{number}/", '<a href="{}">No URL</a>', address)
+        for number, address in enumerate(NO_URLS)
+    ),
+    *(Url(path=address, what="broken", status=0, **APART) for address in NO_URLS),
     *(
         Url(path=f"OTHER/{name}", what="broken", status=404, walk="http", **APART)
         for name in ("missing/", "missing.png", "markup/none/")
