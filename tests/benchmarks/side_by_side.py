@@ -3,11 +3,11 @@
     python -m tests.benchmarks.side_by_side [--package NAME] [--tree FOLDER] [--runs 3]
                                             [--folder PATH] [--write FILE]
 
-Serves the HTML files of packages of Debian, which apt downloads and dpkg extracts, by
-``http.server``. LinkChecker and Scrapy are installed into an environment of their own; who cannot
-be installed does not take part. They crawl by turns, each in a process of its own, whose processor
-time and largest size the kernel tells. Prints a table of medians, what each found that the others
-did not, and whether the bounds are met. A bound that is not met is a result: the exit code is 0.
+Serves the HTML files of packages of Debian, which apt downloads and dpkg extracts. LinkChecker and
+Scrapy are installed into an environment of their own; who cannot be installed does not take part.
+They crawl by turns, each in a process of its own, whose processor time and largest size the kernel
+tells. Prints a table of medians, what each found that the others did not, and whether the bounds
+are met. A bound that is not met is a result: the exit code is 0.
 """
 
 import argparse
@@ -24,7 +24,6 @@ import time
 import venv
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
 SPIDER = Path(__file__).with_name("spider.py")
@@ -143,7 +142,7 @@ class LinkChecker(Installed):
         """Let it write its file: started by root, it becomes nobody."""
         super().install()
         self.folder.chmod(0o777)
-        unlimited = "[checking]\nmaxrequestspersecond=10000\n"  # Else ten, which only takes longer.
+        unlimited = "[checking]\nmaxrequestspersecond=10000\n"  # Else ten, which takes longer.
         (self.folder / "linkcheckerrc").write_text(unlimited, encoding="utf-8")
 
     def found(self):
@@ -250,15 +249,11 @@ def _indexes(documents):
 @contextmanager
 def served(tree):
     """Serve a folder; yield its URL."""
-    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
-    command += ["--directory", str(tree)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as server:
+    command = [sys.executable, "-m", "tests.benchmarks.static_server", str(tree)]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **options) as server:
         try:
-            url = re.search(r"http://\S+/", server.stdout.readline())[0]
-            urlopen(url).close()
-            yield url
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/"
         finally:
             server.kill()
 
