@@ -144,6 +144,31 @@ def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
     return found
 
 
+def each_condition_of(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], set[str]]]:
+    """Yield a queryset for each condition that its rows meet, with the names of what it filters by.
+
+    Alternatives, and what is negated, are one condition. The names are of fields of the model.
+    """
+    table = table_of(queryset)
+    nodes: list[Any] = [queryset.query.where]
+    while nodes:
+        node, *nodes = nodes
+        if isinstance(node, WhereNode) and node.connector == AND and not node.negated:
+            nodes = [*node.children, *nodes]
+            continue
+        alone = queryset.all()
+        alone.query.where = WhereNode([node])
+        columns = _columns_of(node)
+        yield alone, {each.target.attname for each in columns if each.alias == table}
+
+
+def _columns_of(node: Any) -> list[Any]:
+    if isinstance(node, Col):
+        return [node]
+    children = node.children if isinstance(node, WhereNode) else node.get_source_expressions()
+    return [column for child in children if child is not None for column in _columns_of(child)]
+
+
 def having_of(queryset: QuerySet[Any]) -> Any:
     """Return the resolved conditions on aggregates of a grouped queryset, or None."""
     _where, having, _qualify = queryset.query.where.split_having_qualify(must_group_by=True)

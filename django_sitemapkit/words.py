@@ -36,6 +36,7 @@ SENTENCES: dict[str, Any] = {
     "pause": gettext_noop("paused by %(by)s: %(why)s"),
     "pause-until": gettext_noop("paused by %(by)s until %(until)s: %(why)s"),
     "paused": gettext_noop("publishing was %(pause)s"),
+    "preview": gettext_noop("it is a preview that %(by)s requested"),
     "shrinkage": gettext_noop(
         "section '%(section)s' would shrink from %(before)s to %(urls)s;"
         " SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"

@@ -93,6 +93,15 @@ def test_how_many_conditions_filter_a_queryset(queryset, expected):
     assert (None if conditions is None else len(conditions)) == expected
 
 
+@pytest.mark.django_db
+def test_each_condition_by_itself():
+    """What is negated is one; columns of other tables are not named, but the condition is there."""
+    products(1)
+    rows = ROWS.filter(slug="none").filter(shop__slug="x").exclude(public=True, rank=None)
+    found = [(names, each.exists()) for each, names in _django.each_condition_of(rows)]
+    assert found == [({"slug"}, False), (set(), False), ({"public", "rank"}, False)]
+
+
 def test_joins_that_do_not_repeat_rows():
     """DISTINCT, GROUP BY and relations to one object do not; a relation to many does."""
     assert _django.joins_repeat_rows(ROWS.filter(tags__name="a"))

@@ -142,6 +142,7 @@ EXAMPLES = {
         {"pause": {"code": "pause", "by": "ann", "why": "sale"}},
         "publishing was paused by ann: sale",
     ),
+    "preview": ({"by": "ann"}, "it is a preview that ann requested"),
     "progress-at-rate": (
         {"build": 1_200, "done": 1_000, "total": 2_000, "urls": 1, "urls_per_second": 3_000},
         "Build 1200: 1,000 of 2,000 files are done. 1 URL so far; 3,000 per second in new files.",

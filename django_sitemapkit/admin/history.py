@@ -34,6 +34,7 @@ REQUEST_STARTED = {
     "full": gettext_noop("Full build requested."),
     "section": gettext_noop("Build of a section requested."),
     "check": gettext_noop("File check requested."),
+    "preview": gettext_noop("Preview of the next build requested."),
     "prune": gettext_noop("Cleanup requested."),
 }
 """The sentence for each button of the overview."""

@@ -152,7 +152,8 @@ def exclude_path_view(
 ) -> HttpResponseBase:
     """Exclude the URL of a posted site and path as ``exclude_now_view`` does.
 
-    An override for it is added if there is none. Redirects to what becomes of the URL.
+    An override for it is added if there is none. Redirects to what becomes of the URL, by a search
+    of all files, which all have been read for it.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -161,7 +162,7 @@ def exclude_path_view(
     row = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path)).first()
     row = row or UrlOverride(site=site.key, path=url_path)
     _exclude(request, site, row)
-    return HttpResponseRedirect(model_admin.url_to("inspect", site=site.key, url=url_path))
+    return HttpResponseRedirect(model_admin.url_to("inspect", site=site.key, url=url_path, all=1))
 
 
 def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -> None:

@@ -78,6 +78,7 @@ BUTTONS: dict[str, dict[str, Any]] = {
     "full": {"kind": RequestKind.BUILD, "full": True},
     "section": {"kind": RequestKind.BUILD},
     "check": {"kind": RequestKind.CHECK},
+    "preview": {"kind": RequestKind.PREVIEW},
     "prune": {"kind": RequestKind.PRUNE},
 }
 """The request of each button."""

@@ -110,7 +110,7 @@ def _report(
     found, *others = inspect_all(site, path)
     seconds = None if "all" in request.GET else SECONDS
     located = replace(found, location=location)  # It may be known without one.
-    state = state_of(site, located, seconds)
+    state = state_of(site, located, seconds, every=True)
     is_listed = found.listed or state.published is not None
     other = "" if is_listed else similar_path(site, path)
     set_for = _set_for(site, path, found)
@@ -259,14 +259,19 @@ class UrlState:
         return bool(self.published) != self.found.listed or is_changed
 
 
-def state_of(site: SitemapSite, found: UrlInspection, seconds: float | None = SECONDS) -> UrlState:
-    """Return the state of an inspected URL; for ``seconds``, see ``search_published()``."""
+def state_of(
+    site: SitemapSite,
+    found: UrlInspection,
+    seconds: float | None = SECONDS,
+    *,
+    every: bool = False,
+) -> UrlState:
+    """Return the state of an inspected URL; for the options, see ``search_published()``."""
     if found.location is None:  # Then nobody knows what to look for.
         search = PublishedSearch(build=Build.objects.published(site))
     else:
-        search = search_published(
-            site, found.location, section=found.section, pk=found.pk, seconds=seconds
-        )
+        row = {"section": found.section, "pk": found.pk}
+        search = search_published(site, found.location, **row, seconds=seconds, every=every)
     return UrlState(site, found, search)
 
 

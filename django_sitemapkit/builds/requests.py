@@ -36,7 +36,7 @@ logger = logging.getLogger("django_sitemapkit")
 
 Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)
-WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE)
+WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE, Kind.PREVIEW)
 """What is done one after the other: all of it takes the lease of the site, or reads its files."""
 
 WAIT_SECONDS = 3600.0
@@ -187,6 +187,7 @@ def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
         sections=[asked.section] if asked.section else (),
         runner=choose(),
         full=asked.full,
+        preview=asked.kind == Kind.PREVIEW,
         started_by=asked.requested_by,
     )
     return outcome_of(result)
@@ -224,5 +225,11 @@ def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     }
 
 
-_JOBS = {Kind.BUILD: _build, Kind.CHECK: _check, Kind.COMPARE: _compare, Kind.PRUNE: _prune}
+_JOBS = {
+    Kind.BUILD: _build,
+    Kind.CHECK: _check,
+    Kind.COMPARE: _compare,
+    Kind.PREVIEW: _build,
+    Kind.PRUNE: _prune,
+}
 """What is done for a request of each kind; each returns what it came to."""

@@ -77,6 +77,7 @@ def build(
     on_file: OnFile | None = None,
     full: bool = False,
     strict: bool = False,
+    preview: bool = False,
     started_by: str = "",
 ) -> BuildResult:
     """Make the files of a site and publish them; what ``build_sitemaps`` does.
@@ -88,7 +89,8 @@ def build(
 
     A page is rendered again if its fingerprint changed: its rows, its section, the code or the
     settings. With ``full`` all are; those that turn out the same keep their files. With ``strict``
-    a build in which rows were skipped is held for review.
+    a build in which rows were skipped is held for review. With ``preview`` any is, unless nothing
+    has changed: nothing is published, and the differences of the held build say what would change.
 
     What a build has stored that ended early, such as that of a killed process, is adopted if the
     declaration is still the same. If only rendering tells what some of these pages are, they are
@@ -104,7 +106,7 @@ def build(
     runner = runner or InlineRunner()
     runner.validate()
     with acquire(site, makes_build=True) as lease:
-        answered = answered_by_build(site, sections, full=full)
+        answered = [] if preview else answered_by_build(site, sections, full=full)
         state = BuildState(
             site=site,
             lease=lease,
@@ -114,6 +116,7 @@ def build(
             on_file=on_file,
             full=full,
             strict=strict,
+            preview=preview,
             started_by=started_by,
         )
         try:  # A killed process may have published and not exported.

@@ -37,6 +37,8 @@ class BuildState:
     on_file: OnFile | None = None
     full: bool = False
     strict: bool = False
+    preview: bool = False
+    """Whether it is held, so that someone sees what it changes."""
     started_by: str = ""
     leaving: Mapping[str, int] = field(default_factory=dict)
     """How many URLs of a section are meant to go, however many that are."""

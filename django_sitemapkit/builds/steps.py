@@ -348,14 +348,26 @@ def _reason_to_give_up(state: BuildState, left: Build) -> State:
 
 def _fail(state: BuildState, error: BaseException) -> None:
     """Record and announce why a build comes to nothing; the next one adopts its pages."""
-    record, reason = state.record, reason_of(error, state.site.key)
+    reason = reason_of(error, state.site.key)
     if isinstance(error, PagesMoved):
         state.abandoned = reason = str(error)
     # Cancelled, or taken over by another process, or followed at once: nothing failed.
     status = "abandoned" if isinstance(error, LeaseLost | PagesMoved) else "failed"
-    if record and record.pk and isinstance(error, Exception) and not isinstance(error, LeaseLost):
-        rows = Build.objects.filter(pk=record.pk, status=Build.Status.RUNNING)
+    if isinstance(error, Exception) and not isinstance(error, LeaseLost):
         with suppress(Exception):  # The database may be what failed.
-            rows.filter(fence=state.lease.fence).update(reason=reason)
-    build = record.pk if record else None
+            _record_failure(state, status, reason)
+    build = state.record.pk if state.record else None
     announce_ended(build, state.result(status, reason), is_followed=status == "abandoned")
+
+
+def _record_failure(state: BuildState, status: str, reason: State) -> None:
+    """Record why a build failed; what failed before it had any page is a build that has ended."""
+    if state.record and state.record.pk:
+        rows = Build.objects.filter(pk=state.record.pk, status=Build.Status.RUNNING)
+        rows.filter(fence=state.lease.fence).update(reason=reason)
+    elif status == Build.Status.FAILED:
+        failed = state.new_build("")
+        failed.status, failed.reason, failed.ended_at = status, reason, failed.started_at
+        with state.lease.fenced_transaction():
+            failed.save()
+        state.record = failed

@@ -1,12 +1,14 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from django_sitemapkit._django import each_condition_of
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
@@ -14,13 +16,17 @@ from django_sitemapkit.inspection.candidates import (
     item_at,
     label_or_none,
     listed_locations_of,
+    listed_rows,
     places_here,
     rows_at,
     unlisted_locations,
+    url_match,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import all_pages
+from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.entries import UrlEntry
+from django_sitemapkit.protocol.locations import normalise_path
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
 from django_sitemapkit.reading.chunks import Chunk
@@ -66,6 +72,8 @@ class UrlInspection:
     """The primary key of the row that it is a URL of; None where there is none."""
     rule: str = ""
     """The pattern of the rule that excludes it; "" where none does."""
+    problems: tuple[str, ...] = ()
+    """Why it is listed without values that are declared, or is doubtful."""
 
 
 def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
@@ -137,15 +145,17 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, why, found, rule = "", _why_no_section(site), None, effects.excluded.get(0, "")
+    section, why, found, rule = "", "", None, effects.excluded.get(0, "")
     if 0 in effects.excluded:
         why = _excluded(rule)
     else:
         for reader, pk in rows_at(site, path, listed=False):
-            location = site.origin + path
-            if reader.get_name() != without and location in unlisted_locations(reader, pk):
-                section, why, found = reader.get_name(), _why_absent(reader, pk), pk
-                break
+            if reader.get_name() != without:
+                why = _why_not_at(reader, pk, site.origin + path)
+                if why:
+                    section, found = reader.get_name(), pk
+                    break
+    why = why or _why_no_section(site, path)
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(
@@ -154,21 +164,42 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
 
 
 def similar_path(site: SitemapSite, path: str) -> str:
-    """Return the listed path that differs from one by the slash at its end; "" if none is."""
-    path, _, query = path.partition("?")
-    other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
-    other += f"?{query}" * bool(query)
-    is_listed = bool(other) and inspect_path(site, other).listed
-    return other if is_listed else ""
+    """Return the listed path that differs from one only a little; "" if none is.
+
+    By the slash at its end, by its query, or by capitals.
+    """
+    plain, _, query = path.partition("?")
+    slashed = plain.removesuffix("/") if plain.endswith("/") else f"{plain}/"
+    others = [slashed + f"?{query}" * bool(query), plain, slashed, normalise_path(plain.lower())]
+    tried = (other for other in dict.fromkeys(others) if other not in {"", path})
+    return next((other for other in tried if inspect_path(site, other).listed), "")
 
 
-def _why_no_section(site: SitemapSite) -> str:
+def _why_no_section(site: SitemapSite, path: str) -> str:
+    match = url_match(site, path)
+    if match is None:
+        page = _("The URLconf of the site has no page at this address.")
+    else:
+        page = _("The page is that of the view %(view)s.") % {"view": match.view_name}
     if all(is_searched(section) for section in sections_of(site)):
-        return _("This URL is not in the sitemap: no section produces it.")
-    return _(
-        "No section was found for this URL. Sections whose URLs come from methods cannot be"
-        " searched."
-    )
+        text = _("This URL is not in the sitemap: no section produces it.")
+    else:
+        text = _(
+            "No section was found for this URL. Sections whose URLs come from methods cannot be"
+            " searched."
+        )
+    return f"{page} {text}"
+
+
+def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
+    """Return why a section does not list a row at a location; "" if the row is not known for it."""
+    if location in unlisted_locations(section, pk):
+        return _why_absent(section, pk)
+    if not isinstance(section, QuerySetReader) or section.route is None:
+        return ""  # Only a Route says whose URL it is.
+    urls = [str(each.location) for each in _inspect_versions(section, pk) if each.listed]
+    text = _("Section %(section)s lists this object at another URL: %(urls)s")
+    return text % {"section": section.get_name(), "urls": ", ".join(urls)} if urls else ""
 
 
 def _inspect_versions(
@@ -203,7 +234,23 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
             return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
-    return _own_reason(section, pk) or text % {"section": section.get_name()}
+    if values := ", ".join(_failed_values(section, pk)):
+        text = _("Section %(section)s does not list it: its queryset leaves out %(values)s.")
+    return _own_reason(section, pk) or text % {"section": section.get_name(), "values": values}
+
+
+def _failed_values(section: SectionReader, pk: Any) -> list[str]:
+    """Return the fields, with their values, by which the queryset of a section has not got a row.
+
+    None where they are not known.
+    """
+    obj = all_rows(section).filter(pk=pk).first()
+    names: set[str] = set()
+    with suppress(Exception):  # What filters it may be anything that Django can write.
+        for rows, columns in each_condition_of(listed_rows(section)):
+            if not rows.filter(pk=pk).exists():
+                names |= columns
+    return [f"{name} = {printable(getattr(obj, name, None))}" for name in sorted(names)]
 
 
 def _own_reason(section: SectionReader, pk: Any) -> str:
@@ -238,6 +285,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     if not declared.locations:
         reasons = (problem.message for problem in problems.examples if problem.skipped)
         return UrlInspection(section=name, why=next(reasons, _why_no_url(section)))
+    doubts = tuple(problem.message for problem in problems.examples)
     overrides: Overrides = section.overrides
     effects = overrides.effects(section, declared.keys, declared.locations)
     texts = pipeline.override_texts(effects, declared.keys)
@@ -266,6 +314,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         values=values,
         xml=url_element(entry),
         page=page,
+        problems=doubts,
     )
 
 

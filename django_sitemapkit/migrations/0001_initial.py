@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
-                ('kind', models.CharField(choices=[('build', 'build'), ('check', 'check'), ('prune', 'prune'), ('compare', 'compare')], default='build', max_length=20, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('build', 'build'), ('check', 'check'), ('prune', 'prune'), ('compare', 'compare'), ('preview', 'preview')], default='build', max_length=20, verbose_name='kind')),
                 ('section', models.CharField(blank=True, max_length=100, verbose_name='section')),
                 ('full', models.BooleanField(default=False, verbose_name='full')),
                 ('requested_by', models.CharField(blank=True, max_length=200, verbose_name='requested by')),

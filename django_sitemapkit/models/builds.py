@@ -410,6 +410,7 @@ class BuildRequest(models.Model):
         CHECK = "check", _("check")
         PRUNE = "prune", _("prune")
         COMPARE = "compare", _("compare")
+        PREVIEW = "preview", _("preview")
 
     site = models.CharField(_("site"), max_length=100)
     kind = models.CharField(_("kind"), max_length=20, choices=Kind, default=Kind.BUILD)

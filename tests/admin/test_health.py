@@ -432,7 +432,7 @@ def test_many_sites_take_as_many_queries_as_few(settings, sections, admin_client
         counts.append(len(queries))
         assert text.count("https://site-") == min(count, 50)
     assert counts[0] == counts[1] <= 24
-    row = '<td class="sitemapkit-number">7</td> <td class="sitemapkit-number">5</td>'
+    row = '<td class="sitemapkit-number">8</td> <td class="sitemapkit-number">5</td>'
     assert text.count(row) == 50
     assert f'<a href="{HEALTH}?site=site-0">site-0</a>' in text
     assert '<a href="?p=2">2</a>' in text
@@ -446,7 +446,7 @@ def test_one_of_many_sites_is_shown_alone(settings, sections, admin_client):
     configure(settings, 3)
     shown, text = found(admin_client, site="site-1")
     assert {item.site for item in shown} == {"site-1"}
-    assert len([item for item in shown if item.level != Level.NOTE]) == 12
+    assert len([item for item in shown if item.level != Level.NOTE]) == 13
     assert f'<li><a href="{HEALTH}">Health</a></li>' in text
     assert f'href="{OVERVIEW}?site=site-1"' in text
     text = text_of(admin_client.get(OVERVIEW, {"site": "site-1"}))

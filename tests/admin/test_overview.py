@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 import django_sitemapkit
+from django_sitemapkit import Section
 from django_sitemapkit.admin import overview
 from django_sitemapkit.builds import requests
 from django_sitemapkit.builds.make.reuse import Reason
@@ -44,7 +46,7 @@ from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
 
-WHATS = ("changed", "full", "section", "check", "prune")
+WHATS = ("changed", "full", "preview", "section", "check", "prune")
 
 
 def asked(what="changed", site="default", **values):
@@ -75,6 +77,28 @@ def test_who_may_look(built, who, address):
     expected = {"anonymous": 302, "staff": 403}.get(who, 405)
     assert client.post(address, {"site": "default"}).status_code == expected
     assert not BuildRequest.objects.exists()
+
+
+def test_a_build_that_failed_before_its_first_page_is_one(sections, built):
+    """The overview says that it failed, and why; nothing of it is said to run."""
+    sections.add(Broken)
+    with pytest.raises(ImproperlyConfigured):
+        run()
+    text = " ".join(re.sub("<[^>]+>", " ", text_of(person("builder").get(OVERVIEW))).split())
+    assert "No build is running." in text
+    assert re.search(r"Build \d+ failed .* ValueError: kaputt", text)
+    assert "error Build failed" in text
+
+
+class Broken(Section):
+    """A section that never can be read."""
+
+    name = "broken"
+    queryset = Product.objects.all()
+
+    def get_queryset(self):
+        """Raise."""
+        raise ValueError("kaputt")
 
 
 @pytest.mark.thorough

@@ -1,9 +1,12 @@
 """The page "Inspect a URL": what becomes of it, why, and what an editor may do about it."""
 
+import datetime as dt
 import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db.models import CharField, F, Value
+from django.utils import timezone
 
 from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.admin import register_inspection, url_inspection
@@ -106,7 +109,10 @@ def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     Product.objects.filter(pk=first.pk).update(public=False)
     text = inspect(first.get_absolute_url())
     assert "Published now listed" in text
-    assert "not listed Section public does not list it: it is not in the queryset." in text
+    assert (
+        "not listed Section public does not list it: its queryset leaves out public = False."
+        in text
+    )
     assert f"Product {first}" in text
 
 
@@ -304,3 +310,72 @@ def saved(client, action, path):
         return client.post(page("extraurl", "delete", row.pk), {"post": "yes"}, follow=True)
     data = {**EMPTY["extraurl"], "path": path, "priority": "0.8"}
     return client.post(page("extraurl", "change", row.pk), data, follow=True)
+
+
+class Careless(ALL[0]):
+    """Products with values that no search engine takes, and one URL for all."""
+
+    name = "careless"
+    queryset = Product.objects.filter(public=True).exclude(slug="draft")
+    location = Route("product", shop="shop__slug", slug="slug")
+    priority = F("rank")
+    lastmod = "updated_at"
+    changefreq = Value("sometimes", output_field=CharField())
+
+
+def test_values_that_are_left_out_have_their_reason(sections):
+    """The declaration gives them, and the entry is without them."""
+    sections.remove("products")
+    sections.add(Careless)
+    (row,) = products(1, rank=7.5, updated_at=timezone.now() + dt.timedelta(days=1))
+    text = inspect(row.get_absolute_url())
+    for word in ("priority", "sometimes", "is in the future"):
+        assert word in text.partition("Values")[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [({"public": False}, "public = False"), ({"slug": "draft"}, "slug = draft")],
+)
+def test_a_draft_is_explained_by_the_filter_that_leaves_it_out(sections, values, reason):
+    """By the field and its value, not by all that the queryset asks for."""
+    sections.remove("products")
+    sections.add(Careless)
+    (row,) = products(1, **values)
+    assert f"its queryset leaves out {reason}." in inspect(row.get_absolute_url())
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("/none/such/page/at/all/", "The URLconf of the site has no page at this address."),
+        ("/", "The page is that of the view home."),
+        ("/ABOUT/", "Did you mean: /about/"),
+        ("/about/?utm=1", "Did you mean: /about/"),
+    ],
+)
+def test_what_is_wrong_with_the_url_itself_is_said(url, reason):
+    """No such page, a page that no section has, or a spelling."""
+    assert reason in inspect(url)
+
+
+@pytest.mark.slow
+def test_every_file_that_lists_a_url_is_named(sections):
+    """And how often, if it does more than once."""
+    for name, items in (("twice", ["/about/", "/about/", "/x/"]), ("thrice", ["/about/"])):
+        sections.add(type(name, (StaticSection,), {"items": items, "name": name}))
+    build(SITE)
+    text = inspect("/about/")
+    assert text.partition("After the next build")[0].count("show the sitemap file") == 3
+
+
+@pytest.mark.slow
+def test_after_an_exclusion_all_files_have_been_searched(monkeypatch):
+    """They were read to exclude it, so that the page says nothing less."""
+    monkeypatch.setattr(url_inspection, "SECONDS", -1)
+    products(2)
+    build(SITE)
+    response = chief().post(EXCLUDE, {"site": SITE.key, "path": "/about/"}, follow=True)
+    text = " ".join(re.sub("<[^>]+>", " ", text_of(response)).split())
+    assert "Published now not listed" in text
+    assert "searched" not in text

@@ -173,11 +173,17 @@ def test_a_site_is_rolled_back(site, chief):
     assert actions.count <= 3
 
 
-def test_what_would_disappear(chief):
-    """The held build shows it."""
-    hold_a_build(chief)
+def test_what_would_disappear(site, chief):
+    """It is built and not published; one more click publishes just that."""
+    chief.build()
+    add_rule(chief, "/countries/france/town")
     actions = Actions(chief)
-    actions.follow("Review this build")
+    actions.press("What would change?")
+    chief.sees("Preview of the next build finished.")
     actions.follow("Show changes")
-    assert "Removed 108" in chief.text()
+    assert "Removed 12" in chief.text()
     assert actions.count <= 2
+    assert any(path.startswith("/countries/france/town") for path in site.entries("cities"))
+    actions.follow("Publish this build")
+    actions.press("Yes, publish it")
+    assert not any(path.startswith("/countries/france/town") for path in site.entries("cities"))

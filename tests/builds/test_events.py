@@ -184,7 +184,7 @@ def test_a_build_that_fails_says_why(heard, storage, caplog):
     assert heard[-1][1]["result"].reason == "no section has a URL."
 
 
-def test_what_fails_before_there_is_a_build_is_announced(heard, monkeypatch):
+def test_what_fails_before_there_is_a_page_is_announced(heard, monkeypatch):
     """Whatever it raises; it is one line, though the error has several."""
 
     def refresh(*args, **kwargs):
@@ -194,7 +194,7 @@ def test_what_fails_before_there_is_a_build_is_announced(heard, monkeypatch):
     with pytest.raises(ValueError, match="two"):
         run()
     ((name, values),) = heard
-    assert (name, values["build"]) == ("build_ended", None)
+    assert (name, values["build"]) == ("build_ended", Build.objects.get().pk)
     assert values["result"].reason == "ValueError: two\\nlines"
 
 

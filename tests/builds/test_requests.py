@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit.builds import InlineRunner, requests
+from django_sitemapkit.builds.publication.publishing import publish
+from django_sitemapkit.builds.report.differences import differences_of
 from django_sitemapkit.builds.requests import begin, process_requests, request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
@@ -145,6 +147,27 @@ def test_a_full_build_renders_what_did_not_change(storage, full):
 
 
 @pytest.mark.thorough
+def test_a_preview_publishes_nothing(storage):
+    """It is held with what would change, and leaves other requests; without a change it says so."""
+    published = run()
+    ask("preview")
+    (done,) = process_requests(SITE)
+    assert done.outcome["code"] == "unchanged"
+    edit_product()
+    Product.objects.last().delete()
+    later = ask()
+    ask("preview")
+    (done,) = process_requests(SITE, kinds=["preview"])
+    assert done.outcome["code"] == "held"
+    assert "a preview that ann requested" in done.outcome_text
+    assert Publication.objects.get().build_id == published.build
+    assert not BuildRequest.objects.exclude(ended_at=None).filter(pk=later.pk).exists()
+    found = [difference.kind.value for difference in differences_of(SITE, done.build_id)]
+    assert "-" in found
+    publish(SITE, done.build_id)
+    assert Publication.objects.get().build_id == done.build_id
+
+
 def test_a_build_that_is_held_back_is_told_so(storage, settings):
     """It did not fail, and says why nothing changed."""
     run()

@@ -303,7 +303,7 @@ def test_a_path_by_a_column_needs_no_route(sections, base, code):
     found = inspect_path(SITE, f"/leaves/{quote(code)}")
     assert (found.section, found.listed) == ("topics", True)
     hidden = inspect_path(SITE, "/leaves/hidden")
-    assert hidden.why == "Section topics does not list it: it is not in the queryset."
+    assert hidden.why == "Section topics does not list it: its queryset leaves out code = hidden."
     for unknown in ("/leaves/none", "/leaves/%00", "/other"):
         assert inspect_path(SITE, unknown).why.endswith("no section produces it.")
 
@@ -323,8 +323,8 @@ def test_a_path_by_a_method_may_not_be_found(sections, options):
     found = inspect_path(SITE, "/news/One/")
     assert (found.section, found.listed) == ("", False)
     assert found.why == (
-        "No section was found for this URL. Sections whose URLs come from methods cannot be"
-        " searched."
+        "The URLconf of the site has no page at this address. No section was found for this URL."
+        " Sections whose URLs come from methods cannot be searched."
     )
 
 
@@ -396,7 +396,7 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     found = inspect_path(SITE, url)
     assert (found.section, found.listed, found.values) == ("products", False, {})
     assert found.location == f"{BASE}{url}"
-    assert found.why == "Section products does not list it: it is not in the queryset."
+    assert found.why == "Section products does not list it: its queryset leaves out public = False."
     assert inspect_path(SITE, "/products/all/none/").section == ""
     assert inspect_path(SITE, "/about/").section == ""
     without = inspect_path(SITE, url, without="products")
@@ -408,15 +408,17 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     assert (found.section, found.why) == ("", "The exclusion rule /products/ excludes it.")
 
 
-def test_another_path_of_a_row_is_not_explained(sections, settings):
+def test_another_path_of_a_row_is_explained_by_its_route(sections, settings):
     """Its section lists the row elsewhere, and another section has nothing to do with it."""
     settings.ROOT_URLCONF = __name__
     sections.add(Products)
     sections.add(type("Others", (Products,), {"queryset": Product.objects.none()}))
     products(1, slug="a", shop=Shop.objects.create(slug="all"))
     assert inspect_path(SITE, "/products/all/a/").section == "products"
-    assert inspect_path(SITE, "/products/all/a/?page=2").section == ""
-    assert inspect_path(SITE, "/wares/all/a/").section == ""
+    for another in ("/products/all/a/?page=2", "/wares/all/a/"):
+        other = inspect_path(SITE, another)
+        assert (other.section, other.listed) == ("products", False)
+        assert other.why.endswith(f"lists this object at another URL: {BASE}/products/all/a/")
 
 
 def test_a_row_that_needs_its_queryset_is_not_explained(sections):
@@ -555,7 +557,7 @@ def test_sections_of_one_site_are_asked(sections):
     [
         ("hidden8", "ZeroDivisionError: division by zero"),
         ("hidden-9", "1 is hidden."),
-        ("hidden", "Section public does not list it: it is not in the queryset."),
+        ("hidden", "Section public does not list it: its queryset leaves out code = hidden."),
     ],
 )
 def test_a_section_says_why_it_leaves_out_an_object(sections, code, why):

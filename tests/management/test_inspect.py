@@ -131,6 +131,7 @@ def test_json_has_the_same(built):
     assert report["next_build"] | {"values": {}} == {
         "listed": True,
         "section": "products",
+        "problems": [],
         "reason": "",
         "values": {},
         "also": [],

@@ -34,7 +34,7 @@ from django_sitemapkit.builds.report.status import (
     states_of,
     states_of_sites,
 )
-from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.publishing.database import stored_bytes
 from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
@@ -101,7 +101,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     yield from _unfinished(keys)
     yield from _overdue_requests(states)
     yield from _failed_requests(keys)
-    yield from _problems([state.publication for state in states if state.publication])
+    yield from _problems(each for state in states for each in (state.published, state.held) if each)
     for state in states:
         yield from _warnings(state)
         yield from _pause(state)
@@ -201,9 +201,9 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
         )
 
 
-def _problems(published: Iterable[Publication]) -> Iterator[HealthItem]:
-    """Yield what the published builds skipped or left out, by kind of problem."""
-    builds = {row.build_id: row.build for row in published}
+def _problems(found: Iterable[Build]) -> Iterator[HealthItem]:
+    """Yield what builds skipped or left out, by kind of problem."""
+    builds = {build.pk: build for build in found}
     faulty = Place.objects.filter(build__in=builds).exclude(problems={})
     rows = list(faulty.order_by("-pk").values_list("build_id", "problems")[: MAX_FILES_READ + 1])
     counts: Counter[tuple[int, str]] = Counter()

@@ -72,6 +72,8 @@ def publish_finished(state: BuildState) -> BuildResult:
     reason = reason_to_hold(finished)
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
         reason = {"code": "paused", "pause": pause.state}
+    if state.preview and not reason:
+        reason = {"code": "preview", "by": state.started_by}
     held = builds.held if reason else None
     if held is not None and _has(state, held, finished, index):
         if held.previous_id != (published.pk if published else None):

@@ -114,12 +114,13 @@ def search_published(
     section: str = "",
     pk: Any = None,
     seconds: float | None = None,
+    every: bool = False,
 ) -> PublishedSearch:
     """Look for a URL in normal form in the published files of a site.
 
-    All of them are read. With ``seconds`` the look ends at the first file that lists the URL, or
-    when the time is over; a row of ``section`` with the primary key ``pk`` is looked for first
-    where it has to be.
+    All of them are read. With ``seconds`` the look ends when the time is over and, unless ``every``
+    file that lists the URL is wanted, at the first that does. A row of ``section`` with the primary
+    key ``pk`` is looked for first where it has to be.
     """
     build = Build.objects.published(site)
     search = PublishedSearch(build=build)
@@ -129,7 +130,8 @@ def search_published(
     end = None if seconds is None else monotonic() + seconds
     storage = SitemapStorage()
     for number, row in enumerate(_likely_first(site, rows, section, pk)):
-        if end is not None and (search.found or (number and monotonic() > end)):
+        is_enough = search.found and not every
+        if end is not None and (is_enough or (number and monotonic() > end)):
             search.unread = len(rows) - number
             break
         try:

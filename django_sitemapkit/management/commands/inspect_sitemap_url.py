@@ -65,6 +65,8 @@ class Command(PublishedCommand):
             write(f"  next build: not listed: {following['reason']}", style.WARNING)
         for tag, value in following["values"].items():
             write(f"    {tag}: {value['value']} ({value['origin']})")
+        for text in following["problems"]:
+            write(f"    {text}", style.WARNING)
         for each in following["also"]:
             verb = "left out" if settings.DEDUPLICATE else "also listed"
             row = f" (row {each['row']})" if each["row"] else ""
@@ -97,6 +99,7 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             "listed": found.listed,
             "section": found.section,
             "reason": found.why,
+            "problems": list(found.problems),
             "values": {
                 tag: {"value": value.text, "origin": value.origin}
                 for tag, value in found.values.items()

@@ -39,6 +39,12 @@ def compare(tmp_path):
     return compared
 
 
+NOWHERE = (
+    "The URLconf of the site has no page at this address. This URL is not in the sitemap: no"
+    " section produces it."
+)
+
+
 def lines(compared):
     """Return the lines of a comparison."""
     return compared[0]
@@ -70,7 +76,7 @@ def test_added_and_removed_urls(sections, compare):
         [
             "+ /a/  section pages",
             "+ /c/  section extra-urls",
-            "- /d/  This URL is not in the sitemap: no section produces it.",
+            f"- /d/  {NOWHERE}",
         ],
         "2 URLs before, 3 now: 2 added, 1 removed.",
     )
@@ -86,7 +92,7 @@ def test_why_a_url_is_removed(sections, compare):
     document = urlset(*(f"{BASE}{path}" for path in paths), "https://cdn.example/x.pdf")
     excluded, draft, foreign, invalid = lines(compare(document))
     assert excluded == "- /a/  The exclusion rule /a/ excludes it."
-    reason = "Section products does not list it: it is not in the queryset."
+    reason = "Section products does not list it: its queryset leaves out public = False."
     assert draft == f"- /products/all/draft/  {reason}"
     assert foreign.startswith("- https://cdn.example/x.pdf  URL not allowed: ")
     assert invalid.startswith("- /b/../c/  Invalid URL: '/b/../c/': it has a . or .. segment")
@@ -98,7 +104,7 @@ def test_not_all_are_explained(sections, compare, monkeypatch):
     pages(sections)
     document = urlset(*(f"{BASE}/{name}/" for name in "abcd"))
     first, second = lines(compare(document))
-    assert first.startswith("- /c/  This URL")
+    assert first.startswith("- /c/  The URLconf")
     assert second == "- /d/"
 
 
@@ -279,7 +285,7 @@ def test_differences_for_programs(sections, tmp_path):
         | {
             "change": "removed",
             "url": f"{BASE}/d/",
-            "reason": "This URL is not in the sitemap: no section produces it.",
+            "reason": NOWHERE,
         },
     ]
     assert found.as_dict() == {
