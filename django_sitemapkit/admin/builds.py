@@ -6,11 +6,18 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.contrib import admin
-from django.contrib.admin.utils import flatten
+from django.contrib.admin.utils import flatten, quote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.template.defaultfilters import filesizeformat
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
@@ -60,6 +67,7 @@ from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
 from django_sitemapkit.builds.report.status import STATES, states_of
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
@@ -78,6 +86,32 @@ MAX_BUILD_REQUESTS = 20
 
 BUILDS_PER_PAGE = 200
 """URLs of a file on a page."""
+
+
+@screen("<path:object_id>/object/", "build_object", "view")
+def object_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
+) -> HttpResponseBase:
+    """Redirect to the object that a problem is about, given by its section and paging key.
+
+    To its page in the admin or, if it has none, its own.
+    """
+    site, reason = known_site(request, obj.site)
+    found = None
+    if site is not None:
+        section, key = request.GET.get("section", ""), request.GET.get("key", "")
+        found, reason = try_read(lambda: object_at(site, section, key))
+    if found is None:
+        raise Http404(reason or _("This object does not exist."))
+    opts = found._meta
+    name = f"{model_admin.admin_site.name}:{opts.app_label}_{opts.model_name}_change"
+    try:
+        url = reverse(name, args=[quote(found.pk)])
+    except NoReverseMatch:
+        url = found.get_absolute_url() if hasattr(found, "get_absolute_url") else ""
+    if not url:
+        raise Http404(_("This object has no page."))
+    return HttpResponseRedirect(url)
 
 
 @screen("<path:object_id>/files/<int:file>/", "build_file", "view")
@@ -140,6 +174,7 @@ class BuildAdmin(ReadOnlyAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
     screens = (
+        object_view,
         *(overview_view, request_view, progress_view, activity_view, health_view, inspection_view),
         *(pause_view, resume_view, cancel_view, publish_view, differences_view, file_view),
     )
@@ -339,7 +374,7 @@ def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
         "urls": number(file.urls),
         "skipped": number_or_blank(file.skipped),
         "duplicates": number_or_blank(file.duplicates),
-        "problems": file.problem_texts,
+        "problems": file.problem_rows,
     }
 
 

@@ -6,6 +6,7 @@ And of a section: how each of its options is read, and why a method is called fo
 from django_sitemapkit.inspection.candidates import (
     label_or_none,
     listed_locations_of,
+    object_at,
     paging_key,
     url_match,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "inspect_path",
     "label_or_none",
     "listed_locations_of",
+    "object_at",
     "paging_key",
     "readings_of",
     "similar_path",

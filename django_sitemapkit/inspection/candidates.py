@@ -118,6 +118,20 @@ def label_or_none(section: SectionReader) -> str | None:
         return None
 
 
+def object_at(site: SitemapSite, name: str, key: str) -> Model | None:
+    """Return the object with a paging key, as text, of a section; None if there is none.
+
+    It need not be listed any more.
+    """
+    section = next((each for each in sections_of(site) if each.get_name() == name), None)
+    if section is None or section.keyset is None:
+        return None
+    with suppress(ValidationError, ValueError, OverflowError):
+        found: Model | None = all_rows(section).filter(**{section.keyset.name: key}).first()
+        return found
+    return None
+
+
 def paging_key(section: SectionReader, pk: Any) -> Any:
     """Return the paging key of an object, even if the section no longer lists it; else None.
 

@@ -59,15 +59,16 @@ class ProblemLog:
             self.examples.append(Problem(section=self.section, skipped=skipped, **found))
 
     def by_code(self) -> dict[str, dict[str, Any]]:
-        """Return what is stored of them by code: their count, and the first of them in words.
+        """Return what is stored of them by code: their count, and the first of them.
 
-        Each of these has its place among all, since a database does not keep the order of codes.
+        Each of these has its place among all, since a database does not keep the order of codes,
+        its words, and the key of its row as text.
         """
         found: dict[str, dict[str, Any]] = {
             code: {"count": count, "examples": []} for code, count in self.counts.items()
         }
         for place, problem in enumerate(self.examples):
-            found[problem.code]["examples"].append([place, str(problem)])
+            found[problem.code]["examples"].append([place, str(problem), str(problem.key)])
         return found
 
     def summary(self) -> str:

@@ -1,6 +1,8 @@
 """The builds in the admin: what each is made of, what it changes, and publishing one."""
 
 import datetime as dt
+import re
+from html import unescape
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -8,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_sitemapkit import Section
 from django_sitemapkit.admin import base, builds, differences, publishing
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
@@ -288,7 +291,7 @@ def test_problems_are_told_with_their_reasons(two):
     assert text.count("1 row skipped") == 3
     assert text.count("2,000 rows skipped") == 3
     assert text.count("<dd>first &lt;script&gt;") == 3
-    assert text.count("<dd>second</dd>") == 3
+    assert text.count("<dd>second <a ") == 3
     assert "There are more" not in text
     text = text_of(person("viewer").get(page("change", two[0])))
     assert 'id="problems"' not in text
@@ -597,3 +600,30 @@ def test_a_build_is_running_only_as_long_as_its_process_has_the_lease(built):
             for shown in pages:
                 html = client.get(shown).content.decode()
                 assert f'sitemapkit-{state}">{state}</span>' in html, (state, shown)
+
+
+def test_a_problem_leads_to_its_object(built, sections):
+    """To its page in the admin or, without one, to its own; what is gone is 404."""
+    row = Product.objects.order_by("pk").last()
+    Product.objects.filter(pk=row.pk).update(slug="xxx")
+    sections.add(NoUrls)
+    build = run().build
+    client = person("viewer")
+    text = text_of(client.get(f"/admin/sitemapkit/build/{build}/change/"))
+    (address,) = {unescape(each) for each in re.findall('href="([^"]*/object/[^"]*)"', text)}
+    response = client.get(address)
+    row.refresh_from_db()
+    assert (response.status_code, response.url) == (302, row.get_absolute_url())
+    assert client.get(address.replace("key=", "key=9")).status_code == 404
+    assert client.get(address.replace("no-urls", "none")).status_code == 404
+
+
+class NoUrls(Section):
+    """Products, one of which has an invalid URL."""
+
+    name = "no-urls"
+    queryset = Product.objects.all()
+
+    def location(self, product):
+        """Return where it is, or no path."""
+        return "no path" if product.slug == "xxx" else f"/no/{product.pk}/"

@@ -105,7 +105,7 @@ def test_every_kind_of_problem_has_a_name_and_advice(built):
     """Also one that nobody has thought of."""
     build = run().build
     kinds = {
-        code: {"count": 2, "examples": [[number, f"example of {code}"]]}
+        code: {"count": 2, "examples": [[number, f"example of {code}", "1"]]}
         for number, code in enumerate([*builds.PROBLEMS, "brand-new"])
     }
     Place.objects.filter(build=build, section="articles").update(problems=kinds)
@@ -120,7 +120,7 @@ def test_of_many_files_with_problems_some_are_counted(built, monkeypatch):
     """And the count says that there are more."""
     monkeypatch.setattr(builds, "MAX_FILES_READ", 2)
     build = run().build
-    kinds = {"no-url": {"count": 1_000, "examples": [[0, "example"]]}}
+    kinds = {"no-url": {"count": 1_000, "examples": [[0, "example", "1"]]}}
     files = Place.objects.filter(build=build).exclude(section="")
     assert files.count() > 2
     files.update(problems=kinds)

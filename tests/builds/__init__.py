@@ -124,7 +124,8 @@ def manifest(build_id=None):
 
 def problems_of(*texts):
     """Return problems of one kind as a place has them."""
-    return {"no-url": {"count": len(texts), "examples": list(map(list, enumerate(texts)))}}
+    examples = [[place, text, text] for place, text in enumerate(texts)]
+    return {"no-url": {"count": len(texts), "examples": examples}}
 
 
 def sha256_of(line):
