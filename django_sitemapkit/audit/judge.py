@@ -17,8 +17,10 @@ from django_sitemapkit.audit.rules import (
     IsSoft404,
     answer_fault,
     indexing_faults,
+    login_fault,
     robots_of,
 )
+from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.exceptions import InvalidValue
@@ -47,7 +49,7 @@ class Verdict:
     faults: tuple[Fault, ...]
     """Kind and detail of each fault."""
     title: str = ""
-    """The language and the title of the page; "" if it has none."""
+    """The language and the title of the page; "" if it has none, or is not indexed anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Judge:
     ) -> None:
         self._fetch = fetch
         self._slow_seconds = slow_seconds
-        self._is_soft_404 = is_soft_404
+        self._soft_404s = Soft404s(self._fetch_allowed, is_soft_404)
         self._user_agent = user_agent
         self._robots = lru_cache(maxsize=100)(partial(robots_of, fetch=fetch))
         # By URL, for several threads. The pages that are audited are among them: each language
@@ -94,19 +96,26 @@ class Judge:
         faults += version.faults
         if page is None:
             return Verdict(entry, tuple(faults))
-        is_indexed = not faults
+        title, is_indexed = "", not faults
         faults += self._faults_of_page(entry, fetched, page)
         if is_indexed:
             faults += self._version_faults(entry, page, version)
-        title = f"{page.language or ''} {page.title}" if page.title else ""
+            title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
 
     def robots_fault(self, entry: SitemapEntry) -> Fault | None:
         """Return what robots.txt says against an entry; its page is not fetched."""
-        robots = self._robots(split_origin(entry.url)[0])
+        return self._robots_fault(entry.url)
+
+    def _robots_fault(self, url: str) -> Fault | None:
+        robots = self._robots(split_origin(url)[0])
         if robots.unavailable:
             return Kind.UNDETERMINED, robots.unavailable
-        return None if robots.allows(entry.url, self._user_agent) else (Kind.ROBOTS, "")
+        return None if robots.allows(url, self._user_agent) else (Kind.ROBOTS, "")
+
+    def _fetch_allowed(self, url: str) -> Fetched | None:
+        """Fetch a URL besides the entries, if robots.txt allows it."""
+        return None if self._robots_fault(url) else self._fetch(url)
 
     def _read(self, url: str) -> tuple[Fetched, WebPage | None, _Version]:
         """Fetch a page, and remember what other language versions need to know of it."""
@@ -115,7 +124,7 @@ class Judge:
             faults = [fault]
         else:
             page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
-            faults = list(indexing_faults(url, fetched, page, self._is_soft_404))
+            faults = list(indexing_faults(url, fetched, page, self._soft_404s.fault(fetched, page)))
             if not fetched.failure and len(page.alternates) < MAX_PAGE_LINKS:
                 links = frozenset(linked for _, linked in page.alternates)
         if len(self._versions) >= MAX_KNOWN_VERSIONS:
@@ -126,6 +135,8 @@ class Judge:
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage
     ) -> Iterator[Fault]:
+        if wall := login_fault(page):
+            yield wall
         if len(page.canonicals) > 1:
             yield Kind.CANONICAL_CONFLICT, ", ".join(page.canonicals)
         if page.is_html and not page.title:
@@ -181,11 +192,10 @@ class Judge:
         with suppress(KeyError):
             return self._versions[url]
         try:
-            robots = self._robots(split_origin(url)[0])
+            is_forbidden = self._robots_fault(url) is not None
         except InvalidValue:
-            return _Version()
-        is_allowed = not robots.unavailable and robots.allows(url, self._user_agent)
-        return self._read(url)[2] if is_allowed else _Version()
+            is_forbidden = True
+        return _Version() if is_forbidden else self._read(url)[2]
 
 
 def _why_invalid(code: str) -> str:

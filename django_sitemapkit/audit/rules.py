@@ -1,9 +1,11 @@
 """What an answer means to a search engine: the rules that audits and crawls share."""
 
-import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
 from django.shortcuts import resolve_url
@@ -13,8 +15,6 @@ from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import REDIRECTS, Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 class Fetch(Protocol):
@@ -52,6 +52,21 @@ TRANSIENT_FAILURES = frozenset(
 )
 """Codes of failures that say nothing of the page."""
 
+_LOGIN_WORD = re.compile(
+    r"(?<![a-z0-9])(?:log[ -]?[io]n|sign[ -]?in|auth|authori[sz]e|oauth2?|openid|saml2?|sso"
+    r"|acceder|anmelden|connexion|iniciar[ -]sesi[oó]n)(?![a-z0-9])",
+    re.IGNORECASE,
+)
+"""Words in the addresses and headings of pages where visitors log in."""
+
+_WAYS_BACK = frozenset(
+    {
+        *("continue", "goto", "next", "redirect", "redirectto", "redirecturi", "redirecturl"),
+        *("return", "returnto", "returnurl", "samlrequest", "service"),
+    }
+)
+"""Parameters by which login pages lead back, in lower case and without underscores."""
+
 _STATUSES: Mapping[int, Kind] = {
     401: Kind.LOGIN,
     404: Kind.NOT_FOUND,
@@ -88,11 +103,11 @@ def _kind_of_status(status: int) -> Kind:
 
 
 def indexing_faults(
-    url: str, fetched: Fetched, page: WebPage, is_soft_404: IsSoft404 | None
+    url: str, fetched: Fetched, page: WebPage, soft_404: Fault | None
 ) -> Iterator[Fault]:
     """Yield why a search engine does not index the page of a URL."""
-    if is_soft_404 is not None:
-        yield from _soft_404_fault(fetched, is_soft_404)
+    if soft_404 is not None:
+        yield soft_404
     if page.noindex:
         yield Kind.NOINDEX, page.noindex
     if page.canonical and page.canonical != url:
@@ -101,13 +116,32 @@ def indexing_faults(
         yield Kind.REFRESH, page.refresh
 
 
-def is_login(url: str) -> bool:
-    """Return whether a URL is that of the project's login page, with any query."""
-    try:
-        login = resolve_url(settings.LOGIN_URL)
-    except NoReverseMatch:  # It is the name of a pattern that this URLconf lacks.
+def is_login(url: str, asked: str, *, has_password: bool = False) -> bool:
+    """Return whether a redirect of the URL ``asked`` leads to a page where visitors log in.
+
+    It is one if it is LOGIN_URL, with any query, or if two of three signs say that it is one: a
+    word of its address, the way back in its query, and a field for a password.
+    """
+    target = urlsplit(url)
+    with suppress(NoReverseMatch):  # It is the name of a pattern that this URLconf lacks.
+        login = urlsplit(resolve_url(settings.LOGIN_URL))
+        if target.path == login.path and login.netloc in {"", target.netloc}:
+            return True
+    if _LOGIN_WORD.search(PurePosixPath(urlsplit(asked).path).name):  # A login page that has moved.
         return False
-    return urlsplit(url).path == urlsplit(login).path
+    names = {name.lower().replace("_", "") for name, _ in parse_qsl(target.query)}
+    has_word = _LOGIN_WORD.search(f"{target.netloc}{target.path}") is not None
+    return has_word + bool(names & _WAYS_BACK) + has_password >= 2
+
+
+def login_fault(page: WebPage) -> Fault | None:
+    """Return the fault of a page that asks visitors to log in, at its own URL.
+
+    Its title and its first heading begin with that, and it has a field for a password.
+    """
+    names = (page.title or "", page.heading)
+    is_wall = page.has_password and all(map(_LOGIN_WORD.match, names))
+    return (Kind.LOGIN, "200 with a form to log in") if is_wall else None
 
 
 def robots_of(origin: str, fetch: Fetch) -> RobotsRules:
@@ -119,7 +153,8 @@ def robots_of(origin: str, fetch: Fetch) -> RobotsRules:
 
 def _redirect_fault(fetched: Fetched) -> Fault:
     answer = _answer_of(fetched)
-    if is_login(fetched.final_url):
+    page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
+    if is_login(fetched.final_url, fetched.url, has_password=page.has_password):
         return Kind.LOGIN, answer
     if fetched.failure_code in {"redirect-loop", "too-many-redirects"}:
         return Kind.REDIRECT_LOOP, answer
@@ -138,12 +173,3 @@ def _answer_of(fetched: Fetched) -> str:
     if fetched.failure:
         return f"{hops}: {fetched.failure}"
     return hops if fetched.status in {200, None} else f"{hops} ({fetched.status})"
-
-
-def _soft_404_fault(fetched: Fetched, is_soft_404: IsSoft404) -> Iterator[Fault]:
-    try:
-        if is_soft_404(fetched):
-            yield Kind.SOFT_404, ""
-    except Exception as error:
-        logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
-        yield Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"

@@ -220,7 +220,7 @@ def judge(*pages, entry):
     base = "https://a.example/"
     robots = Fetched(url="", final_url="", status=200, body=b"User-agent: *\nDisallow: /secret/")
     missing = Fetched(url="", final_url="", status=404)
-    large = Fetched(url="", final_url="", status=200, failure="why", failure_code="too-large")
+    large = Fetched(url=base, final_url=base, status=200, failure="why", failure_code="too-large")
     found |= {
         f"{base}robots.txt": robots,
         f"{base}large/": large,
@@ -367,6 +367,84 @@ def test_a_rule_for_soft_404s_that_raises(caplog):
     faults = judging.judge(SitemapEntry(section="s", url=url)).faults
     assert faults == (("soft-404", "the rule raised ZeroDivisionError: division by zero"),)
     assert url in caplog.text
+
+
+def named(name, text="There is no such page."):
+    """Return the body of a page with a title and a heading."""
+    return f"<title>{name}</title><h1>{name}</h1><p>{text}</p>".encode()
+
+
+GOOD = {"": (200, named("Home")), "shop/*": (200, named("Oops"))}
+LONG = named("Oops", " ".join(map(str, range(100))))
+
+
+@pytest.mark.parametrize(
+    ("answers", "page", "expected"),
+    [
+        ({}, named("Oops"), True),
+        ({}, named("Oops", "You asked for /shop/a/ on 1 May."), True),
+        ({"shop/*": (404, named("Oops"))}, named("Oops"), True),
+        ({}, named("Oops").replace(b"<title>Oops", b"<title>A shoe"), False),
+        ({}, named("Oops").replace(b"<h1>Oops", b"<h1>A shoe"), False),
+        ({"shop/*": (200, b"<title>Oops</title>")}, b"<title>Oops</title>", False),
+        ({}, LONG, False),  # It only has the name of all pages.
+        ({"": (200, named("Oops"))}, named("Oops"), False),  # As an app in the browser.
+        ({"": (503, b"")}, named("Oops"), False),
+        ({"shop/*": (503, named("Oops"))}, named("Oops"), False),
+        ({"robots.txt": (200, b"User-agent: *\nDisallow: /shop/*-")}, named("Oops"), False),
+    ],
+)
+def test_soft_404s_without_a_rule(answers, page, expected):
+    """A page is like one that cannot exist, in several ways, and not like the home page."""
+    base, asked = "https://a.example/", []
+    answers = {"shop/a/": (200, page), "shop/b/": (200, page), **GOOD, **answers}
+
+    def fetch(url):
+        asked.append(url)
+        path = re.sub("^shop/no-such.*/$", "shop/*", url.removeprefix(base))
+        status, body = answers.get(path, (404, b""))
+        headers = (("Content-Type", "text/html"),)
+        return Fetched(url=url, final_url=url, status=status, headers=headers, body=body)
+
+    judging = Judge(fetch, slow_seconds=2)
+    for name in ("a", "b"):
+        entry = SitemapEntry(section="s", url=f"{base}shop/{name}/")
+        found = ["soft-404"] if expected else []
+        assert [kind for kind, _ in judging.judge(entry).faults] == found
+    assert len(asked) == len(set(asked))
+
+
+FORM = b"<form method=post><input type=password></form>"
+
+
+@pytest.mark.parametrize(
+    ("url", "target", "body", "expected"),
+    [
+        ("private/", "https://a.example/enter/?next=/private/", FORM, ["login"]),
+        ("private/", "https://a.example/sign-in/", FORM, ["login"]),
+        ("private/", "https://id.example/sso/?return_to=x", b"", ["login"]),
+        ("private/", "https://id.example/enter/", b"", ["login"]),  # It is LOGIN_URL.
+        ("private/", "https://a.example/enter/", b"", ["redirect"]),
+        ("old/", "https://a.example/new/", FORM, ["redirect"]),
+        ("old/", "https://a.example/blogin/?next=2", b"", ["redirect"]),
+        ("login/", "https://a.example/signin/", FORM, ["redirect"]),
+        ("private/", "", named("Sign in to the shop") + FORM, ["login"]),
+        ("signs/", "", named("Sign in"), []),
+        ("shop/", "", FORM + named("Shoes"), []),
+    ],
+)
+def test_login_walls(settings, url, target, body, expected):
+    """By two signs at least: an address, the way back, a form, or what the page is called."""
+    settings.LOGIN_URL = "https://id.example/enter/"
+    url = f"https://a.example/{url}"
+    headers = (("Content-Type", "text/html"),)
+    fetched = Fetched(url=url, final_url=target or url, status=200, headers=headers, body=body)
+    if target:
+        fetched = replace(fetched, hops=((url, 302),))
+    missing = Fetched(url="", final_url="", status=404)
+    judging = Judge(lambda asked: fetched if asked == url else missing, slow_seconds=2)
+    faults = judging.judge(SitemapEntry(section="s", url=url)).faults
+    assert [kind for kind, _ in faults] == expected
 
 
 def test_a_login_url_that_does_not_exist(settings):

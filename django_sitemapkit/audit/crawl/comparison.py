@@ -123,7 +123,7 @@ class CrawlComparison:
         for row in rows:
             chain = chains[row.pk]
             kind = _kind_of(chain)
-            if any(is_login(redirect.target) for redirect in chain):
+            if any(is_login(redirect.target, redirect.url) for redirect in chain):
                 continue  # Visitors are asked to log in: the link is as it should be.
             leads_away = chain[-1].outcome == Outcome.REDIRECT or kind is Kind.BROKEN_LINK
             if row.linking_pages or (row.depth == 0 and leads_away):

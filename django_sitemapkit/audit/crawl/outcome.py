@@ -17,6 +17,7 @@ from django_sitemapkit.audit.rules import (
     indexing_faults,
     is_login,
 )
+from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import (
     LINK_ELEMENTS,
     MALFORMED,
@@ -121,7 +122,7 @@ class CrawlJudge:
         self._scope = scope
         self._robots = robots
         self._user_agent = user_agent
-        self._is_soft_404 = is_soft_404
+        self._soft_404s = Soft404s(self.fetch, is_soft_404)
 
     def is_blocked(self, url: str) -> bool:
         """Return whether robots.txt forbids fetching a URL."""
@@ -169,7 +170,7 @@ class CrawlJudge:
             page = WebPage.parse(url, fetched.headers, fetched.body)
             return self._outcome_of_page(url, fetched, page)
         if fetched.hops and not fetched.failure:
-            return self._redirect(fetched.final_url, fetched.status)
+            return self._redirect(url, fetched.final_url, fetched.status)
         is_unknown = fault[0] is Kind.UNDETERMINED
         return UrlOutcome(
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
@@ -193,9 +194,9 @@ class CrawlJudge:
             detail=_short(detail, MAX_REASON),
         )
 
-    def _redirect(self, target: str, status: int | None) -> UrlOutcome:
+    def _redirect(self, url: str, target: str, status: int | None) -> UrlOutcome:
         # Each page that asks for a login redirects to a URL of its own.
-        following = "" if is_login(target) else self._in_scope(target)
+        following = "" if is_login(target, url) else self._in_scope(target)
         return UrlOutcome(
             outcome=Outcome.REDIRECT,
             status=status,
@@ -204,14 +205,16 @@ class CrawlJudge:
         )
 
     def _outcome_of_page(self, url: str, fetched: Fetched, page: WebPage) -> UrlOutcome:
-        fault = next(indexing_faults(url, fetched, page, self._is_soft_404), None)
+        fault = next(
+            indexing_faults(url, fetched, page, self._soft_404s.fault(fetched, page)), None
+        )
         outcome = Outcome.PAGE if page.is_html else Outcome.FILE
         target = following = detail = ""
         if fault is not None:
             kind, detail = fault
             outcome = _OUTCOMES[kind]
             if outcome is Outcome.REDIRECT:
-                return self._redirect(detail, fetched.status)
+                return self._redirect(url, detail, fetched.status)
             if outcome is Outcome.BROKEN:
                 detail = _short(f"soft 404: {detail}" if detail else "soft 404", MAX_REASON)
                 return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)

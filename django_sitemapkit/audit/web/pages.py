@@ -135,6 +135,10 @@ class WebPage:
     """Whether it is a web page."""
     title: str | None
     """The title with its spaces collapsed; None without a title tag."""
+    heading: str
+    """The first heading, of any of the first three levels, or ""."""
+    has_password: bool
+    """Whether it has a field for a password."""
     noindex: str
     """Where it asks not to be indexed: ``meta robots``, ``X-Robots-Tag: googlebot``; or ""."""
     nofollow: bool
@@ -177,6 +181,8 @@ class WebPage:
             url=url,
             is_html=is_html,
             title=tags.title,
+            heading=tags.heading,
+            has_password=tags.has_password,
             noindex=robots.noindex,
             nofollow=robots.nofollow,
             canonicals=tuple(dict.fromkeys((*tags.canonicals, *in_headers.canonicals))),
@@ -207,6 +213,10 @@ class _Tags:
         self._absolute = _Resolver(base if base and len(base) <= MAX_LOCATION else url).absolute
         self.language = (document.get("lang") or document.get("xml:lang", "")).strip()
         self.title = _title_of(document)
+        headings = map(_text_of, document.iter("h1", "h2", "h3"))
+        self.heading = next(headings, "")
+        types = (field.get("type", "").strip().lower() for field in document.iter("input"))
+        self.has_password = "password" in types
         self.refresh: str | None = None
         for meta in document.iter("meta"):
             content = meta.get("content", "")

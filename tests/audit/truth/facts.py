@@ -4,7 +4,7 @@ A statement is a tuple: its kind first, then the path that it is about.
 """
 
 from tests.audit.truth.declaring import target_of
-from tests.audit.truth.site import LOGIN
+from tests.audit.truth.site import LOGIN, SIGN_IN_ELSEWHERE
 
 MAX_REDIRECTS = 10
 """Redirects that search engines follow."""
@@ -121,7 +121,7 @@ class Facts:
         passed = []
         while url.what == "redirect":
             passed.append(url.path)
-            if url.to.startswith(LOGIN):
+            if url.to.startswith((LOGIN, SIGN_IN_ELSEWHERE)):
                 return "login", len(passed)
             if url.to in passed or len(passed) > MAX_REDIRECTS:
                 return "loop", len(passed)

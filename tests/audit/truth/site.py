@@ -19,8 +19,8 @@ from tests.audit.truth.declaring import (
 )
 
 LOGIN = "/accounts/login/"
+SIGN_IN_ELSEWHERE = "OTHER/sso/login?return_to=x"
 
-VERDICTS = "waits for verdicts about canonicals, language links, soft 404s and sign-in pages"
 EXTERNAL = "waits for links out of the site and malformed ones"
 
 
@@ -542,7 +542,7 @@ NOT_FOUND = "<title>Page not found</title><h1>Page not found</h1><p>There is no 
 SOFT = urls_of(
     "soft",
     *(
-        (name, "broken", {"raw": text.encode(), "waits": VERDICTS, **kinds("soft-404")})
+        (name, "broken", {"raw": text.encode(), **kinds("soft-404")})
         for name, text in {
             "same/": NOT_FOUND,
             "same-but-links/": f'{NOT_FOUND}<a href="/">Home</a>',
@@ -579,11 +579,10 @@ SIGN_IN = urls_of(
         {
             "title": "Sign in",
             "text": f"<h1>Sign in</h1>{FORM}",
-            "waits": VERDICTS,
             **kinds("login"),
         },
     ),
-    moved("foreign/", "OTHER/sso/login?return_to=x", waits=VERDICTS, **kinds("login")),
+    moved("foreign/", SIGN_IN_ELSEWHERE, **kinds("login")),
     (
         "header-form/",
         "page",

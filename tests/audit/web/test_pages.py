@@ -34,12 +34,15 @@ def test_an_ordinary_page():
         &amp; red  </title><link rel="canonical" href="/shop/page/">
         <link rel="alternate" hreflang="es" href="/es/page/">
         <link rel="alternate" type="application/rss+xml" hreflang="en" href="/feed/"></head>
-        <body><a href="../other/?a=1&amp;b=2#part"> Other <b>page</b></a></body></html>"""
+        <body><h2> The <b>shop</b></h2><h1>Blue</h1><input type=PassWord>
+        <a href="../other/?a=1&amp;b=2#part"> Other <b>page</b></a></body></html>"""
     )
     assert page == WebPage(
         url=URL,
         is_html=True,
         title="Blue & red",
+        heading="The shop",
+        has_password=True,
         noindex="",
         nofollow=False,
         canonicals=(URL,),

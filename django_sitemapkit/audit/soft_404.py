@@ -1,0 +1,94 @@
+"""Soft 404s: pages that say "not found" with status 200."""
+
+import logging
+from collections.abc import Callable, Container
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from django_sitemapkit.audit.kinds import FindingKind as Kind
+from django_sitemapkit.audit.rules import Fault, IsSoft404
+from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.protocol.locations import split_origin
+
+logger = logging.getLogger("django_sitemapkit")
+
+MISSING_NAME = "no-such-page-9b1c6f5d2e"
+"""The name of a page that cannot exist."""
+
+MAX_PROBES = 50
+"""Pages that are fetched to compare others with them; beyond that, nothing is judged."""
+
+MAX_OWN_WORDS = 20
+"""Words that a missing page may have and another does not: its address, a date, a token."""
+
+
+class _Shown(NamedTuple):
+    """What a page shows to visitors."""
+
+    title: str
+    heading: str
+    words: frozenset[bytes]
+
+    @classmethod
+    def of(cls, fetched: Fetched, page: WebPage) -> "_Shown":
+        return cls(page.title or "", page.heading, frozenset(fetched.body.split()))
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.title, self.heading
+
+
+class Soft404s:
+    """Tells which pages of a crawl or an audit are soft 404s, for several threads.
+
+    A project's own ``rule`` decides. Without one, each page is compared with what the site answers
+    for a name in the same folder that cannot exist. ``fetch`` returns None for what robots.txt
+    forbids. Each of these pages is fetched once.
+    """
+
+    def __init__(self, fetch: Callable[[str], Fetched | None], rule: IsSoft404 | None) -> None:
+        self._fetch = fetch
+        self._rule = rule
+        self._shown: dict[str, _Shown | None] = {}
+
+    def fault(self, fetched: Fetched, page: WebPage) -> Fault | None:
+        """Return the fault of a page that says "not found", or None."""
+        if self._rule is None:
+            missing = self._missing_like(fetched, page)
+            return (Kind.SOFT_404, f"like {missing}") if missing else None
+        try:
+            return (Kind.SOFT_404, "") if self._rule(fetched) else None
+        except Exception as error:
+            logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
+            return Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"
+
+    def _missing_like(self, fetched: Fetched, page: WebPage) -> str:
+        """Return the URL of a missing page that a page looks like, or "".
+
+        It has the same title, the same first heading and nearly no words of its own. An app whose
+        pages are all made in the browser answers like this everywhere, the home page included.
+        """
+        origin, path = split_origin(fetched.url)
+        folder, _, name = path.partition("?")[0].rstrip("/").rpartition("/")
+        if not (page.is_html and page.title and page.heading and name):
+            return ""
+        ending = "/" if path.partition("?")[0].endswith("/") else PurePosixPath(name).suffix
+        probe = f"{origin}{folder}/{MISSING_NAME}{ending}"
+        own, missing = _Shown.of(fetched, page), self._shown_at(probe, {200, 404, 410})
+        if missing is None or own.name != missing.name:
+            return ""
+        home = self._shown_at(f"{origin}/", {200})
+        if home is None or home.name == own.name:
+            return ""
+        return "" if len(own.words - missing.words) > MAX_OWN_WORDS else probe
+
+    def _shown_at(self, url: str, statuses: Container[int]) -> _Shown | None:
+        """Return what a URL shows that answers with one of some statuses; None if not known."""
+        if url not in self._shown and len(self._shown) < MAX_PROBES:
+            fetched, shown = self._fetch(url), None
+            if fetched is not None and fetched.status in statuses and not fetched.hops:
+                page = WebPage.parse(url, fetched.headers, fetched.body, with_links=False)
+                shown = None if fetched.failure else _Shown.of(fetched, page)
+            self._shown[url] = shown
+        return self._shown.get(url)
