@@ -249,15 +249,19 @@ def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
             "Use codes from settings.LANGUAGES.",
         )
     else:
-        if options.alternates and options.limit is not None and options.limit < len(codes):
-            yield Mistake(
-                "sitemapkit.E136",
-                f"limit is {options.limit}, and an object has {len(codes)} versions that link to"
-                " each other",
-                f"Set limit to {len(codes)} or more: they are listed together or not at all.",
-            )
+        yield from _too_few_urls(options, len(codes))
         yield from _wrong_hosts(options.language_hosts, codes)
         yield from _wrong_default(options, codes)
+
+
+def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
+    if options.alternates and options.limit is not None and options.limit < versions:
+        yield Mistake(
+            "sitemapkit.E136",
+            f"limit is {options.limit}, and an object has {versions} versions that link to each"
+            " other",
+            f"Set limit to {versions} or more: they are listed together or not at all.",
+        )
 
 
 def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:
