@@ -267,7 +267,7 @@ def state_of(section, before=None):
         "urls": (rendering.urls, rows, rendering.writer.bytes),
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
-        "overridden": rendering.pipeline.override_hashes,
+        "overridden": set(rendering.pipeline.override_hashes),
         "newest_key": lastmods.newest_key,
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),

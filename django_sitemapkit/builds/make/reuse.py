@@ -163,8 +163,8 @@ def _batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
 
 
 def packed(hashes: Collection[int]) -> bytes:
-    """Return hashes as a row of a manifest keeps them."""
-    return array("q", sorted(hashes)).tobytes()
+    """Return hashes as a row of a manifest keeps them: each once."""
+    return array("q", sorted(set(hashes))).tobytes()
 
 
 class Reason(TextChoices):
