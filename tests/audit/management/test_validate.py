@@ -619,10 +619,11 @@ def test_slow_answers_end_by_the_time_limit(answers, base, where):
         answers["/sitemap.xml"] = ok(index(f"{base}/a.txt", f"{base}/b.txt", f"{base}/c.txt"))
         answers["/a.txt"] = (200, {}, Slow(line * 1_000))
     started = time.monotonic()
-    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml", "--max-seconds", "0.2")
-    assert time.monotonic() - started < 5
+    # The index is read before that on a busy machine, too.
+    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml", "--max-seconds", "1.5")
+    assert time.monotonic() - started < 8
     assert code == 1
-    assert "the time limit of 0.2 seconds was reached" in out + err
+    assert "the time limit of 1.5 seconds was reached" in out + err
     assert ("2 sitemaps of the index were not read" in out) == (where == "children")
 
 
