@@ -44,8 +44,6 @@ class Url:
     """"http" or "process", if it is answered in that way only."""
     is_cut: bool = False
     """Whether not all of its links can be read."""
-    waits: str = ""
-    """Why not all that is true of it can be found yet."""
 
     @property
     def is_cloud(self):

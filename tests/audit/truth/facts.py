@@ -20,8 +20,6 @@ class Facts:
 
     def __init__(self, urls, *, with_files):
         self.urls = urls
-        self.waiting = {path: url.waits for path, url in urls.items() if url.waits}
-        """Why statements about some URLs are not expected yet, by path."""
         self.held = self._held()
         self.holders = {path: set(pages) for path, pages in self.held.items()}
         """The pages that name each URL, as a link or, with files, in another element."""

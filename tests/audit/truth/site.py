@@ -21,8 +21,6 @@ from tests.audit.truth.declaring import (
 LOGIN = "/accounts/login/"
 SIGN_IN_ELSEWHERE = "OTHER/sso/login?return_to=x"
 
-EXTERNAL = "waits for links out of the site and malformed ones"
-
 
 OK = "/answers/ok/"
 
