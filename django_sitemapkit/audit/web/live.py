@@ -159,11 +159,11 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             )
         except FetchError as error:
             if error.code == "unreachable":
-                pace.refused(began)
+                pace.refused(url, began)
             raise
         if answer.status in RETRIED_STATUSES:
             header = next(header_values(answer.headers, "Retry-After"), "")
-            pace.refused(began, seconds_to_wait(header))
+            pace.refused(url, began, seconds_to_wait(header))
         else:
             pace.answered(began)
         return answer

@@ -25,8 +25,9 @@ class HostPace:
     """When one host may be asked for something, for several threads.
 
     A refusal (429, 503 or no connection) makes all wait as long as ``Retry-After`` says, or else
-    for a time that doubles with each refusal in a row. If that is longer than a minute, nothing is
-    asked until it is over: `wait` raises FetchError. ``closed`` ends all waiting in this way.
+    for a time that doubles with each refusal of the same URL, and with each URL that is refused in
+    a row. If that is longer than a minute, which it is after eight URLs, nothing is asked until it
+    is over: `wait` raises FetchError. ``closed`` ends all waiting in this way.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class HostPace:
         self._closed = closed
         self._clock = clock
         self._last = self._resumes = self._refused_at = float("-inf")
-        self._refusals = 0
+        self._refusals: dict[str, int] = {}
         self._turn = Lock()
 
     def obey(self, crawl_delay: float) -> None:
@@ -69,10 +70,10 @@ class HostPace:
     def answered(self, began: float) -> None:
         """Go faster after an answer to a request that began at a moment."""
         if began > self._refused_at:  # Else it says nothing of the pace since.
-            self._refusals = 0
+            self._refusals.clear()
             self._interval = max(self._least, FASTER * self._interval)
 
-    def refused(self, began: float, retry_after: float | None = None) -> None:
+    def refused(self, url: str, began: float, retry_after: float | None = None) -> None:
         """Go slower after the refusal of a request that began at a moment."""
         now = self._clock()
         self._resumes = max(self._resumes, now + (retry_after or 0.0))
@@ -80,7 +81,9 @@ class HostPace:
             return
         if not self._refusals:
             self._interval = min(MAX_WAIT, max(SLOWED, 2 * self._interval))
+        # One URL that is always refused, as a page with a fault may be, says little of the host.
+        doubled = max(self._refusals.get(url, 0), len(self._refusals.keys() - {url}))
         if retry_after is None:
-            self._resumes = max(self._resumes, now + SLOWED * 2**self._refusals)
-        self._refusals += 1
+            self._resumes = max(self._resumes, now + SLOWED * 2**doubled)
+        self._refusals[url] = self._refusals.get(url, 0) + 1
         self._refused_at = now

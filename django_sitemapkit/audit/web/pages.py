@@ -71,8 +71,7 @@ _SRCSET = re.compile(r"([^\s,](?:[^\s,]|,++(?=[^\s,]))*+)(?:\s++[^,]*+)?")
 
 MALFORMED = re.compile(
     r"""
-    (?! https?: (?:[/\\]{2})? [^/\\?#\s]) (?= [hps]* t) [htps]{2,7} :
-                                                            # htp://host/, http:/host/
+    (?! https?: [/\\]* [^/\\?#\s]) (?= [hps]* t) [htps]{2,7} :  # htp://host/, http://?a
     | (?:https?:)? [/\\]{2} (?:
         https? :? [/\\]                                     # http://https://host/
         | [^/\\?#]* [\ <>^|]                                # http://a host/

@@ -175,7 +175,7 @@ def test_malformed_urls_are_broken(server, site, is_external):
     """Nothing is asked for them, and nothing else but http is looked at."""
     written = (
         "htp://a.example/",
-        "http:/a.example/",
+        "http://?a",
         "http://a b/",
         "mailto:a@b.example",
         "ssh://a/",

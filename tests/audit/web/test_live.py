@@ -483,9 +483,19 @@ def test_refusals_at_the_same_time_are_one(slept):
     pace, watch = HostPace(None, slept, slept), Stopwatch(30)
     begun = [pace.wait(watch) for _ in range(4)]
     for moment in begun:
-        pace.refused(moment)
+        pace.refused("/", moment)
     pace.wait(watch)
     assert slept.rounded == [0.5]
+
+
+def test_pages_that_are_always_refused_are_not_the_host(fetcher, base, answers, slept):
+    """Each is tried some times, and the next page is asked for."""
+    answers["/"] = [(200, {}, b"a")]
+    for name in ("/a", "/b", "/c"):
+        answers[name] = [(503, {}, b"")]
+        assert fetcher.fetch(base + name).status == 503
+    assert fetcher.fetch(base).status == 200
+    assert len(answers.asked) == 16
 
 
 def test_a_host_that_refuses_for_long_is_left_alone(fetcher, base, answers, slept):
