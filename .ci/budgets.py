@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_708,
-    "package: tokens": 282_206,
-    "core: statements": 17_864,
-    "core: tokens": 206_593,
-    "builds, runners, planning, publishing: statements": 4_365,
+    "package: statements": 25_211,
+    "package: tokens": 288_933,
+    "core: statements": 18_010,
+    "core: tokens": 208_719,
+    "builds, runners, planning, publishing: statements": 4_428,
     "audit: statements": 5_200,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
-    "first build of five rows: functions": 417,
-    "first build of five rows: files": 61,
+    "first build of five rows: functions": 390,
+    "first build of five rows: files": 53,
     "Exclude now: functions": 398,
-    "Exclude now: files": 60,
+    "Exclude now: files": 54,
     "functions: lines, 95th percentile": 26,
-    "functions: lines, longest": 56,
-    "files: lines, longest": 456,
+    "functions: lines, longest": 59,
+    "files: lines, longest": 500,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}
