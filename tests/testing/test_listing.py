@@ -62,7 +62,7 @@ def test_what_is_listed(product, form):
 
 
 WAYS_OUT = {
-    "queryset": (lambda product: Product.objects.update(public=False), "not in the queryset."),
+    "queryset": (lambda product: Product.objects.update(public=False), "leaves out public = False."),
     "override": (lambda product: by_object(product, include=False), "A URL override excludes it."),
     "rule": (lambda product: rule("/products/"), "The exclusion rule /products/ excludes it."),
     "settings": (lambda product: setting("products", enabled=False), "is switched off"),
@@ -89,9 +89,7 @@ def test_a_url_is_normalised(product):
     extra("/é/")
     for path in ("/é/", "/%c3%a9/", f"{SITE.origin}/é/"):
         assert_listed(path)
-    assert reason("/e/") == (
-        "/e/ is not listed. This URL is not in the sitemap: no section produces it."
-    )
+    assert reason("/e/").endswith("This URL is not in the sitemap: no section produces it.")
 
 
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
