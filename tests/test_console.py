@@ -182,7 +182,10 @@ def test_an_interrupted_crawl_is_continued(site, tmp_path, sent):
     for name in names:
         make_page(folder, name)
     arguments = ("crawl", base, "--output", tmp_path / "out", "--allow-private")
+    # Tests that a shell runs in the background, and what they start, ignore SIGINT.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = started(*arguments, "--rate", "8")
+    signal.signal(signal.SIGINT, handler)
     database = tmp_path / "out" / ".sitemapkit.sqlite3"
     end = time.monotonic() + 60
     while time.monotonic() < end and fetched_in(database) < 10:
