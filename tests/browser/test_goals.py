@@ -134,7 +134,7 @@ def test_whether_it_is_fresh_and_what_changed(chief):
     text = chief.text()
     assert "PublishedBuild 2, " in text
     assert "ago)" in text
-    assert "Problems15 errors, 15 warnings" in text
+    assert "Problems15 errors, 19 warnings" in text
     row = chief.page.locator("#content").get_by_role("row", name="cities")
     cities = row.first.inner_text()
     assert "107 \N{MINUS SIGN}1" in cities
