@@ -62,7 +62,10 @@ def test_what_is_listed(product, form):
 
 
 WAYS_OUT = {
-    "queryset": (lambda product: Product.objects.update(public=False), "leaves out public = False."),
+    "queryset": (
+        lambda product: Product.objects.update(public=False),
+        "leaves out public = False.",
+    ),
     "override": (lambda product: by_object(product, include=False), "A URL override excludes it."),
     "rule": (lambda product: rule("/products/"), "The exclusion rule /products/ excludes it."),
     "settings": (lambda product: setting("products", enabled=False), "is switched off"),
