@@ -50,6 +50,7 @@ port = listener.getsockname()[1]
 os.environ["SITEMAPKIT_BASE_URL"] = f"http://127.0.0.1:{port}"
 
 import uvicorn
+from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from example_project.asgi import application
 from django_sitemapkit.reading.keysets import Keyset
 
@@ -79,7 +80,9 @@ async def logged(scope, receive, send):
         if first and message.get("body"):
             first = False
             say(f"first bytes of {scope['path']}")
-    await application(scope, receive, send_and_say)
+    await with_files(scope, receive, send_and_say)
+
+with_files = ASGIStaticFilesHandler(application)
 
 say(f"port {port}")
 config = uvicorn.Config(logged, http="h11", lifespan="off", log_level="warning")
