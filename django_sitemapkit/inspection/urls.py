@@ -245,12 +245,12 @@ def _failed_values(section: SectionReader, pk: Any) -> list[str]:
     None where they are not known.
     """
     obj = all_rows(section).filter(pk=pk).first()
-    names: set[str] = set()
+    names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
         for rows, columns in each_condition_of(listed_rows(section)):
-            if not rows.filter(pk=pk).exists():
+            if obj and not rows.filter(pk=pk).exists():  # One that is gone has no values.
                 names |= columns
-    return [f"{name} = {printable(getattr(obj, name, None))}" for name in sorted(names)]
+    return [f"{name} = {printable(getattr(obj, name))}" for name in sorted(names)]
 
 
 def _own_reason(section: SectionReader, pk: Any) -> str:

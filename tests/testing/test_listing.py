@@ -81,6 +81,12 @@ def test_the_reason_is_that_of_the_inspection(product, way):
     assert reason(PATH).startswith(f"{PATH} is not listed. ")
 
 
+def test_an_object_that_is_gone_has_no_values(product):
+    """None is named as what leaves it out."""
+    Product.objects.filter(pk=product.pk).delete()
+    assert "leaves out" not in reason(product)
+
+
 def test_the_documentation_shows_the_message(product):
     """Word by word."""
     Product.objects.update(public=False)
