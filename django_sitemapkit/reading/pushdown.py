@@ -26,7 +26,13 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lines import SEPARATORS, has_long_line, line_format, percent_encoded
+from django_sitemapkit.reading.lines import (
+    SEPARATORS,
+    are_right,
+    has_long_line,
+    line_pattern,
+    percent_encoded,
+)
 from django_sitemapkit.reading.routes import FastPattern
 from django_sitemapkit.reading.sources import Column, Constant, Method
 from django_sitemapkit.reading.text_queries import (
@@ -65,7 +71,7 @@ class Pushdown:
         ]
         """The path in each language, with those separators in the places of the values."""
         self._reader = reader
-        self._lines = line_format(pattern, has_image=has_image)
+        self._lines = line_pattern(pattern, has_image=has_image)
         arguments = locator.language_routes[0].arguments
         self._places = [arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
@@ -233,11 +239,11 @@ class Pushdown:
         """
         newest = chunk.lastmods[1]
         is_future = newest != "" and newest > latest(newest)
-        if is_future or not self._lines.are_right(chunk.text, chunk.rows):
+        if is_future or not are_right(chunk.text, chunk.rows, self._lines):
             return False
         text = chunk.text
         if is_moment:
-            end, zone = self._lines.separators[-1], UTC.encode()
+            end, zone = self.separators[-1:], UTC.encode()
             text = text.replace(b" ", b"T").replace(b"\n", zone + b"\n")
             if chunk.lastmods[2] < chunk.rows:
                 text = text.replace(end + zone + b"\n", end + b"\n")

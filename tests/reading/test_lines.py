@@ -1,18 +1,20 @@
 """Lines are proven right only where each value is what its converter takes, and plain."""
 
+import re
+
 import pytest
 from django.urls import set_urlconf
+from django.urls.converters import IntConverter, UUIDConverter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
-from django_sitemapkit.reading import lines as module
 from django_sitemapkit.reading.lines import (
     MAX_LINE,
-    NUMBER_CONVERTERS,
     SEPARATORS,
-    LineFormat,
+    are_right,
     has_long_line,
+    line_pattern,
     percent_encoded,
 )
 from django_sitemapkit.reading.routes import UNQUOTED, compiled
@@ -21,18 +23,18 @@ from tests.reading.test_routes import ANY, NASTY
 
 
 def format_of(viewname, *arguments):
-    """Return the format of a route's lines, and its pattern."""
+    """Return the expression of a route's lines, and its pattern."""
     set_urlconf(urlconfs)
     try:
         pattern = compiled(Route(viewname, *arguments)).candidates[0].fast
     finally:
         set_urlconf(None)
-    return LineFormat(pattern), pattern
+    return line_pattern(pattern, has_image=False), pattern
 
 
 def with_image(viewname, *arguments):
-    """Return the format of a route's lines with the name of an image."""
-    return LineFormat(format_of(viewname, *arguments)[1], has_image=True)
+    """Return the expression of a route's lines with the name of an image."""
+    return line_pattern(format_of(viewname, *arguments)[1], has_image=True)
 
 
 PRODUCT, _ = format_of("product", "shop", "slug")
@@ -81,17 +83,15 @@ BAD = [
     *((SHOT, ("a", value, "a.jpg")) for value in ("", "a.b", "a/b")),
 ]
 FITTING = [*GOOD, (SHOT, ("shop", "b", "a/b.jpg"))]
-"""Lines that are right; those of several kinds of values are looked at one by one."""
+"""Lines that are right, of each kind."""
 LASTMODS = ["", "2024-02-29", "2024-02-29 12:30:15", "2024-02-29T12:30:15+00:00"]
 
 
 @pytest.mark.parametrize("lastmod", LASTMODS)
 @pytest.mark.parametrize(("lines", "values"), GOOD)
 def test_right_lines_are_proven_together(lines, values, lastmod):
-    """No line is looked at by itself."""
-    text = line(*values, lastmod=lastmod)
-    assert lines._is_proven(text * 3, 3)
-    assert lines.are_right(text * 3, 3)
+    """Whatever date follows the values."""
+    assert are_right(line(*values, lastmod=lastmod) * 3, 3, lines)
 
 
 @pytest.mark.parametrize(("lines", "values"), BAD)
@@ -99,32 +99,34 @@ def test_a_wrong_line_is_found_among_right_ones(lines, values):
     """Wherever it is; and the right ones are right."""
     good = line(*next(right for own, right in FITTING if own is lines), lastmod=LASTMODS[-1])
     bad = line(*values, lastmod=LASTMODS[-1])
-    assert lines.are_right(good + good, 2)
-    assert not lines.are_right(bad + good, 2)
-    assert not lines.are_right(good + bad + good, 3)
-    assert not lines.are_right(good + good + bad, 3)
+    assert are_right(good + good, 2, lines)
+    assert not are_right(bad + good, 2, lines)
+    assert not are_right(good + bad + good, 3, lines)
+    assert not are_right(good + good + bad, 3, lines)
 
 
 @pytest.mark.parametrize(("text", "rows"), [(b"", 1), (b"a\x01b\n\x02\n", 1), (b"a\x01b\x02\n", 2)])
 def test_other_lines_than_rows_are_no_text(text, rows):
     """A value has a newline in it: nobody can tell which line is which row's."""
-    assert not PRODUCT.are_right(text, rows)
+    assert not are_right(text, rows, PRODUCT)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(values=st.lists(st.sampled_from(NASTY) | ANY, min_size=3, max_size=3))
 @pytest.mark.parametrize("viewname", ["product", "glued", "city"])
-def test_what_is_proven_together_is_proven_one_by_one(viewname, values):
-    """Both looks agree on every line that the first one takes; numbers are known by their type."""
+def test_what_is_right_is_what_the_route_takes(viewname, values):
+    """A right line's values have a path, which is plain but for what is beyond ASCII."""
     lines, pattern = format_of(viewname, *"abc"[: 2 if viewname == "product" else 3])
-    kinds = map(type, pattern.converters)
+    kinds = [type(converter) for converter in pattern.converters]
     texts = [
-        "7" if kind in NUMBER_CONVERTERS else str(value)
+        "7" if kind in {IntConverter, UUIDConverter} else str(value)
         for kind, value in zip(kinds, values, strict=False)
     ]
-    text = line(*texts)
-    if text.count(b"\n") == 1 and lines._is_proven(text, 1):
-        assert lines._is_right(text[:-1])
+    if are_right(text := line(*texts), 1, lines):
+        columns = dict(zip(pattern.order, texts, strict=True))
+        (path,) = pattern.paths([[columns[place]] for place in range(len(columns))], 1)
+        found = re.split(rb"[\x01-\x08]", percent_encoded(text))[:-1]
+        assert path == pattern.template % tuple(value.decode() for value in found)
 
 
 def test_lines_are_percent_encoded():
@@ -144,10 +146,8 @@ def test_a_long_line_is_found(before, size, is_long):
 
 
 def test_every_builtin_converter_has_its_plain_characters():
-    """What a lastmod or XML needs is never plain: it shows where a value ends."""
-    assert set(UNQUOTED) == {type(one) for one in (p for p in _all_converters())}
-    for character in module._NEVER_PLAIN:
-        assert character not in CITY._plain
+    """Those of others are not known."""
+    assert set(UNQUOTED) == {type(one) for one in _all_converters()}
 
 
 def _all_converters():
