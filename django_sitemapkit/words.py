@@ -97,6 +97,9 @@ SENTENCES: dict[str, Any] = {
         "%(section)s: the newest lastmod of page %(page)s went back from %(before)s"
         " (%(key_before)s) to %(lastmod)s (%(key)s)."
     ),
+    "put-back": gettext_noop(
+        "It puts back %(files)s with %(urls)s as build %(build)s had them, which was rolled back."
+    ),
     # What a build or a request came to.
     "abandoned": gettext_noop("Build %(build)s was abandoned: %(reason)s."),
     "build-cancelled": gettext_noop("The build was cancelled by %(by)s."),
@@ -113,11 +116,13 @@ SENTENCES: dict[str, Any] = {
     ),
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
     "published": gettext_noop(
-        "Build %(build)s: published; %(urls)s in %(files)s, %(stored)s stored. %(more)s"
+        "Build %(build)s: published; %(urls)s in %(files)s and the index, %(stored)s stored."
+        " %(more)s"
     ),
     "rows-skipped": gettext_noop("%(rows)s skipped."),
     "unchanged": gettext_noop(
-        "Build %(build)s: unchanged; %(urls)s in %(files)s, %(stored)s stored. %(more)s"
+        "Build %(build)s: unchanged; %(urls)s in %(files)s and the index, %(stored)s stored."
+        " %(more)s"
     ),
 }
 """The words of each code, with the names of its values; apps add those of their own codes."""

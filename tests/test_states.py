@@ -175,7 +175,11 @@ EXAMPLES = {
             "stored": 8,
             "more": {"code": "rows-skipped", "rows": 1},
         },
-        "Build 7: published; 9 URLs in 8 files, 8 stored. 1 row skipped.",
+        "Build 7: published; 9 URLs in 8 files and the index, 8 stored. 1 row skipped.",
+    ),
+    "put-back": (
+        {"build": 1_200, "files": 1, "urls": 2_000},
+        "It puts back 1 file with 2,000 URLs as build 1200 had them, which was rolled back.",
     ),
     "rows-skipped": ({"rows": 2_000}, "2,000 rows skipped."),
     "shrinkage": (
@@ -227,7 +231,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; 1 URL in 1 file, 0 stored.",
+        "Build 7: unchanged; 1 URL in 1 file and the index, 0 stored.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -258,7 +262,8 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers, 8 stockés. Ignorées : 1 ligne."
+            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, 8 stockés."
+            " Ignorées : 1 ligne."
         )
 
 

@@ -59,13 +59,12 @@ from django_sitemapkit.admin.publishing import (
 from django_sitemapkit.admin.url_counts import (
     UrlChange,
     changes_of,
-    counts_of,
     is_whole,
     url_counts,
 )
 from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
-from django_sitemapkit.builds.report.status import STATES, states_of
+from django_sitemapkit.builds.report.status import STATES, live_before, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
@@ -159,7 +158,7 @@ class BuildList(ChangeList):
         keys = [build.pk for build in self.result_list]
         totals = Place.objects.filter(build__in=keys).totals("build")
         by_build = {total["build"]: total for total in totals}
-        changes = changes_of(self.result_list, counts_of(self.result_list))
+        changes = changes_of(self.result_list)
         live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
         states = states_of(self.result_list)
         for build in self.result_list:
@@ -342,7 +341,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
 
 def _section_totals(build: Build, manifest: PlaceQuerySet) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
-    previous = build.previous_id if is_whole(build) else None
+    previous = live_before([build])[build.pk] if is_whole(build) else None
     before = url_counts([previous])[previous] or None
     return [
         {

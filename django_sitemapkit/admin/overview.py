@@ -41,11 +41,9 @@ from django_sitemapkit.admin.health.items import (
 from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
-    UrlCounts,
+    UrlChange,
     changes_of,
     chart_of,
-    counts_of,
-    section_changes,
 )
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
@@ -281,14 +279,13 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
     live = status.published
     recent = _recent(site, live, [build.pk for build in status.builds])
-    counts = counts_of(recent.values())
-    changes = changes_of(recent.values(), counts)
+    changes = changes_of(recent.values())
     return {
         "index": site.address("index"),
-        "change": changes.get(live.pk) if live else None,
-        "chart": chart_of(recent.values(), counts),
+        "change": UrlChange(status.urls, status.urls_before) if live else None,
+        "chart": chart_of(recent.values(), changes),
         "status": status,
-        "sections": _sections(status, live, counts),
+        "sections": _sections(status),
         "progress": status.progress,
         "progress_text": progress_text(status, status.progress),
         "is_cancellable": bool(status.lease or status.progress)
@@ -317,20 +314,15 @@ def _recent(site: SitemapSite, live: Build | None, shown: Sequence[int]) -> dict
     return {build.pk: build for build in (*rows, *([live] if live else []))}
 
 
-def _sections(
-    status: SiteStatus, live: Build | None, counts: dict[int | None, UrlCounts]
-) -> list[dict[str, Any]]:
+def _sections(status: SiteStatus) -> list[dict[str, Any]]:
     """Return a row for each section of the site, and for each that the next build removes."""
-    urls = {}
-    if live is not None:
-        urls = section_changes(counts[live.pk], counts[live.previous_id] or None)
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
         {
             "name": section.name,
             "built": section.built,
             "pages": number(section.pages),
-            "urls": urls.get(section.name) or number(section.urls),
+            "urls": UrlChange(section.urls, section.urls_before),
             "bytes": section.xml_bytes,
             "skipped": number_or_blank(section.skipped),
             "changed_at": section.changed_at,

@@ -24,6 +24,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
+from django_sitemapkit.builds.report.status import live_before
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Place, Revision, SectionSettings
@@ -266,13 +267,14 @@ def _published(site: SitemapSite) -> dict[str, Any]:
     build = Build.objects.published(site)
     if build is None:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
-    counts = url_counts([build.pk, build.previous_id])
+    before = live_before([build])[build.pk]
+    counts = url_counts([build.pk, before])
     files = Place.objects.in_build(build).exclude(section="").exclude(problems={}, skipped=0)
     faulty = files.order_by().values_list("section")
     return {
         "build": build,
         "names": counts[build.pk],
-        "urls": section_changes(counts[build.pk], counts[build.previous_id] or None),
+        "urls": section_changes(counts[build.pk], counts[before] or None),
         "problems": {
             section: _problems_text(skipped, count)
             for section, skipped, count in faulty.annotate(rows=Sum("skipped"), files=Count("pk"))

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number
 from django_sitemapkit.builds.report.matches import UrlMatches
+from django_sitemapkit.builds.report.status import live_before
 from django_sitemapkit.models import Build, Place
 
 LOSS = 0.05
@@ -97,22 +98,16 @@ def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, Url
     }
 
 
-def counts_of(builds: Collection[Build]) -> dict[int | None, UrlCounts]:
-    """Return how many URLs builds list, and the builds before them; by one query."""
-    return url_counts([key for build in builds for key in (build.pk, build.previous_id)])
-
-
-def changes_of(
-    builds: Collection[Build], counts: dict[int | None, UrlCounts]
-) -> dict[int, UrlChange]:
-    """Return how many URLs each build lists, and how many the one before it did.
+def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
+    """Return how many URLs each build lists, and how many the site served before it.
 
     Of a build that was neither published nor held for review, nothing is compared; one that has
-    no files is left out. ``counts`` are those of the builds.
+    no files is left out.
     """
-    previous = {build.pk: build.previous_id for build in builds if is_whole(build)}
+    before = live_before([build for build in builds if is_whole(build)])
+    counts = url_counts([*(build.pk for build in builds), *before.values()])
     return {
-        build.pk: total_change(counts[build.pk], counts.get(previous.get(build.pk)) or None)
+        build.pk: total_change(counts[build.pk], counts.get(before.get(build.pk)) or None)
         for build in builds
         if counts[build.pk]
     }
@@ -123,14 +118,13 @@ def is_whole(build: Build) -> bool:
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
-def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> dict[str, Any] | None:
+def chart_of(builds: Iterable[Build], changes: dict[int, UrlChange]) -> dict[str, Any] | None:
     """Return the points of a line through the URLs of the last published builds; None of few.
 
-    They are for an SVG of the size of the chart, and a text says the same. ``counts`` are those of
-    the builds.
+    They are for an SVG of the size of the chart, and a text says the same.
     """
     keys = sorted(build.pk for build in builds if build.published_at is not None)[-CHART_BUILDS:]
-    totals = [sum(counts[pk].values()) for pk in keys if counts[pk]]  # Others have no files.
+    totals = [changes[pk].after for pk in keys if pk in changes]  # Others have no files.
     if len(totals) < 2:
         return None
     top, step = max(*totals, 1), CHART_WIDTH / (len(totals) - 1)

@@ -116,6 +116,11 @@ class BuildResult:
         return sum(file.urls for file in self.files if file.section)
 
     @property
+    def pages(self) -> int:
+        """Files that list a URL; the index does not count."""
+        return sum(file.state != "empty" for file in self.files if file.section)
+
+    @property
     def rendered_urls(self) -> int:
         """URLs in the pages that were rendered; reused files do not count."""
         rendered = [file for file in self.files if file.seconds or file.state == "stored"]
@@ -182,7 +187,7 @@ def outcome_of(result: BuildResult) -> State:
         "build": result.build,
         "reason": cause.removesuffix(".") if isinstance(cause, str) else cause,
         "urls": result.urls,
-        "files": len(result.files),
+        "files": result.pages,
         "stored": result.stored,
         "more": {"code": "rows-skipped", "rows": result.skipped} if result.skipped else "",
     }
@@ -293,7 +298,7 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
         reason=printable(result.reason),
         code=result.code,
         urls=result.urls,
-        files=len(result.files),
+        files=result.pages,
         stored=result.stored,
         skipped=result.skipped,
         seconds=round(result.seconds, 3),

@@ -6,7 +6,6 @@ from django_sitemapkit.admin.url_counts import (
     UrlChange,
     changes_of,
     chart_of,
-    counts_of,
     section_changes,
 )
 from django_sitemapkit.builds import build
@@ -105,7 +104,7 @@ def test_only_whole_builds_are_compared(shrunk):
     )  # fmt: skip
     PlaceFactory(build=failed, section="products", urls=1)
     builds = Build.objects.filter(pk__in=[failed.pk, empty.pk])
-    changes = changes_of(builds, counts_of(builds))
+    changes = changes_of(builds)
     assert changes == {failed.pk: UrlChange(1, None)}
     assert "sitemapkit-loss" not in text_of(person("viewer").get(page("change", failed.pk)))
 
@@ -116,6 +115,6 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     """How many URLs it had is not known; it did not have none."""
     first, _ = shrunk
     builds = Build.objects.all()
-    assert chart_of(builds, counts_of(builds)) is not None
+    assert chart_of(builds, changes_of(builds)) is not None
     Place.objects.filter(build=first.build).delete()
-    assert chart_of(builds, counts_of(builds)) is None
+    assert chart_of(builds, changes_of(builds)) is None

@@ -160,6 +160,7 @@ def test_json_has_the_figures(built):
             "skipped": 0,
             "changed_at": max(page.page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),
+            "urls_before": None,
             "duplicates": "",
         }
     ]

@@ -228,17 +228,22 @@ def _problems(found: Iterable[Build]) -> Iterator[HealthItem]:
         )
 
 
-LOSSES = frozenset({"loss", "site-loss"})
-"""The codes of warnings about lost URLs; the others are about lastmods."""
+WARNED = {"loss": "loss", "site-loss": "loss", "put-back": "put-back"}
+"""The kind of each warning by its code; the others are about lastmods."""
 
 WARNINGS = (
     (
-        True,
+        "loss",
         _("Many URLs gone"),
         _("Look at the differences. If the loss is a mistake, publish the previous build."),
     ),
     (
-        False,
+        "put-back",
+        _("Rolled-back files published again"),
+        _("If the roll-back had a reason, publish the previous build and pause publishing."),
+    ),
+    (
+        "lastmod",
         _("Implausible lastmod"),
         _(
             "Take lastmod from the last significant change of the page, or leave it out. Search"
@@ -246,7 +251,7 @@ WARNINGS = (
         ),
     ),
 )
-"""Whether warnings are about lost URLs, their title, and what to do about them."""
+"""Kinds of warnings, their titles, and what to do about them."""
 
 
 def _warnings(state: SiteState) -> Iterator[HealthItem]:
@@ -254,8 +259,9 @@ def _warnings(state: SiteState) -> Iterator[HealthItem]:
     build = state.published
     if build is None:
         return
-    for is_loss, title, advice in WARNINGS:
-        if warnings := [each for each in build.warnings if (code_of(each) in LOSSES) == is_loss]:
+    for kind, title, advice in WARNINGS:
+        warnings = [each for each in build.warnings if WARNED.get(code_of(each), "lastmod") == kind]
+        if warnings:
             yield HealthItem(
                 site=state.site,
                 title=title,

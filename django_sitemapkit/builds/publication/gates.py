@@ -306,7 +306,7 @@ def _urls(pages: Iterable[Place]) -> Counter[str]:
 
 
 def warnings_of(finished: FinishedBuild) -> Iterator[State]:
-    """Yield large losses that do not hold a build, and lastmods that can hardly be true."""
+    """Yield large losses that do not hold a build, what returns, and implausible lastmods."""
     for loss in finished._losses:
         if not loss.is_too_large:
             yield {
@@ -316,6 +316,7 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
                 "lost": loss.lost,
                 "percent": f"{100 * loss.lost / loss.before:.0f}",
             }
+    yield from _put_back(finished)
     stored = {page_name_of(row): row for row in finished.published}
     dated = (row for row in finished.pages if row.page.lastmods)
     for _section, section_rows in groupby(dated, attrgetter("section")):
@@ -327,6 +328,21 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
         for row, old in made:
             if old is not None:
                 yield from _backwards(row, old)
+
+
+def _put_back(finished: FinishedBuild) -> Iterator[State]:
+    """Yield how much a build puts back of a later one that was rolled back."""
+    live = next((row.build_id for row in finished.published), None)
+    later = Build.objects.filter(site=finished.site.key, pk__gt=live or 0, pruned_at=None)
+    rolled_back = later.exclude(replaced_at=None).order_by("-replaced_at").first() if live else None
+    if rolled_back is None:
+        return
+    names = set(Place.objects.in_build(rolled_back).pages().values_list("page__sha256", flat=True))
+    names -= {row.page.sha256 for row in finished.published}
+    back = [row.page.urls for row in finished.pages if row.page.sha256 in names]
+    if back:
+        values = {"build": rolled_back.pk, "files": len(back), "urls": sum(back)}
+        yield {"code": "put-back", **values}
 
 
 def _alike(rows: Sequence[Place]) -> Iterator[State]:

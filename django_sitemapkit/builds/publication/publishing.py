@@ -79,7 +79,6 @@ def publish_finished(state: BuildState) -> BuildResult:
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
-        held.ended_at = lease.now()  # It is news again, and is kept from now on.
         why = {"code": "identical", "build": held.pk}
         _end_as(state, held, finished, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
@@ -211,7 +210,7 @@ def _end_as(
                 known.revision = row.revision
                 known.save(update_fields=[*STORED, "revision"])
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
-        same.save(update_fields=["checked_by", "ended_at", "previous", "reason"])
+        same.save(update_fields=["checked_by", "previous", "reason"])
         if not is_new:
             Place.objects.in_build(record).delete()
             _end(record, status, reason=reason)

@@ -12,6 +12,7 @@ from django.db.models import (
     DurationField,
     ExpressionWrapper,
     F,
+    Max,
     Q,
     Sum,
 )
@@ -234,6 +235,8 @@ class SectionStatus:
     """When the newest of its files became what it is."""
     checked_at: dt.datetime | None = None
     """When the last build ended that compared its files with the rows; None if it is not built."""
+    urls_before: int | None = None
+    """URLs of it in the build that was live before; None if none was."""
     duplicates: str = ""
     """How it lists each URL once: "proven" by declarations, or "hashed"; "" where it need not."""
 
@@ -243,7 +246,15 @@ class SiteStatus(SiteState):
     """A site with its publication, sections and builds."""
 
     checked_at: dt.datetime | None
-    """When the oldest of its sections was last built; None if nothing is published."""
+    """When the rows of all its sections were last compared; None if nothing is published."""
+    succeeded_at: dt.datetime | None
+    """When the last build ended that was published or found nothing changed; None without one."""
+    urls: int
+    """URLs that it serves, of all sections that the published build has."""
+    urls_before: int | None
+    """URLs that it served before the published build; None if it served none."""
+    replaced: int | None
+    """The build that was live before the published one; after a roll-back, the one rolled back."""
     progress: BuildProgress | None
     """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
@@ -267,6 +278,9 @@ class SiteStatus(SiteState):
                     "build": self.build,
                     "published_at": self.published_at,
                     "checked_at": self.checked_at,
+                    "succeeded_at": self.succeeded_at,
+                    "urls": self.urls,
+                    "urls_before": self.urls_before,
                     "as_of": self.as_of,
                     "running": english_of(self.running),
                     "progress": self.progress and asdict(self.progress),
@@ -302,6 +316,12 @@ class SiteStatus(SiteState):
         )
         return found
 
+    @property
+    def counts_twice(self) -> bool:
+        """Whether a URL that two sections list counts twice, as nothing deduplicates them."""
+        built = [section for section in self.sections if section.built]
+        return len(built) > 1 and not all(section.duplicates for section in built)
+
     def is_older(self, hours: float) -> bool:
         """Return whether a section was last built longer ago than that, or nothing is published."""
         return self.checked_at is None or self._is_older(self.checked_at, hours)
@@ -335,12 +355,14 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     states = states_of(newest)
     for build in newest:
         build.state = states[build.pk]
-    sections, checked_at = _sections(site, builds.published)
+    succeeded = Build.objects.filter(
+        site=site.key, status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED)
+    )
     return SiteStatus(
         **state,
-        checked_at=checked_at,
+        **_published(site, builds.published),
+        succeeded_at=succeeded.aggregate(last=Max("ended_at"))["last"],
         progress=build_progress(site),
-        sections=sections,
         due=tuple(item for item in due(site, rows=rows, builds=builds) if item.pages),
         builds=newest,
         missing=missing_here(builds),
@@ -348,27 +370,51 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     )
 
 
-def _sections(
-    site: SitemapSite, build: Build | None
-) -> tuple[list[SectionStatus], dt.datetime | None]:
-    """Return the sections as they are published, and when the oldest of all was last built."""
-    rows = Place.objects.in_build(build).totals("section") if build else ()
-    found = {total.pop("section"): total for total in rows}
-    checked = _checked(build, found) if build else {}
+def _published(site: SitemapSite, build: Build | None) -> dict[str, Any]:
+    """Return the sections as they are published, their totals, and those of before."""
+    replaced = live_before([build])[build.pk] if build else None
+    rows = Place.objects.filter(build__in=[build.pk, replaced or 0]) if build else Place.objects
+    found: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for total in rows.totals("build", "section") if build else ():
+        found[total.pop("build")][total.pop("section")] = total
+    now, before = found[build.pk if build else 0], found[replaced or -1]
+    checked = _checked(build, now) if build else {}
     readers = sections_of(site)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
     sections = [
         SectionStatus(
             name=name,
-            built=name in found,
+            built=name in now,
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,
-            **found.get(name, {}),
+            urls_before=before[name]["urls"] if name in before else 0 if before else None,
+            **now.get(name, {}),
         )
         for name in (reader.get_name() for reader in readers)
     ]
-    return sections, min(checked.values(), default=None)
+    return {
+        "sections": sections,
+        "checked_at": min(checked.values(), default=None),
+        "replaced": replaced,
+        "urls": sum(total["urls"] for total in now.values()),
+        "urls_before": sum(total["urls"] for total in before.values()) if before else None,
+    }
+
+
+def live_before(builds: Collection[Build]) -> dict[int, int | None]:
+    """Return for each build the one that was live before it, by id.
+
+    Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
+    live, it is the one that was live when it ended.
+    """
+    moments = {build.published_at for build in builds if build.published_at}
+    rows = Build.objects.filter(replaced_at__in=moments)  # Both are set by one transaction.
+    replaced = {(row.site, row.replaced_at): row.pk for row in rows}
+    return {
+        build.pk: replaced.get((build.site, build.published_at), build.previous_id)
+        for build in builds
+    }
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:

@@ -251,7 +251,7 @@ def _total(result: BuildResult) -> Iterator[str]:
     label = f"Build {result.build}" if result.build else "Dry run"
     yield (
         f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
-        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
+        f" {count_of(result.pages, 'file')} and the index, {result.stored:,} stored."
     )
     text = f"It took {result.seconds:.2f} s."
     if (rendered := result.rendered_urls) and result.seconds:
@@ -281,7 +281,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "code": result.code,
         "findings": [{"url": url, "text": text} for url, text in bad_urls(result)],
         "urls": result.urls,
-        "files": len(result.files),
+        "files": result.pages,
         "stored": result.stored,
         "skipped": result.skipped,
         "problems": list(map(str, problem_kinds(result.files))),

@@ -1,0 +1,139 @@
+"""Each number on each screen, in the command and in results is the one that the files have."""
+
+import datetime as dt
+import json
+import re
+
+import pytest
+
+from django_sitemapkit.builds import publish, status_of
+from django_sitemapkit.builds.publication.gates import Pause, pause_publishing, resume_publishing
+from django_sitemapkit.models import Build, Place
+from django_sitemapkit.publishing import SitemapStorage
+from tests.admin.operating import OVERVIEW, page, person, text_of
+from tests.builds import SITE, edit_product, run
+from tests.factories import products
+from tests.management import run as command
+from tests.testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def listed(build):
+    """Return how many URLs the files of a build list, by section, as read from the storage."""
+    found = {}
+    for place in Place.objects.in_build(build).pages():
+        with SitemapStorage().open(place.page.name) as file:
+            data = decompressed(file.read())
+        found[place.section] = found.get(place.section, 0) + data.count(b"<url>")
+    return found
+
+
+def decompressed(data):
+    """Return the XML of a stored file."""
+    import gzip
+
+    return gzip.decompress(data)
+
+
+def texts(html):
+    """Return the text of a page without its tags."""
+    return " ".join(re.sub("<[^>]+>", " ", html).split())
+
+
+@pytest.fixture
+def two(built, settings):
+    """Publish a site twice; the second build has lost products."""
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    products(8)
+    first = run().build
+    Product.objects.filter(pk__gt=Product.objects.order_by("pk")[1].pk).delete()
+    return first, run().build
+
+
+def shown_of(build):
+    """Return what each place says of the URLs of the live build, and of the change in it."""
+    viewer = person("viewer")
+    changelist = texts(text_of(viewer.get(page("changelist"))).partition("<tbody>")[2])
+    return {
+        "overview": texts(text_of(viewer.get(OVERVIEW))),
+        "build list": changelist[changelist.index(f"Build {build}") :].split(" Build ")[0],
+        "build": texts(text_of(viewer.get(page("change", build)))),
+    }
+
+
+def change_between(before, after):
+    """Return a change as screens show it."""
+    more = after - before
+    return f"{'+' if more > 0 else MINUS}{abs(more)} ("
+
+
+@pytest.mark.slow
+def test_the_change_is_against_what_was_live_before(two):
+    """On every screen and in the status, before a roll-back and after it."""
+    first, second = two
+    was, now = sum(listed(first).values()), sum(listed(second).values())
+    (status,) = json.loads(command("sitemap_status", "--json")[1])
+    assert (status["urls"], status["urls_before"]) == (now, was)
+    for name, text in shown_of(second).items():
+        assert change_between(was, now) in text, name
+    publish(SITE, first)
+    (status,) = json.loads(command("sitemap_status", "--json")[1])
+    assert (status["urls"], status["urls_before"]) == (was, now)
+    for name, text in shown_of(first).items():
+        assert change_between(now, was) in text, name
+
+
+@pytest.mark.slow
+def test_a_build_that_undoes_a_roll_back_says_so_and_how_much(two):
+    """In its result, in words, with the files and URLs that come back."""
+    first, second = two
+    before, after = listed(first), listed(second)
+    publish(SITE, first)
+    result = run()
+    (warning,) = (text for text in result.new_warnings if "rolled back" in text)
+    assert warning == (
+        f"It puts back 1 file with {after['products']} URLs as build {second} had them, which was"
+        " rolled back."
+    )
+    assert before["products"] != after["products"]
+    assert "Rolled-back files published again" in texts(text_of(person("viewer").get(OVERVIEW)))
+    edit_product(day=9)
+    assert "rolled back" not in str(run().warnings)
+
+
+def test_a_build_of_one_section_is_a_successful_one_as_well(two):
+    """The last one is the newest that ended well, whatever it compared."""
+    Build.objects.update(ended_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    last = Build.objects.get(pk=run(sections=["products"]).build)
+    assert status_of(SITE).succeeded_at == last.ended_at > status_of(SITE).checked_at
+
+
+def test_files_are_counted_alike_by_results_and_screens(two):
+    """Without the index, whether a build is published or finds nothing changed."""
+    files = Place.objects.in_build(two[1]).pages().count()
+    unchanged = run()
+    assert (unchanged.status, unchanged.pages) == ("unchanged", files)
+    edit_product(day=9)
+    assert run().pages == files
+    assert f"in {files} files and the index" in command("build_sitemaps")[1]
+
+
+def test_a_held_build_took_as_long_as_it_took(two):
+    """Another build that comes to the same does not make it longer."""
+    pause_publishing(SITE, Pause(by="ann", reason="why"))
+    edit_product(day=9)
+    held = run().build
+    ended = Build.objects.get(pk=held).ended_at
+    assert run().build == held
+    assert Build.objects.get(pk=held).ended_at == ended
+    resume_publishing(SITE)
+
+
+def test_a_url_of_two_sections_is_said_to_count_twice(two, settings):
+    """Unless each URL is listed once."""
+    assert status_of(SITE).counts_twice
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    assert not status_of(SITE).counts_twice
