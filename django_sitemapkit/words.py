@@ -65,6 +65,9 @@ SENTENCES: dict[str, Any] = {
     # Who builds a site.
     "holder": gettext_noop("process %(pid)s on %(host)s since %(since)s UTC"),
     "silent": gettext_noop("%(holder)s; no recent heartbeat, so the next build takes over"),
+    # What a site serves.
+    "live": gettext_noop("Live: build %(build)s, %(urls)s in %(files)s"),
+    "not-live": gettext_noop("Nothing is published; all sections are served live"),
     # How far a build is.
     "progress-at-rate": gettext_noop(
         "Build %(build)s: %(done)s of %(total)s files are done. %(urls)s so far;"

@@ -196,6 +196,11 @@ EXAMPLES = {
             " SITEMAPKIT_MAX_SHRINK allows a loss of 50%"
         ),
     ),
+    "live": (
+        {"build": 1_200, "urls": 2_000, "files": 1},
+        "Live: build 1200, 2,000 URLs in 1 file",
+    ),
+    "not-live": ({}, "Nothing is published; all sections are served live"),
     "loss": (
         {"section": "shop", "before": 2_000, "lost": 1_200, "percent": "60"},
         "shop: 1,200 of 2,000 URLs are gone (60%). See diff_sitemaps.",

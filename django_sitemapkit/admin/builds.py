@@ -59,12 +59,11 @@ from django_sitemapkit.admin.publishing import (
 from django_sitemapkit.admin.url_counts import (
     UrlChange,
     changes_of,
-    is_whole,
     url_counts,
 )
 from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
-from django_sitemapkit.builds.report.status import STATES, live_before, states_of
+from django_sitemapkit.builds.report.status import STATES, is_whole, live_before, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number
 from django_sitemapkit.builds.report.matches import UrlMatches
-from django_sitemapkit.builds.report.status import live_before
+from django_sitemapkit.builds.report.status import is_whole, live_before
 from django_sitemapkit.models import Build, Place
 
 LOSS = 0.05
@@ -111,11 +111,6 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
         for build in builds
         if counts[build.pk]
     }
-
-
-def is_whole(build: Build) -> bool:
-    """Return whether a build has all its files, so that fewer URLs are a loss."""
-    return build.published_at is not None or build.status == Build.Status.HELD
 
 
 def chart_of(builds: Iterable[Build], changes: dict[int, UrlChange]) -> dict[str, Any] | None:

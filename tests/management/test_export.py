@@ -26,7 +26,7 @@ def shown(products, settings):
 
 def export_line():
     """Return what the status says of the export."""
-    (line,) = [line for line in run("sitemap_status")[1].splitlines() if "export" in line]
+    (line,) = [line for line in run("sitemap_status")[1].splitlines() if "Export to" in line]
     return line.strip()
 
 
@@ -79,18 +79,18 @@ def test_the_status_knows_the_export(shown, settings):
     assert found == {"storage": "shown", "due": ""}
     assert at >= Publication.objects.get().build.published_at
     seconds = at.isoformat(timespec="seconds")
-    assert export_line() == f"export to 'shown': complete since {seconds} (just now)"
+    assert export_line() == f"Export to 'shown': complete since {seconds} (just now)"
     assert run("sitemap_status")[1].endswith("\n  Nothing is due.\n")
 
     shown.delete("sitemap-products-2.xml.gz")
-    assert export_line() == "export to 'shown': due: 1 file missing or truncated"
+    assert export_line() == "Export to 'shown': due: 1 file missing or truncated"
     assert run("sitemap_status")[1].endswith("\n  Run build_sitemaps to build what is due.\n")
 
     shown.put("sitemap.xml", b"of a backup")
     build = Publication.objects.get().build_id
     assert (
         export_line()
-        == f"export to 'shown': due: the exported index does not belong to build {build}"
+        == f"Export to 'shown': due: the exported index does not belong to build {build}"
     )
 
     run("build_sitemaps")

@@ -172,7 +172,7 @@ def test_no_storage_is_the_database(products, settings):
     """A project as ``startproject`` makes it has nothing to set."""
     settings.STORAGES = global_settings.STORAGES
     assert run("build_sitemaps")[0] == 0
-    assert "published: build" in run("sitemap_status")[1]
+    assert "Live: build" in run("sitemap_status")[1]
 
 
 def test_a_storage_that_cannot_be_imported(products, settings):

@@ -171,11 +171,11 @@ def test_a_roll_back_pauses_publishing_until_it_is_resumed(client, two_builds):
     assert code == 3
     assert "is held for review:\n  publishing was paused by command on " in err
     assert slugs(client) == "c"
-    assert "  publishing is paused by command on " in run("sitemap_status")[1]
+    assert "  Publishing is paused by command on " in run("sitemap_status")[1]
     assert json.loads(run("sitemap_status", "--json")[1])[0]["pause"]["reason"] == "d is wrong"
     resumed = "Publishing of site 'default' is resumed.\n"
     assert run("publish_sitemaps", "--resume") == (0, resumed, "")
-    assert "publishing is paused" not in run("sitemap_status")[1]
+    assert "Publishing is paused" not in run("sitemap_status")[1]
     assert run("build_sitemaps")[0] == 0
     assert slugs(client) == "cd"
     out = run("publish_sitemaps", "--resume", "--json")[1]

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+import re
 
 import pytest
 from django.db import connection
@@ -10,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from django_sitemapkit.management.base import age_of
-from django_sitemapkit.models import Build, Lease, Place, Publication, StoredPage
+from django_sitemapkit.models import Build, Lease, Place, Publication
 from django_sitemapkit.testing.factories import PlaceFactory
 from tests.builds import use_storage
 from tests.management import run
@@ -32,19 +33,26 @@ def test_text_has_the_figures(built, sections):
     build = Build.objects.get()
     code, out, err = run("sitemap_status")
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    size = sum(StoredPage.objects.exclude(places__section="").values_list("xml_bytes", flat=True))
 
     assert (code, err) == (0, "")
     assert lines[0] == f"Site 'default' at {BASE}"
-    at = build.published_at.isoformat(timespec="seconds")
-    assert lines[1] == f"published: build {build.pk}, {at} (just now)"
-    assert lines[2] == f"products pages: 2 URLs: 3 bytes: {size:,}"
-    assert lines[3] == "readings not built: served live"
-    assert lines[4] == "due: readings: never built: 1 page"
-    at = build.started_at.isoformat(timespec="seconds")
-    assert lines[5] == f"build {build.pk}: published, {at} (just now)"
-    assert lines[6] == "Run build_sitemaps to build what is due."
-    assert len(lines) == 7
+    at, ended = (
+        moment.isoformat(timespec="seconds") for moment in (build.published_at, build.ended_at)
+    )
+    assert lines[1:] == [
+        f"Live: build {build.pk}, 3 URLs in 2 files",
+        f"Published: {at} (just now)",
+        f"Last successful build: {ended} (just now)",
+        f"Rows last compared: {ended} (just now)",
+        "Now: No build is running.",
+        "Section URLs Change Problems Files Changed",
+        "products 3 2 just now",
+        "readings Not built, served live",
+        "due: readings: never built: 1 page",
+        "Build State URLs Change Started",
+        f"{build.pk} published, live 3 just now",
+        "Run build_sitemaps to build what is due.",
+    ]
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -57,8 +65,8 @@ def test_text_has_ages_in_words(built):
     with translation.override("es"):
         out = run("sitemap_status")[1]
     at = build.published_at.isoformat(timespec="seconds")
-    assert f"  published: build {build.pk}, {at} (2 hours ago)\n" in out
-    assert out.count(" (3 days ago)\n") == 1
+    assert f"  Published: {at} (2 hours ago)\n" in out
+    assert out.count("  3 days ago\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -81,6 +89,25 @@ def test_the_age_of_a_moment_without_a_zone():
     """As under USE_TZ = False; by default up to now."""
     moment = dt.datetime.fromisoformat("2020-01-01T00:00:00")
     assert age_of(moment, None).endswith(" years ago")
+
+
+@pytest.mark.slow
+def test_the_lines_of_a_large_change_fit_into_80_columns(products, settings):
+    """With the live build marked, and what it changed against the one before."""
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    run("build_sitemaps")
+    Product.objects.exclude(slug="a").delete()
+    run("build_sitemaps")
+    Place.objects.filter(section="products").update(skipped=1_234)
+    Build.objects.update(reason="")
+    out = run("sitemap_status")[1]
+    first, last = Build.objects.order_by("pk")
+    assert f"  Live: build {last.pk}, 1 URL in 1 file, -2 (-67 %) since build {first.pk}\n" in out
+    assert re.search(r"\n  products +1 +-2 \(-67 %\) +1,234 +1  just now\n", out)
+    assert re.search(rf"\n  {last.pk} +published, live +1 +-2 \(-67 %\)  just now\n", out)
+    assert re.search(rf"\n  {first.pk} +published +3 +just now\n", out)
+    lines = [line for line in out.splitlines() if "Warning" not in line]
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_last_line_says_what_to_do(built):
@@ -111,22 +138,22 @@ def test_text_before_the_first_build(products):
     """Nothing is published, and that is no error."""
     code, out, _ = run("sitemap_status")
     assert code == 0
-    assert "published: nothing" in out
+    assert "Nothing is published; all sections are served live" in out
 
 
 def test_text_counts_what_was_left_out(bad):
     """A reader of the status sees that rows are missing."""
     run("build_sitemaps")
-    assert "1 row skipped" in run("sitemap_status")[1]
+    assert "Problems: 1\n" in run("sitemap_status")[1]
 
 
 def test_text_says_who_builds(built):
     """While the lease is held, by whom and since when."""
     lease = Lease.objects.acquire("build:default", seconds=60, owner="other-host")
-    who = f"being built by process {os.getpid()} on other-host since {lease.acquired_at:%Y-%m-%d}"
+    who = f"Now: built by process {os.getpid()} on other-host since {lease.acquired_at:%Y-%m-%d}"
     assert who in run("sitemap_status")[1]
     lease.release()
-    assert "being built" not in run("sitemap_status")[1]
+    assert "Now: built" not in run("sitemap_status")[1]
 
 
 def test_text_says_why_a_build_failed(sections, products):
@@ -158,6 +185,7 @@ def test_json_has_the_figures(built):
             "urls": 3,
             "xml_bytes": sum(page.xml_bytes for page in pages),
             "skipped": 0,
+            "problems": 0,
             "changed_at": max(page.page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),
             "urls_before": None,
@@ -226,7 +254,7 @@ def test_probe_of_age(built):
     assert run("sitemap_status", "--max-age", 4)[0] == 0
     code, out, err = run("sitemap_status", "--max-age", 2.5)
     assert code == 1
-    assert "published: build" in out
+    assert "Live: build" in out
     assert "Not built within 2.5 hours: default." in err
     assert run("sitemap_status", "--max-age", 0)[0] == 1
     assert run("sitemap_status", "--max-age", 2, "--json")[0] == 1
@@ -279,7 +307,7 @@ def running_build(seconds=0):
 def test_text_and_json_have_the_progress_of_a_build(built):
     """Of one that runs anywhere: what is recorded, and the rate since it began."""
     build = running_build(seconds=10)
-    line = f"  build {build.pk}: 1 of 3 files done, 2,000 URLs; "
+    line = f"  Now: build {build.pk}, 1 of 3 files done, 2,000 URLs; "
     out = run("sitemap_status", "--quick")[1]
     rate = int(out.partition(line)[2].partition(" per second in new files\n")[0])
     assert 180 <= rate <= 200
@@ -294,7 +322,7 @@ def test_a_build_has_no_rate_in_its_first_second(built):
     """It would say nothing."""
     build = running_build()
     out = run("sitemap_status", "--quick")[1]
-    assert f"  build {build.pk}: 1 of 3 files done, 2,000 URLs\n" in out
+    assert f"  Now: build {build.pk}, 1 of 3 files done, 2,000 URLs\n" in out
 
 
 def test_without_a_build_there_is_no_progress(built):

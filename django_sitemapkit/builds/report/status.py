@@ -231,6 +231,8 @@ class SectionStatus:
     """Bytes of XML in them."""
     skipped: int = 0
     """Rows that were left out."""
+    problems: int = 0
+    """These rows, and the values that were left out of others."""
     changed_at: dt.datetime | None = None
     """When the newest of its files became what it is."""
     checked_at: dt.datetime | None = None
@@ -249,6 +251,10 @@ class SiteStatus(SiteState):
     """When the rows of all its sections were last compared; None if nothing is published."""
     succeeded_at: dt.datetime | None
     """When the last build ended that was published or found nothing changed; None without one."""
+    files: int
+    """Its files that list any URL; the index does not count."""
+    problems: int
+    """Rows and values that the published build left out."""
     urls: int
     """URLs that it serves, of all sections that the published build has."""
     urls_before: int | None
@@ -262,7 +268,11 @@ class SiteStatus(SiteState):
     due: Sequence[SectionDue]
     """What the next build will render again, and why; only sections with such pages."""
     builds: Sequence[Any]
-    """The last builds, the newest first, with their ``state``: see ``states_of()``."""
+    """The last builds, the newest first, with their ``state``: see ``states_of()``.
+
+    Each also has its ``files`` and ``urls``, and the ``urls_before`` that were live before it; None
+    if it has no files, or is not compared.
+    """
     missing: State = ""
     """That this server's disk lacks published files; "" if it does not."""
     export: ExportStatus | None = None
@@ -279,6 +289,8 @@ class SiteStatus(SiteState):
                     "published_at": self.published_at,
                     "checked_at": self.checked_at,
                     "succeeded_at": self.succeeded_at,
+                    "files": self.files,
+                    "problems": self.problems,
                     "urls": self.urls,
                     "urls_before": self.urls_before,
                     "as_of": self.as_of,
@@ -295,6 +307,8 @@ class SiteStatus(SiteState):
                             "reason": english_of(build.reason),
                             "code": code_of(build.reason),
                             "warnings": list(map(english_of, build.warnings)),
+                            "urls": build.urls,
+                            "urls_before": build.urls_before,
                         }
                         for build in self.builds
                     ],
@@ -315,6 +329,13 @@ class SiteStatus(SiteState):
             )
         )
         return found
+
+    @property
+    def headline(self) -> State:
+        """What the site serves, as a code and its values."""
+        if self.build is None:
+            return {"code": "not-live"}
+        return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
 
     @property
     def counts_twice(self) -> bool:
@@ -352,9 +373,14 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     builds = SiteBuilds(site)
     builds.publication = state["publication"]  # It is read already.
     newest: list[Any] = list(Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS])
-    states = states_of(newest)
+    states, before = states_of(newest), live_before([each for each in newest if is_whole(each)])
+    totals = Place.objects.filter(build__in=[*states, *filter(None, before.values())])
+    counts = {total["build"]: total for total in totals.totals("build")}
     for build in newest:
         build.state = states[build.pk]
+        build.files = counts.get(build.pk, {}).get("pages")
+        build.urls = counts.get(build.pk, {}).get("urls")
+        build.urls_before = counts.get(before.get(build.pk), {}).get("urls")
     succeeded = Build.objects.filter(
         site=site.key, status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED)
     )
@@ -379,6 +405,14 @@ def _published(site: SitemapSite, build: Build | None) -> dict[str, Any]:
         found[total.pop("build")][total.pop("section")] = total
     now, before = found[build.pk if build else 0], found[replaced or -1]
     checked = _checked(build, now) if build else {}
+    problems: dict[str, int] = defaultdict(int)
+    faulty = (
+        Place.objects.filter(build=build).exclude(problems={}) if build else Place.objects.none()
+    )
+    for name, kinds in faulty.values_list("section", "problems"):
+        problems[name] += sum(kind["count"] for kind in kinds.values())
+    for name, total in now.items():
+        total["problems"] = max(problems[name], total["skipped"])
     readers = sections_of(site)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
@@ -397,9 +431,16 @@ def _published(site: SitemapSite, build: Build | None) -> dict[str, Any]:
         "sections": sections,
         "checked_at": min(checked.values(), default=None),
         "replaced": replaced,
+        "files": sum(total["pages"] for total in now.values()),
+        "problems": sum(total["problems"] for total in now.values()),
         "urls": sum(total["urls"] for total in now.values()),
         "urls_before": sum(total["urls"] for total in before.values()) if before else None,
     }
+
+
+def is_whole(build: Build) -> bool:
+    """Return whether a build has all its files, so that fewer URLs are a loss."""
+    return build.published_at is not None or build.status == Build.Status.HELD
 
 
 def live_before(builds: Collection[Build]) -> dict[int, int | None]:

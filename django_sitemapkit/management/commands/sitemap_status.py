@@ -8,7 +8,6 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.status import SectionStatus
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
@@ -21,7 +20,7 @@ NO_SCHEDULE = "No build has begun for a day: does a schedule run build_sitemaps?
 
 
 class Command(PublishedCommand):
-    """Show each site's sections: pages, URLs, bytes, problems; and its builds."""
+    """Show what the admin's overview shows of each site: what is live, its sections and builds."""
 
     help = __doc__ or ""
 
@@ -59,69 +58,93 @@ class Command(PublishedCommand):
             )
 
     def _show(self, report: SiteStatus) -> None:
-        """Print what is published of a site, what is due, and the last builds."""
-        write = self.stdout.write
+        """Print what the overview of the admin shows, in its order and words."""
+        write, warning = self.stdout.write, self.style.WARNING
         write(f"Site {report.site!r} at {report.base_url}")
-        if report.published_at is None:
-            write("  published: nothing")
-        else:
-            write(f"  published: build {report.build}, {_when(report.published_at, report)}")
-        for text in _current_states(report):
-            write(f"  {text}")
-        for section in report.sections:
-            self._show_section(section)
-        for asked in report.requests:
-            what = " ".join(filter(None, (asked.kind, asked.section)))
-            line = f"  requested: {what}, {_when(asked.requested_at, report)}"
-            is_late = asked.is_overdue and not report.lease
-            line += f", by {asked.requested_by}{', not started' if is_late else ''}"
-            self.stdout.write(line, self.style.WARNING if is_late else None)
+        text = english_of(report.headline)
+        if change := _change(report.urls, report.urls_before):
+            text += f", {change} since build {report.replaced}"
+        write(f"  {text}")
+        for label, moment in (
+            ("Published", report.published_at),
+            ("Last successful build", report.succeeded_at),
+            ("Rows last compared", report.checked_at),
+        ):
+            if moment is not None:
+                write(f"  {label}: {_when(moment, report)}")
+        if report.counts_twice:
+            write("  A URL that two sections list counts twice.")
+        if report.problems:
+            write(f"  Problems: {report.problems:,}", warning)
+        self._show_now(report)
+        self._show_sections(report)
         if report.export is not None:
             export = report.export
             state = f"due: {export.due}"
             if export.exported_at and not export.due:
                 state = f"complete since {_when(export.exported_at, report)}"
-            write(f"  export to {export.storage!r}: {state}")
+            write(f"  Export to {export.storage!r}: {state}")
+        self._show_builds(report)
+
+    def _show_now(self, report: SiteStatus) -> None:
+        """Print that publishing is paused, what is built, and what is requested."""
+        write, warning = self.stdout.write, self.style.WARNING
+        if report.pause is not None:
+            write(f"  Publishing is {report.pause.text}.", warning)
+        for text in _now(report):
+            write(f"  Now: {text}")
+        for asked in report.requests:
+            what = " ".join(filter(None, (asked.kind, asked.section)))
+            line = f"  Queued: {what}, {_when(asked.requested_at, report)}"
+            is_late = asked.is_overdue and not report.lease
+            line += f", by {asked.requested_by}{', not started' if is_late else ''}"
+            write(line, warning if is_late else None)
+
+    def _show_sections(self, report: SiteStatus) -> None:
+        """Print a line for each section, and what is due in it."""
+        self.stdout.write(
+            f"  {'Section':<20}{'URLs':>11}{'Change':>20}{'Problems':>9}{'Files':>7}  Changed"
+        )
+        for section in report.sections:
+            line = f"  {section.name:<20}"
+            if section.built:
+                change = _change(section.urls, section.urls_before)
+                problems = f"{section.problems:,}" if section.problems else ""
+                line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
+                if section.changed_at is not None:
+                    line += f"  {_age(section.changed_at, report)}"
+            else:
+                line += " Not built, served live"
+            self.stdout.write(line, self.style.WARNING if section.problems else None)
         for item in report.due:
             reasons = ", ".join(
                 f"{reason}: {count_of(count, 'page')}" if count else reason
                 for reason, count in item.as_dict()["pages"].items()
             )
-            name = item.section or "index"
-            style = self.style.ERROR if item.error else None
-            write(f"  due: {name}: {': '.join(filter(None, (reasons, item.error)))}", style)
-        for kept in report.builds:
-            self._show_build(kept, report)
+            text = ": ".join(filter(None, (item.section or "index", reasons, item.error)))
+            self.stdout.write(f"  due: {text}", self.style.WARNING if item.error else None)
 
-    def _show_section(self, section: SectionStatus) -> None:
-        """Print a section, as it is published."""
-        if not section.built:
-            self.stdout.write(f"  {section.name:<22} not built: served live")
-            return
-        self.stdout.write(
-            f"  {section.name:<22} pages: {section.pages:>6,}  URLs: {section.urls:>11,}"
-            f"  bytes: {section.xml_bytes:>14,}"
-        )
-        if section.duplicates:
-            self.stdout.write(f"    duplicates: {section.duplicates}")
-        if section.skipped:
-            self.stdout.write(f"    {count_of(section.skipped, 'row')} skipped", self.style.WARNING)
-
-    def _show_build(self, build: Any, report: SiteStatus) -> None:
-        """Print a build, with the reason for its outcome and its warnings."""
-        styles = {"held": self.style.WARNING, "failed": self.style.ERROR}
-        style = styles.get(build.state)
-        line = f"  build {build.pk}: {build.state}, {_when(build.started_at, report)}"
-        self.stdout.write(line, style)
-        if build.reason:
-            self.stdout.write(f"    {english_of(build.reason)}", style)
-        for warning in map(english_of, build.warnings):
-            self.stdout.write(f"    warning: {warning}", self.style.WARNING)
+    def _show_builds(self, report: SiteStatus) -> None:
+        """Print a line for each of the last builds, with the reason for its outcome."""
+        if report.builds:
+            self.stdout.write(f"  {'Build':<8}{'State':<19}{'URLs':>11}{'Change':>20}  Started")
+        for build in report.builds:
+            styles = {"held": self.style.WARNING, "failed": self.style.WARNING}
+            style = styles.get(build.state)
+            state = f"{build.state}, live" if build.pk == report.build else build.state
+            urls = "" if build.urls is None else f"{build.urls:,}"
+            change = _change(build.urls or 0, build.urls_before)
+            line = f"  {build.pk:<8}{state:<19}{urls:>11}{change:>20}"
+            self.stdout.write(f"{line}  {_age(build.started_at, report)}", style)
+            if build.reason:
+                self.stdout.write(f"    {english_of(build.reason)}", style)
+            for text in map(english_of, build.warnings):
+                self.stdout.write(f"    Warning: {text}", self.style.WARNING)
 
     def _conclude(self, report: SiteStatus, *, quick: bool) -> None:
         """Print what to do next at a site."""
         if report.missing:
-            self.stdout.write(f"  {english_of(report.missing)}", self.style.ERROR)
+            self.stdout.write(f"  {english_of(report.missing)}", self.style.WARNING)
         if held := report.held:
             self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
             self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
@@ -130,7 +153,7 @@ class Command(PublishedCommand):
                 self.stdout.write(f"  {text}", self.style.NOTICE)
         if any(item.error for item in report.due):
             text = "A build would fail: correct what cannot be read."
-            self.stdout.write(f"  {text}", self.style.ERROR)
+            self.stdout.write(f"  {text}", self.style.WARNING)
         elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
             text = f"Run build_sitemaps: it adopts the pages of build {report.progress.build}."
             self.stdout.write(f"  {text}", self.style.NOTICE)
@@ -156,22 +179,36 @@ def _when(moment: dt.datetime, report: SiteStatus) -> str:
     return f"{moment.isoformat(timespec='seconds')} ({age_of(moment, report.as_of)})"
 
 
-def _current_states(report: SiteStatus) -> Iterator[str]:
-    """Yield that publishing is paused, who builds the site, and how far the build is."""
-    if report.pause is not None:
-        yield f"publishing is {report.pause.text}"
+def _age(moment: dt.datetime, report: SiteStatus) -> str:
+    """Return the age of a moment in words."""
+    return age_of(moment, report.as_of)
+
+
+def _change(urls: int, before: int | None) -> str:
+    """Return how a number of URLs has changed, with its share; "" if it has not."""
+    if before in {None, urls}:
+        return ""
+    more = urls - (before or 0)
+    percent = round(100 * more / before) if before else 0
+    return f"{more:+,} ({percent:+} %)" if percent else f"{more:+,}"
+
+
+def _now(report: SiteStatus) -> Iterator[str]:
+    """Yield who builds the site, and how far the build is."""
     if report.running:
-        yield f"being built by {english_of(report.running)}"
+        yield f"built by {english_of(report.running)}"
     if report.progress is not None:
         progress = report.progress
         text = (
-            f"build {progress.build}: {progress.done:,} of {count_of(progress.total, 'file')} done,"
+            f"build {progress.build}, {progress.done:,} of {count_of(progress.total, 'file')} done,"
             f" {count_of(progress.urls, 'URL')}"
         )
         if progress.state != Build.Status.RUNNING:
             text += f"; {progress.state}, the next build adopts its pages"
         rate = progress.urls_per_second
         yield text if rate is None else f"{text}; {rate:,} per second in new files"
+    elif not report.running:
+        yield "No build is running."
 
 
 def _late(report: SiteStatus, hours: float) -> str:
