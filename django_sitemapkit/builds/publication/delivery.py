@@ -187,35 +187,31 @@ def prune(
     if lease is None:
         with acquire(site) as own:
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
-    over = _over(site)
-    names = sorted(_names(site, listed=False, over=over)) if over else []
+    over, found = _over(site), storage.names(folder_of(site))
+    unknown = set(found or ()).difference(known)
+    unlisted = _unlisted(site, over) if over or unknown or found is None else []
     if export is not None and not dry_run:
         with doubted_if_lost(site.key, lease):
             export.withdraw(lease)
-    if not dry_run and over:
-        with lease.fenced_transaction():
-            # First the mark: from here on nobody publishes such a build again.
-            Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
-            BuildDifferences.objects.filter(build__in=over).delete()
-        unlisted, names = names, _deleted(names, storage, lease)
-        left = set(unlisted) - set(names)
+    if over and not dry_run:
         announced = announced_build(site.key)  # The next signal names what has changed since.
         with lease.fenced_transaction():
-            for pk in over:
-                places = Place.objects.in_build(pk)
-                listed = places.values_list("page__name", flat=True)
-                if not (announced and announced.pk == pk) and left.isdisjoint(listed):
-                    places.delete()
-            _forget(site, names)
-    orphans = _orphans(site, storage, lease, known)
-    if orphans and not dry_run:
-        with lease.fenced_transaction():
-            _forget(site, orphans)  # First: a file that is left then is still an orphan.
+            # First the mark: from here on nobody publishes such a build again. A file that is left
+            # has a stored page that no build lists.
+            Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
+            BuildDifferences.objects.filter(build__in=over).delete()
+            gone = set(over) - ({announced.pk} if announced else set())
+            Place.objects.filter(build__in=gone).delete()
+    orphans = _orphans(site, storage, lease, unknown)
+    if not dry_run:
+        unlisted = _deleted(unlisted, storage, lease)
         orphans = _deleted(orphans, storage, lease)
-    if orphans is not None and not dry_run:
+        if unlisted:
+            with lease.fenced_transaction():
+                _forget(site, unlisted)
         # They are on a disk of this host, or of one that shares it.
         storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
-    return Pruned(files=tuple(names), orphans=tuple(orphans or ()), swept=orphans is not None)
+    return Pruned(files=tuple(unlisted), orphans=tuple(orphans), swept=found is not None)
 
 
 def _over(site: SitemapSite) -> list[int]:
@@ -235,14 +231,11 @@ def _over(site: SitemapSite) -> list[int]:
     return sorted(over - {held.pk} if held else over)
 
 
-def _names(site: SitemapSite, *, listed: bool, over: Collection[int] = ()) -> set[str]:
-    """Return the names of the stored pages that a build lists, or that none does.
-
-    Builds that are ``over`` do not count.
-    """
-    is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
-    pages = StoredPage.objects.filter(is_listed if listed else ~is_listed, site=site.key)
-    return set(pages.values_list("name", flat=True))
+def _unlisted(site: SitemapSite, over: Collection[int]) -> list[str]:
+    """Return the names of the stored pages that no build lists but those that are ``over``."""
+    listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
+    pages = StoredPage.objects.filter(~listed, site=site.key)
+    return sorted(pages.values_list("name", flat=True))
 
 
 def _forget(site: SitemapSite, names: Sequence[str]) -> None:
@@ -262,21 +255,19 @@ def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -
 
 
 def _orphans(
-    site: SitemapSite, storage: SitemapStorage, lease: BuildLease, known: Collection[str]
-) -> list[str] | None:
-    """Return the old files in the site's folder that no manifest has; None if it cannot be listed.
+    site: SitemapSite, storage: SitemapStorage, lease: BuildLease, names: set[str]
+) -> list[str]:
+    """Return those of some stored files that are old, and no stored page.
 
     When a file was stored is asked only for those: the storage may need a request for each.
     """
-    found = storage.names(folder_of(site))
-    if found is None:
-        return None
-    unknown = set(found).difference(known)
-    unknown -= _names(site, listed=True) if unknown else set()
+    if not names:
+        return []
+    stored = StoredPage.objects.filter(site=site.key).values_list("name", flat=True)
     # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
-    old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0
+    old = (lease.now() - ORPHAN_AGE).timestamp()
     orphans = []
-    for name in sorted(unknown):
+    for name in sorted(names.difference(stored)):
         lease.heartbeat()
         stored_at = storage.stored_at(name)
         if stored_at is not None and stored_at.timestamp() < old:

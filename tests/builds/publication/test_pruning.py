@@ -6,7 +6,6 @@ import pytest
 
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.publication import delivery as pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, Place, StoredPage
 from django_sitemapkit.publishing import folder_of
@@ -155,23 +154,12 @@ def test_a_stored_page_goes_with_its_file(storage):
     assert known() == named(manifest(second).values()) == storage.names()
 
 
-def test_a_stored_page_that_no_build_lists_goes_with_the_next_build_that_is_over(storage):
+def test_a_stored_page_that_no_build_lists_goes(storage):
     """Such as that of a page which was made again in the same build."""
-    first, _ = generations(2)
-    unplaced = manifest(first)["products", 1].page
-    Place.objects.filter(page=unplaced).delete()
-    let_time_pass(10 * DAY)
-    assert unplaced.name in prune(SITE).files
-    assert unplaced.name not in known() | storage.names()
-
-
-def test_a_stored_page_that_no_build_lists_is_swept_after_a_day(storage):
-    """Even if no build is over."""
     generations(1)
     unplaced = manifest()["readings", 1].page
     Place.objects.filter(page=unplaced).delete()
-    storage.aged = {unplaced.name}
-    assert prune(SITE).orphans == (unplaced.name,)
+    assert prune(SITE).files == (unplaced.name,)
     assert unplaced.name not in known() | storage.names()
 
 
@@ -189,7 +177,6 @@ def test_a_stored_page_whose_file_could_not_be_deleted_is_kept(storage):
     storage.on_call = on_call
     prune(SITE)
     assert stuck in known()
-    assert Place.objects.filter(build=first).exists()
 
 
 def test_a_file_that_could_not_be_deleted_is_tried_again(storage, caplog):
@@ -379,12 +366,3 @@ def test_without_time_zones_files_are_swept_too(storage, settings):
         storage.put(orphan, b"x")
         storage.aged = aged
         assert prune(SITE).orphans == aged
-
-
-def test_each_name_is_read_once(storage, django_assert_num_queries):
-    """However many builds have the same files."""
-    generations(3)
-    lines = Place.objects.filter(build__site=SITE.key)
-    with django_assert_num_queries(1):
-        names = pruning._names(SITE, listed=True)
-    assert names == named(lines)
