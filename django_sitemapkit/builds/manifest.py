@@ -4,7 +4,7 @@ import hashlib
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import IO, Any
@@ -253,13 +253,19 @@ class StoredFiles:
     """Which files of a site the storage has: by one listing, where it can list them.
 
     Otherwise each file is asked for. Without ``ask`` a storage elsewhere than on the local disk is
-    asked for nothing, and all count as stored.
+    asked for nothing, and all count as stored. Files that are ``distrusted`` count as lost.
     """
 
-    def __init__(self, site: SitemapSite, storage: SitemapStorage, *, ask: bool = True) -> None:
+    def __init__(
+        self, site: SitemapSite, *, ask: bool = True, distrusted: Collection[str] = ()
+    ) -> None:
         self._site = site
-        self._storage = storage
         self._ask = ask
+        self._distrusted = distrusted
+
+    @cached_property
+    def _storage(self) -> SitemapStorage:
+        return SitemapStorage()
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
@@ -271,6 +277,8 @@ class StoredFiles:
 
     def has(self, name: str) -> bool:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
+        if name in self._distrusted:
+            return False
         if self._names is not None:
             return name in self._names
         return not self._ask or self._storage.has(name)

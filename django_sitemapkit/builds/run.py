@@ -111,7 +111,7 @@ def build(
             site=site,
             lease=lease,
             chosen=sections,
-            distrusted=frozenset(distrusted),
+            distrusted=set(distrusted),
             runner=runner,
             on_file=on_file,
             full=full,

@@ -31,7 +31,7 @@ class BuildState:
     lease: BuildLease
     chosen: Collection[str] = ()
     """The names of the sections to build; empty for all."""
-    distrusted: Collection[str] = ()
+    distrusted: set[str] = field(default_factory=set)
     """Stored names that are not to be reused."""
     runner: Runner = field(default_factory=InlineRunner)
     on_file: OnFile | None = None
@@ -67,7 +67,7 @@ class BuildState:
         """Make all ready for the next build under this lease."""
         self.started = time.perf_counter()
         self.builds = SiteBuilds(self.site)
-        self.stored_files = StoredFiles(self.site, self.storage)
+        self.stored_files = StoredFiles(self.site, distrusted=self.distrusted)
         self.record: Build | None = None
         self.rows: list[Place] = []
         self.files: list[FileResult] = []
@@ -92,11 +92,6 @@ class BuildState:
     def is_whole(self) -> bool:
         """Whether no section is left as it is published."""
         return not (self.chosen or self.by_editor)
-
-    def is_stored(self, row: Place) -> bool:
-        """Return whether the file of a row is there and may be used again."""
-        name = row.page.name
-        return name not in self.distrusted and self.stored_files.has(name)
 
     def finished(self) -> FinishedBuild:
         """Return the build as gates judge it, once no page is missing."""

@@ -92,7 +92,7 @@ def plan(state: BuildState) -> None:
     builds, published = state.builds, state.builds.published
     state.sections = sections_of(state.site)
     state.hashed = hashed_sections(state.sections, state.chosen)
-    state.reuse = Reuse(state.site, state.is_stored, hashed=state.hashed)
+    state.reuse = Reuse(state.site, state.stored_files, hashed=state.hashed)
     fingerprints = state.reuse.fingerprints
     unseen: list[str] = []
     for section in state.sections:
@@ -127,7 +127,7 @@ def plan(state: BuildState) -> None:
         and (state.is_whole or left.options.get("declaration") == declaration)
     ]
     for left in state.unfinished:
-        state.distrusted = {*state.distrusted, *left.options.get("distrusted", ())}
+        state.distrusted.update(left.options.get("distrusted", ()))
     state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
     adopt_and_reuse(state)
@@ -209,8 +209,8 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
         with state.lease.fenced_transaction():
             Place.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
     if comparison.damaged:
-        options = state.build.options
-        options["distrusted"] = sorted({*options["distrusted"], *comparison.damaged})
+        known = state.build.options["distrusted"]
+        known += comparison.damaged.difference(known)  # The builder looks at this very list.
         with state.lease.fenced_transaction():
             state.build.save(update_fields=["options"])
     if again:
@@ -298,8 +298,7 @@ def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
 
 def _lost(state: BuildState) -> list[Place]:
     """Return the pages whose files are not stored."""
-    files = StoredFiles(state.site, state.storage)
-    return files.lost(page_rows_of(state.rows))
+    return StoredFiles(state.site).lost(page_rows_of(state.rows))
 
 
 def _prune(state: BuildState) -> None:

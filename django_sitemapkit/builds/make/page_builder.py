@@ -108,7 +108,7 @@ class PageBuilder:
         self._runs: PageRuns | None = None
         self._storage = SitemapStorage()
         self._scope = site.scope()
-        self._files = StoredFiles(site, self._storage)
+        self._files = StoredFiles(site, distrusted=record.options.get("distrusted", ()))
         self._fingerprints = Fingerprints(site)
         self._published = builds.published.pk if builds.published else None
         self._previous = builds.finished_pages()
@@ -259,11 +259,6 @@ class PageBuilder:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
 
-    def _is_stored(self, previous: Place) -> bool:
-        """Return whether a file is there and may be used again."""
-        distrusted = self.record_of_build.options.get("distrusted", ())
-        return previous.page.name not in distrusted and self._files.has(previous.page.name)
-
     def _store(self, row: Place, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
         if not page.rendering.urls:
@@ -271,9 +266,10 @@ class PageBuilder:
             return "empty"
         stored = [previous for previous in self.previous_of(row) if previous.page_id]
         same = [previous for previous in stored if previous.page.sha256 == page.sha256]
-        for previous in filter(self._is_stored, same):
-            take_over(row, previous)
-            return "same"
+        for previous in same:
+            if self._files.has(previous.page.name):
+                take_over(row, previous)
+                return "same"
         stem = f"{row.section}-{row.number}"
         # A process that made this page before and died may have stored a file of the same content.
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"

@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from heapq import merge
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
 from django_sitemapkit.builds.make.url_hashes import DIGEST_DIGITS, hashes_of
-from django_sitemapkit.builds.manifest import keys_of, locations_of
+from django_sitemapkit.builds.manifest import StoredFiles, keys_of, locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
@@ -276,7 +276,7 @@ class Reuse:
     def __init__(
         self,
         site: SitemapSite,
-        is_stored: Callable[[Place], bool],
+        files: StoredFiles,
         *,
         hashed: Collection[str] = (),
     ) -> None:
@@ -284,7 +284,7 @@ class Reuse:
         """Of the pages as their rows are now."""
         self._site = site
         self._changes: dict[tuple[int, int], OverrideChanges] = {}
-        self._is_stored = is_stored
+        self._files = files
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
 
@@ -323,7 +323,7 @@ class Reuse:
 
         With ``believed``, the page is taken for what it was if only rendering tells.
         """
-        if previous.status != Place.Status.EMPTY and not self._is_stored(previous):
+        if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
             return Reason.LOST
         code, _, _ = previous.fingerprint.partition(" ")
         if code and code != self.fingerprints.code_of(section):

@@ -110,9 +110,9 @@ def _index_of(state: BuildState, finished: FinishedBuild) -> Index | None:
 
 def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
     """Return whether a stored index has the same bytes, and is there still."""
-    if row is None or row.page.name in state.distrusted:
+    if row is None or row.page.sha256 != _sha256(index):
         return False
-    return row.page.sha256 == _sha256(index) and state.storage.has(row.page.name)
+    return state.stored_files.has(row.page.name)
 
 
 def _store_index(state: BuildState, index: Index, same: Place | None) -> FileResult:
@@ -244,7 +244,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
         record = stored_build(site, build)
         state = BuildState(site=site, lease=lease)
         rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
-        if lost := StoredFiles(site, state.storage).lost(rows):
+        if lost := StoredFiles(site).lost(rows):
             name = lost[0].page.name
             raise BuildFailed(
                 f"Build {build} cannot be published: {name} is missing from the storage."

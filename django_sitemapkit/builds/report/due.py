@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from django.utils.translation import override
@@ -80,10 +79,9 @@ def missing_here(builds: SiteBuilds) -> State:
     ``due`` reports.
     """
     try:
-        storage = SitemapStorage()
-        folder = storage.local_path(folder_of(builds.site))
+        folder = SitemapStorage().local_path(folder_of(builds.site))
         rows = builds.rows_of(builds.published) if folder else ()
-        lost = StoredFiles(builds.site, storage).lost(row for row in rows if row.page_id)
+        lost = StoredFiles(builds.site).lost(row for row in rows if row.page_id)
     except StorageFailure:
         return ""
     return {"code": "missing-here", "files": len(lost), "folder": str(folder)} if lost else ""
@@ -101,25 +99,17 @@ class _Look:
         self, builds: SiteBuilds, sections: Sequence[SectionReader], *, rows: bool
     ) -> None:
         self._builds = builds
-        self._site = site = builds.site
+        site = builds.site
         self._rows = rows
         self._plans = stored_plans(sections)
         self._prefix = NO_URLS
-        self._reuse = Reuse(
-            site,
-            lambda row: self._files.has(row.page.name),
-            hashed=hashed_sections(sections),
-        )
+        self._files = StoredFiles(site, ask=rows)
+        self._reuse = Reuse(site, self._files, hashed=hashed_sections(sections))
         published, held = self._builds.published, self._builds.held
         self._last = held or published
         self.known: dict[str, Known] = {}
         for (section, number), stored in self._builds.finished_pages().items():
             self.known.setdefault(section, {})[number] = stored
-
-    @cached_property
-    def _files(self) -> StoredFiles:
-        """The stored files; an unavailable storage is reported like a failing one."""
-        return StoredFiles(self._site, SitemapStorage(), ask=self._rows)
 
     def at(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
