@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +290,7 @@ def preview(
         site=site.key,
         build=None,
         status="dry-run",
-        files=tuple(preview.files[row.pk] for row in preview.rows if row.pk in preview.files),
+        files=tuple(filter(None, map(preview.files.get, map(page_name_of, preview.rows)))),
         seconds=time.perf_counter() - started,
     )
 
@@ -308,7 +307,6 @@ class _Preview:
         self._path = folder / "page.xml.gz"
         self._previous = builds.finished_pages()
         self._stored = {page_name_of(row): row.page.sha256 for row in published}
-        self._ids = count(-1, -1)  # Those of published rows are above 0.
         self._hashed = hashed_sections(self._sections.values(), chosen)
         self._runs = stack.enter_context(PageRuns(folder / "hashes"))
         self._compression = stack.enter_context(compression_thread())
@@ -316,55 +314,54 @@ class _Preview:
         self._comparison = PageComparison(self._runs, self._hashed, kept)
         self.rows: list[Place] = []
         """What a manifest would say, in the order of the index; those that stay are published."""
-        self.files: dict[int, FileResult] = {}
-        """What became of the pages that are rendered, by the ids of their rows."""
+        self.files: dict[PageName, FileResult] = {}
+        """What became of the pages that are rendered."""
         for name, section in self._sections.items():
             if not chosen or name in chosen:
-                self.rows += map(self._numbered, planned_rows_of(section, all_pages(section)))
+                self.rows += planned_rows_of(section, all_pages(section))
             elif name in self._hashed:
                 self.rows += (row for row in published if row.section == name)
 
-    def _numbered(self, row: Place) -> Place:
-        row.pk = next(self._ids)
-        return row
-
     def make(self) -> Iterator[FileResult]:
         """Render the pages, and yield each; once more if its URLs are found on other pages."""
-        while pending := [row for row in self.rows if row.status == Place.Status.PENDING]:
+        while pending := self._pending():
             for row in pending:
                 self._render(row)
                 if row.status != Place.Status.PENDING:
-                    yield self.files[row.pk]
-            if all(row.pk in self._runs for row in self.rows if row.status == Place.Status.PENDING):
+                    yield self.files[page_name_of(row)]
+            if all(page_name_of(row) in self._runs for row in self._pending()):
                 self._comparison.compare(self.rows)
+
+    def _pending(self) -> list[Place]:
+        return [row for row in self.rows if row.status == Place.Status.PENDING]
 
     def _render(self, row: Place) -> None:
         """Render a page, or split it: then both halves are pending.
 
         One that exceeds its limit stays pending until its duplicates are known.
         """
-        section = self._sections[row.section]
+        section, page = self._sections[row.section], page_name_of(row)
         keys = keys_of(row, section)
         is_compared = row.section in self._hashed
-        compared = ComparedPage(row, self._previous.get(page_name_of(row), ()))
+        compared = ComparedPage(row, self._previous.get(page, ()))
         rendering = rendering_of(section, keys, self._scope, compared if is_compared else None)
         file = make_page(rendering, self._path, self._compression)
         file.finish()
         if rendering.overflow is not None and is_compared and not row.prefix_digest:
-            self._runs[row.pk] = hashes_of_rows(section, keys)
+            self._runs[page] = hashes_of_rows(section, keys)
             return
         if rendering.overflow is not None and section.keyset is not None:
             upper, row.upper = row.upper, section.keyset.encode(rendering.split_at)
             number = 1 + max(one.number for one in self.rows if one.section == row.section)
             half = Place(section=row.section, number=number, lower=row.upper, upper=upper)
-            self.rows.insert(self.rows.index(row) + 1, self._numbered(half))
+            self.rows.insert(self.rows.index(row) + 1, half)
             return
         if is_compared:
-            self._runs[row.pk] = compared.describe(row)
+            self._runs[page] = compared.describe(row)
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         row.page = file.stored_page()
         describe(row, rendering)
-        is_same = self._stored.get(page_name_of(row)) == file.sha256
+        is_same = self._stored.get(page) == file.sha256
         state = "same" if is_same else "stored"
         state = state if rendering.urls else "empty"
-        self.files[row.pk] = replace(result_of_row(row), state=state, seconds=file.seconds)
+        self.files[page] = replace(result_of_row(row), state=state, seconds=file.seconds)

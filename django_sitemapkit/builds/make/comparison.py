@@ -26,7 +26,7 @@ from django_sitemapkit.builds.make.url_hashes import (
     next_prefix,
     to_hex,
 )
-from django_sitemapkit.builds.manifest import decided_of, locations_of
+from django_sitemapkit.builds.manifest import PageName, decided_of, locations_of, page_name_of
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
@@ -48,21 +48,21 @@ More are needed only where rows change meanwhile.
 
 
 class PageRuns:
-    """The sorted hashes of pages, a run for each page, known by a number.
+    """The sorted hashes of pages, a run for each page.
 
     ::
 
         with PageRuns(folder / "runs") as runs:
-            runs[7] = hashes_of(["https://example.com/a"])
-            runs[3] = hashes_of(["https://example.com/a"])
-            runs.duplicates([(7, "firsts"), (3, "seconds")])  # {}, then {-8160…: "firsts"}
+            runs["firsts", 1] = hashes_of(["https://example.com/a"])
+            runs["seconds", 1] = hashes_of(["https://example.com/a"])
+            runs.duplicates([("firsts", 1), ("seconds", 1)])  # {}, then {-8160…: "firsts"}
 
     Raises BuildFailed where there is no room on the disk.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
-        self._places: dict[int, tuple[int, int]] = {}
+        self._places: dict[PageName, tuple[int, int]] = {}
         self._end = 0
 
     def __enter__(self) -> "PageRuns":
@@ -72,10 +72,10 @@ class PageRuns:
         with suppress(OSError):  # It would write what found no room before.
             self._file.close()
 
-    def __contains__(self, page: int) -> bool:
+    def __contains__(self, page: PageName) -> bool:
         return page in self._places
 
-    def __setitem__(self, page: int, hashes: "array[int]") -> None:
+    def __setitem__(self, page: PageName, hashes: "array[int]") -> None:
         begin, self._end = self._end, self._end + len(hashes)
         try:
             self._file.seek(begin * HASH_BYTES)
@@ -87,31 +87,31 @@ class PageRuns:
             ) from error
         self._places[page] = begin, self._end
 
-    def __getitem__(self, page: int) -> "array[int]":
+    def __getitem__(self, page: PageName) -> "array[int]":
         begin, end = self._places[page]
         self._file.seek(begin * HASH_BYTES)
         return from_bytes(self._file.read((end - begin) * HASH_BYTES))
 
-    def discard(self, page: int) -> None:
+    def discard(self, page: PageName) -> None:
         """Forget a page."""
         self._places.pop(page, None)
 
-    def duplicates(self, pages: Sequence[tuple[int, str]]) -> Iterator[dict[int, str]]:
+    def duplicates(self, pages: Sequence[PageName]) -> Iterator[dict[int, str]]:
         """Yield for each page the hashes that pages before it have, with the first one's section.
 
-        ``pages`` has the number and the section of each. It gives a heartbeat for each part of the
-        hashes. Until it is yielded, a hash takes eight bytes of memory.
+        It gives a heartbeat for each part of the hashes. Until it is yielded, a hash takes eight
+        bytes of memory.
         """
         found = self._duplicates(pages)
         for page in found:
             yield {one: section for section, ones in page.items() for one in ones}
 
-    def _duplicates(self, pages: Sequence[tuple[int, str]]) -> "list[defaultdict[str, array[int]]]":
+    def _duplicates(self, pages: Sequence[PageName]) -> "list[defaultdict[str, array[int]]]":
         """Return the hashes by the section that has them first."""
         found: list[defaultdict[str, array[int]]] = [
             defaultdict(partial(array, "q")) for _ in pages
         ]
-        places = [self._places[page] for page, _ in pages]
+        places = [self._places[page] for page in pages]
         if not (total := sum(end - begin for begin, end in places)):
             return found
         parts = total // HASHES_PER_PART + 1
@@ -125,7 +125,7 @@ class PageRuns:
             for edge in [*edges, None]:
                 heartbeat()
                 first: dict[int, str] = {}
-                for place, ((_, section), (_, end)) in enumerate(zip(pages, places, strict=True)):
+                for place, ((section, _), (_, end)) in enumerate(zip(pages, places, strict=True)):
                     begin = begins[place]
                     begins[place] = end if edge is None else bisect_left(hashes, edge, begin, end)
                     some = dict.fromkeys(hashes[begin : begins[place]].tolist(), section)
@@ -162,7 +162,7 @@ class PageComparison:
         self._kept = kept
         self._storage = SitemapStorage()
         self._comparisons = 0
-        self._repeating: set[int] = set()
+        self._repeating: set[PageName] = set()
         """The pages that list a URL twice: they were made without deduplication."""
         self.damaged: set[str] = set()
         """The names of files that could not be read, whose pages are made again."""
@@ -172,7 +172,7 @@ class PageComparison:
 
         A page that exceeds its limit is pending, and its hashes are known.
         """
-        pending = {row.pk for row in rows if row.status == Place.Status.PENDING}
+        pending = {page_name_of(row) for row in rows if row.status == Place.Status.PENDING}
         return not pending or pending <= _left_by_others(rows)
 
     def compare(self, rows: Sequence[Place]) -> tuple[list[Place], list[Place]]:
@@ -183,14 +183,14 @@ class PageComparison:
         """
         self._comparisons += 1
         compared = [row for row in rows if row.section in self._sections]
-        before = {row.pk: decided_of(row) for row in compared}
+        before = {page_name_of(row): decided_of(row) for row in compared}
         again = [] if settle(compared, self._kept) else self._judge(compared)
         for row in again:
             row.status = Place.Status.PENDING
-            self._runs.discard(row.pk)
-            self._repeating.discard(row.pk)
+            self._runs.discard(page_name_of(row))
+            self._repeating.discard(page_name_of(row))
         made = [row for row in compared if row.status != Place.Status.PENDING]
-        return again, [row for row in made if decided_of(row) != before[row.pk]]
+        return again, [row for row in made if decided_of(row) != before[page_name_of(row)]]
 
     def _judge(self, compared: Sequence[Place]) -> list[Place]:
         """Return the rows whose pages have to be made again, which say what to leave out.
@@ -201,9 +201,9 @@ class PageComparison:
             return damaged  # What the others have to leave out is not known.
         again: list[Place] = []
         prefix = NO_URLS
-        pages = [(row.pk, row.section) for row in compared]
-        for row, found in zip(compared, self._runs.duplicates(pages), strict=True):
-            listed = self._runs[row.pk]
+        pages = [page_name_of(row) for row in compared]
+        for row, page, found in zip(compared, pages, self._runs.duplicates(pages), strict=True):
+            listed = self._runs[page]
             if _is_kept(row, self._kept):
                 urls_digest = digest_of(listed)
                 if row.urls_digest not in ("", urls_digest):
@@ -213,7 +213,7 @@ class PageComparison:
                 continue
             if found:
                 listed = array("q", (one for one in listed if one not in found))
-            is_made = row.status != Place.Status.PENDING and row.pk not in self._repeating
+            is_made = row.status != Place.Status.PENDING and page not in self._repeating
             if is_made and (row.prefix_digest == prefix or found == from_hex(row.duplicate_hashes)):
                 row.prefix_digest = prefix
                 row.urls_digest = row.urls_digest or digest_of(listed)
@@ -233,16 +233,17 @@ class PageComparison:
         left = _left_by_others(compared)
         for row in compared:
             heartbeat()
+            page = page_name_of(row)
             try:
-                if row.pk in left:  # Of two processes that made a page, that one has recorded it.
+                if page in left:  # Of two processes that made a page, that one has recorded it.
                     made = Place.objects.values_list("url_hashes", flat=True).get(pk=row.pk)
-                    self._runs[row.pk] = from_bytes(bytes(made or b""))
-                elif row.pk not in self._runs:
-                    self._runs[row.pk] = self._stored(row)
+                    self._runs[page] = from_bytes(bytes(made or b""))
+                elif page not in self._runs:
+                    self._runs[page] = self._stored(row)
             except StorageFailure as error:
                 if _is_kept(row, self._kept):
                     logger.warning("%s. Its URLs may be listed twice.", error)
-                    self._runs[row.pk] = array("q")
+                    self._runs[page] = array("q")
                 else:
                     row.prefix_digest = row.urls_digest = ""
                     self.damaged.add(row.page.name)
@@ -261,7 +262,7 @@ class PageComparison:
         if _is_kept(row, self._kept):
             return array("q", sorted(listed))
         if row.status == Place.Status.DONE and len(listed) < row.page.urls:
-            self._repeating.add(row.pk)
+            self._repeating.add(page_name_of(row))
         return array("q", sorted(listed.union(from_hex(row.duplicate_hashes))))
 
 
@@ -290,11 +291,11 @@ def _is_kept(row: Place, kept: Collection[str]) -> bool:
     return row.section in kept and row.status != Place.Status.PENDING
 
 
-def _left_by_others(rows: Sequence[Place]) -> set[int]:
+def _left_by_others(rows: Sequence[Place]) -> set[PageName]:
     """Return the pages of a build whose hashes are in the database."""
     builds = {row.build_id for row in rows[:1]}
     left = Place.objects.filter(build__in=builds, url_hashes__isnull=False)
-    return set(left.values_list("pk", flat=True))
+    return set(left.values_list("section", "number"))
 
 
 def _is_known(row: Place, prefix: str) -> bool:

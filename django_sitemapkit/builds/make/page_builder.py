@@ -212,7 +212,7 @@ class PageBuilder:
             if hashes is not None and self._runs is None:
                 _leave_hashes(row, hashes.tobytes())
         if hashes is not None and self._runs is not None:
-            self._runs[row.pk] = hashes
+            self._runs[page_name_of(row)] = hashes
         result = replace(result_of_row(row), state=state, seconds=page.seconds)
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result
