@@ -183,6 +183,16 @@ def stored_build(site: SitemapSite, build: int) -> Build:
     return record
 
 
+def answers_of(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
+    """Return what answers at each address: the status of a place, its build, and its key."""
+    answers: dict[PageName, tuple[str, int, int]] = {}
+    rows = Place.objects.answering(site).exclude(section="")
+    fields = "section", "number", "status", "build", "pk"
+    for section, number, *answer in rows.values_list(*fields):
+        answers.setdefault((section, number), tuple(answer))
+    return answers
+
+
 class SiteBuilds:
     """What is published and held of a site, with the rows of both: read once.
 

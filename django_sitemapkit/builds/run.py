@@ -4,7 +4,7 @@ import logging
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -186,7 +186,7 @@ def exclude_now(
             return None
         served = page_rows_of(state.builds.rows_of(published))
         listing = dict(_pages_with(site, served, override))
-        earlier = list(earlier_pages(site, published))
+        earlier = earlier_pages(site, published)
         withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
         if not listing and not withdrawn:
             return None
@@ -234,7 +234,7 @@ def _draft(
 
 
 def _pages_with(
-    site: SitemapSite, rows: Sequence[Place], override: UrlOverride, *, unreadable: bool = False
+    site: SitemapSite, rows: Collection[Place], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
     """Yield the pages that may list what an override is about, and how often each may.
 

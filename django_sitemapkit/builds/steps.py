@@ -7,7 +7,7 @@ what is published stays complete; docs/guarantees.md says what is left behind.
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -141,24 +141,26 @@ def adopt_and_reuse(state: BuildState) -> None:
     methods, are adopted as they are, and rendered by a build that has to follow at once; so are all
     of a full build.
     """
-    left, known = _adoptable_pages(state), {} if state.full else state.builds.finished_pages()
+    adoptable = {build.pk for build in state.unfinished if _is_adoptable(state, build)}
+    stored = _stored_pages(state, adoptable)
     sections = {section.get_name(): section for section in state.sections}
-    for row in state.pending if left or known else ():
+    for row in state.pending if stored else ():
         heartbeat()
-        section, name = sections[row.section], page_name_of(row)
-        keys = keys_of(row, section)
-        previous, _why = state.reuse.look(section, keys, known.get(name, ()))
-        if previous is None and name in left:
-            previous, _why = state.reuse.look(section, keys, left[name], adopts=True)
-            if previous is not None:
-                state.adopted += 1
-                is_judged = previous.fingerprint and not state.full
-                is_seen = is_judged or previous.build_id in state.begun
-                state.has_unseen = state.has_unseen or not is_seen
-        if previous is not None:
-            take_over(row, previous)
-            row.revision = section.overrides.revision
-            state.report(result_of_row(row), len(state.rows) + 1)
+        section = sections[row.section]
+        candidates = stored[page_name_of(row)]
+        previous, _why = state.reuse.look(
+            section, keys_of(row, section), candidates, adopts=adoptable
+        )
+        if previous is None:
+            continue
+        if previous.build_id in adoptable:
+            state.adopted += 1
+            is_judged = previous.fingerprint and not state.full
+            is_seen = is_judged or previous.build_id in state.begun
+            state.has_unseen = state.has_unseen or not is_seen
+        take_over(row, previous)
+        row.revision = section.overrides.revision
+        state.report(result_of_row(row), len(state.rows) + 1)
 
 
 def freeze(state: BuildState) -> None:
@@ -251,13 +253,17 @@ def _numbers_that_lost_rows(
     return lost
 
 
-def _adoptable_pages(state: BuildState) -> dict[PageName, list[Place]]:
-    """Return the pages of builds that ended early, of the last one first."""
-    left = [build.pk for build in state.unfinished if _is_adoptable(state, build)]
+def _stored_pages(state: BuildState, adoptable: Collection[int]) -> dict[PageName, list[Place]]:
+    """Return the pages that may keep their files, and then those of builds that ended early.
+
+    Of these, the pages of the last one come first.
+    """
     pages: defaultdict[PageName, list[Place]] = defaultdict(list)
-    made = Place.objects.filter(build__in=left).exclude(status=Place.Status.PENDING)
+    if not state.full:
+        pages.update(state.builds.finished_pages())
+    made = Place.objects.filter(build__in=adoptable).exclude(status=Place.Status.PENDING)
     made = made.exclude(section="").select_related("page").order_by("-build")
-    for row in made if left else ():
+    for row in made if adoptable else ():
         pages[page_name_of(row)].append(row)
     return pages
 

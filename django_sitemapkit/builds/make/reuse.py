@@ -5,7 +5,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property, partial
 from heapq import merge
 from itertools import chain
 from typing import Any
@@ -196,7 +196,7 @@ class Fingerprints:
         self._address = site.address("index")  # Its folder is what may be listed.
         self._codes: dict[str, str] = {}
         self._cached: dict[tuple[str, KeyRange], str] = {}
-        self._links: dict[str, LinkFingerprints] = {}
+        self._links = cache(LinkFingerprints)
 
     def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
         """Return how many rows some pages have, and cache the fingerprints computed with them.
@@ -234,10 +234,7 @@ class Fingerprints:
     def _with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
         """Return the text of a page with that of its links to other pages; "" if it is unknown."""
         assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
-        name = section.get_name()
-        if name not in self._links:
-            self._links[name] = LinkFingerprints(section)
-        links = self._links[name].of(keys)
+        links = self._links(section).of(keys)
         return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
@@ -282,8 +279,7 @@ class Reuse:
     ) -> None:
         self.fingerprints = Fingerprints(site)
         """Of the pages as their rows are now."""
-        self._site = site
-        self._changes: dict[tuple[int, int], OverrideChanges] = {}
+        self._changes_since = cache(partial(OverrideChanges, site))
         self._files = files
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
@@ -294,18 +290,19 @@ class Reuse:
         keys: KeyRange | None,
         stored: Iterable[Place],
         *,
-        adopts: bool = False,
+        adopts: Collection[int] = (),
     ) -> tuple[Place | None, Reason | None]:
         """Return the first of some stored rows whose file a page can keep; else None, and why.
 
-        ``keys`` is the page's key range; without it, no row is read. With ``adopts``, a page of
-        which only rendering tells what it is keeps a file that was made of the same key range. Of
-        several files that it cannot keep the last one tells why. What pages before it list is not
-        judged here.
+        ``keys`` is the page's key range; without it, no row is read. Of the builds that it
+        ``adopts``, by id, a page of which only rendering tells what it is keeps a file that was
+        made of the same key range. Of several files that it cannot keep the last one tells why.
+        What pages before it list is not judged here.
         """
         reason: Reason | None = Reason.NEW
         for previous in stored:
-            believed = adopts and not previous.fingerprint and keys_of(previous, section) == keys
+            is_adopted = previous.build_id in adopts and not previous.fingerprint
+            believed = is_adopted and keys_of(previous, section) == keys
             reason = self._why_not(section, previous, keys, believed=believed)
             if reason is None:
                 return previous, None
@@ -342,12 +339,9 @@ class Reuse:
 
     def _is_affected(self, section: SectionReader, row: Place, *, look: bool) -> bool:
         """Return whether editors have changed something of a page since its file was made."""
-        since, now = row.revision, section.overrides.revision
-        if since == now:
+        if row.revision == section.overrides.revision:
             return False
-        if (since, now) not in self._changes:
-            self._changes[since, now] = OverrideChanges(self._site, since)
-        return self._changes[since, now].affects(section, row, look=look)
+        return self._changes_since(row.revision).affects(section, row, look=look)
 
     def _rows_differ(
         self, section: SectionReader, previous: Place, keys: KeyRange | None

@@ -29,7 +29,13 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import PageName, damage_of, decompressed, page_name_of
+from django_sitemapkit.builds.manifest import (
+    PageName,
+    answers_of,
+    damage_of,
+    decompressed,
+    page_name_of,
+)
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication
@@ -314,11 +320,8 @@ class Export:
 
 def emptied_pages(site: SitemapSite) -> list[PageName]:
     """Return the pages at whose addresses editors want nothing answered."""
-    answers: dict[PageName, str] = {}
-    rows = Place.objects.answering(site)
-    for section, number, status in rows.values_list("section", "number", "status"):
-        answers.setdefault((section, number), status)
-    return [page for page, status in answers.items() if status == Place.Status.EMPTY]
+    answers = answers_of(site).items()
+    return [page for page, (status, *_) in answers if status == Place.Status.EMPTY]
 
 
 def _require_intact(row: Place, path: Path) -> None:

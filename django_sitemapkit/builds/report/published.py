@@ -1,14 +1,15 @@
 """What is published: the file at an address, one URL in all files, and whether these are whole."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from django.db.models import Exists, FilteredRelation, OuterRef, Q
+from django.db.models import Exists, FilteredRelation, Q
 
 from django_sitemapkit.builds.manifest import (
+    answers_of,
     damage_of,
     entries_at,
     keys_of,
@@ -48,23 +49,14 @@ def published_with(
     return published, file if file and file.status == Place.Status.DONE else None
 
 
-def earlier_pages(site: SitemapSite, live: Build) -> Iterator[Place]:
-    """Yield the pages at addresses of which the published build says nothing."""
-    same = Place.objects.in_build(live).filter(
-        Place.decides_answer(), section=OuterRef("section"), number=OuterRef("number")
-    )
-    rows = (
-        Place.objects.answering(site)
-        .exclude(section="")
-        .filter(~Exists(same))
-        .defer("override_hashes")
-    )
-    seen: set[tuple[str, int]] = set()
-    for row in rows:
-        address = row.section, row.number
-        if address not in seen and row.status == Place.Status.DONE:
-            yield row
-        seen.add(address)
+def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
+    """Return the pages at addresses of which the published build says nothing."""
+    keys = [
+        key
+        for status, build, key in answers_of(site).values()
+        if status == Place.Status.DONE and build != live.pk
+    ]
+    return Place.objects.select_related("page").defer("override_hashes").in_bulk(keys).values()
 
 
 def unbuilt(build: Build, names: Sequence[str]) -> set[str]:

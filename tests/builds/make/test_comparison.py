@@ -364,25 +364,26 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
     for size in (1, 7, 10_000):
         monkeypatch.setattr(page_runs, "HASHES_PER_PART", size)
         with PageRuns(tmp_path / "runs") as runs:
-            runs[3] = array("q", [5])  # Of a page that is made again.
-            for number in (2, 0, 3, 1):
-                runs[number] = array("q", pages[number])
-            assert list(runs.duplicates(list(enumerate("abca")))) == expected
-            assert [list(runs[number]) for number in range(4)] == pages
+            names = [("a", 1), ("b", 1), ("c", 1), ("a", 2)]
+            runs["a", 2] = array("q", [5])  # Of a page that is made again.
+            for place in (2, 0, 3, 1):
+                runs[names[place]] = array("q", pages[place])
+            assert list(runs.duplicates(names)) == expected
+            assert [list(runs[name]) for name in names] == pages
 
 
 def test_pages_without_any_url_share_none(tmp_path):
     """A file of no bytes cannot be mapped."""
     with PageRuns(tmp_path / "runs") as runs:
-        runs[1] = array("q")
-        assert list(runs.duplicates([(1, "a")])) == [{}]
+        runs["a", 1] = array("q")
+        assert list(runs.duplicates([("a", 1)])) == [{}]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_a_failed_build():
     """The message says what could not be stored."""
     with PageRuns(Path("/dev/full")) as runs, pytest.raises(BuildFailed, match="No space left"):
-        runs[1] = array("q", [1, 2])
+        runs["a", 1] = array("q", [1, 2])
 
 
 def test_hashes_go_into_a_manifest_and_back():
