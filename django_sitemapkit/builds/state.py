@@ -14,6 +14,7 @@ from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.rendering import Index
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
 
@@ -47,6 +48,9 @@ class BuildState:
     reuse: Reuse = field(init=False)
     """Tells which pages keep their stored files."""
     sections: Sequence[SectionReader] = field(init=False)
+    finished: FinishedBuild = field(init=False)
+    index: Index | None = field(init=False)
+    """What the build lists; None if that is nothing."""
 
     def __post_init__(self) -> None:
         self.storage = SitemapStorage()
@@ -93,9 +97,9 @@ class BuildState:
         """Whether no section is left as it is published."""
         return not (self.chosen or self.by_editor)
 
-    def finished(self) -> FinishedBuild:
-        """Return the build as gates judge it, once no page is missing."""
-        return FinishedBuild(
+    def finish(self) -> FinishedBuild:
+        """Keep and return the build as gates judge it, once no page is missing."""
+        self.finished = FinishedBuild(
             site=self.site,
             build=self.build,
             rows=[row for row in self.rows if row.section],
@@ -105,6 +109,7 @@ class BuildState:
             strict=self.strict,
             heartbeat=self.lease.heartbeat,
         )
+        return self.finished
 
     def reload(self) -> None:
         """Read the rows as they are recorded, by whichever process."""

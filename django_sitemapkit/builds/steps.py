@@ -49,7 +49,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh, renumber
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
-from django_sitemapkit.words import State
+from django_sitemapkit.words import State, english_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -65,19 +65,24 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
     """
     try:
         draft(state)
-        result = _end_unchanged(state)
+        result = end_if_unchanged(state) if _is_settled(state) else None
         if result is None:
             freeze(state)
             make(state)
             verify(state)
-            result = publish_finished(state)
+            result = end_if_unchanged(state) or publish_finished(state)
+        _give_up_unfinished(state)
         deliver(state, everything=state.full and not state.has_unseen)
         _prune(state)
     except BaseException as error:
         _fail(state, error)
         raise
-    seconds = time.perf_counter() - state.started
-    result = replace(result, exported=state.exported, seconds=seconds)
+    result = replace(
+        result,
+        abandoned=english_of(state.abandoned) if state.abandoned else "",
+        exported=state.exported,
+        seconds=time.perf_counter() - state.started,
+    )
     announce_ended(state.build.pk, result, is_followed=state.has_unseen)
     return result
 
@@ -268,21 +273,15 @@ def _stored_pages(state: BuildState, adoptable: Collection[int]) -> dict[PageNam
     return pages
 
 
-def _end_unchanged(state: BuildState) -> BuildResult | None:
-    """End a build that changes nothing, as most do; None if there is something to do.
+def _is_settled(state: BuildState) -> bool:
+    """Return whether no page has to be made, so that the build may change nothing, as most do.
 
-    Its rows are not recorded: that saves a third of the queries, which is most of what a small site
-    costs.
+    Its rows are then not recorded before that is known: this saves a third of the queries, which is
+    most of what a small site costs.
     """
     if state.pending or state.chosen or state.distrusted:
-        return None
-    if not settle([row for row in state.rows if row.section in state.hashed]):
-        return None
-    result = end_if_unchanged(state)
-    if result is None:
-        return None
-    _give_up_unfinished(state)
-    return state.result(result.status, result.cause, result.build)
+        return False
+    return settle([row for row in state.rows if row.section in state.hashed])
 
 
 def _make_again(state: BuildState, rows: Sequence[Place]) -> None:

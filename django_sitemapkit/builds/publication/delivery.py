@@ -189,7 +189,8 @@ def prune(
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over, found = _over(site), storage.names(folder_of(site))
     unknown = set(found or ()).difference(known)
-    unlisted = _unlisted(site, over) if over or unknown or found is None else []
+    pages = _stored_pages(site, over) if over or unknown or found is None else {}
+    unlisted = sorted(name for name, is_listed in pages.items() if not is_listed)
     if export is not None and not dry_run:
         with doubted_if_lost(site.key, lease):
             export.withdraw(lease)
@@ -202,7 +203,7 @@ def prune(
             BuildDifferences.objects.filter(build__in=over).delete()
             gone = set(over) - ({announced.pk} if announced else set())
             Place.objects.filter(build__in=gone).delete()
-    orphans = _orphans(site, storage, lease, unknown)
+    orphans = _orphans(storage, lease, unknown.difference(pages))
     if not dry_run:
         unlisted = _deleted(unlisted, storage, lease)
         orphans = _deleted(orphans, storage, lease)
@@ -231,11 +232,10 @@ def _over(site: SitemapSite) -> list[int]:
     return sorted(over - {held.pk} if held else over)
 
 
-def _unlisted(site: SitemapSite, over: Collection[int]) -> list[str]:
-    """Return the names of the stored pages that no build lists but those that are ``over``."""
-    listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
-    pages = StoredPage.objects.filter(~listed, site=site.key)
-    return sorted(pages.values_list("name", flat=True))
+def _stored_pages(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
+    """Return the names of the stored pages, and whether a build lists each that is not ``over``."""
+    is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
+    return dict(StoredPage.objects.filter(site=site.key).values_list("name", is_listed))
 
 
 def _forget(site: SitemapSite, names: Sequence[str]) -> None:
@@ -254,20 +254,15 @@ def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -
     return gone
 
 
-def _orphans(
-    site: SitemapSite, storage: SitemapStorage, lease: BuildLease, names: set[str]
-) -> list[str]:
-    """Return those of some stored files that are old, and no stored page.
+def _orphans(storage: SitemapStorage, lease: BuildLease, unknown: Collection[str]) -> list[str]:
+    """Return those files that are old, of some that are no stored pages.
 
     When a file was stored is asked only for those: the storage may need a request for each.
     """
-    if not names:
-        return []
-    stored = StoredPage.objects.filter(site=site.key).values_list("name", flat=True)
     # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
-    old = (lease.now() - ORPHAN_AGE).timestamp()
+    old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0
     orphans = []
-    for name in sorted(names.difference(stored)):
+    for name in sorted(unknown):
         lease.heartbeat()
         stored_at = storage.stored_at(name)
         if stored_at is not None and stored_at.timestamp() < old:

@@ -50,24 +50,20 @@ from django_sitemapkit.words import State, english_of
 
 
 def publish_finished(state: BuildState) -> BuildResult:
-    """Publish a build of which no page is missing, or hold it for review if a gate says so.
+    """Publish a build that has changed something, or hold it for review if a gate says so.
 
     It is also held while publishing is paused, unless an editor wants just this change to be
-    published. If it has just what is published already, under the same addresses, it is recorded as
-    unchanged. Raises NothingToPublish if it lists nothing at all, or more sitemaps than fit into an
+    published. Raises NothingToPublish if it lists nothing at all, or more sitemaps than fit into an
     index.
     """
     record, builds, lease = state.build, state.builds, state.lease
-    finished = state.finished()
-    index = _index_of(state, finished)
+    finished, index = state.finished, state.index
     if index is None or index.problem:
         reason = index.problem if index else registry.why_no_url
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
         raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
-    if unchanged := _end_unchanged(state, finished, index):
-        return unchanged
     published = builds.published
     reason = reason_to_hold(finished)
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
@@ -96,16 +92,21 @@ def publish_finished(state: BuildState) -> BuildResult:
 
 
 def end_if_unchanged(state: BuildState) -> BuildResult | None:
-    """Record a build as unchanged, which need not be saved yet; None if it is not."""
-    finished = state.finished()
-    index = _index_of(state, finished)
-    return None if index is None else _end_unchanged(state, finished, index)
+    """Record a build as unchanged if it has what is published, under the same addresses.
 
-
-def _index_of(state: BuildState, finished: FinishedBuild) -> Index | None:
-    """Return the index of a build; None if it lists nothing."""
+    It has no page missing, and need not be saved yet. Else return None: then it can be published.
+    """
+    finished, published, record = state.finish(), state.builds.published, state.build
     entries = page_entries_of(state.site, finished.pages)
-    return write_index([*entries, *external_entries(state.site)])
+    index = state.index = write_index([*entries, *external_entries(state.site)])
+    if index is None or index.problem:
+        return None
+    record.warnings = list(warnings_of(finished))
+    if published is None or not _has(state, published, finished, index):
+        return None
+    _end_as(state, published, finished, Build.Status.UNCHANGED)
+    _give_up_held(state, record)
+    return state.result(Build.Status.UNCHANGED)
 
 
 def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
@@ -157,20 +158,6 @@ def _put(state: BuildState, index: Index, row: Place) -> None:
 
 def _sha256(index: Index) -> str:
     return hashlib.sha256(index.data).hexdigest()
-
-
-def _end_unchanged(state: BuildState, finished: FinishedBuild, index: Index) -> BuildResult | None:
-    """Record a build as unchanged if it has what is published, else return None.
-
-    Its warnings are recorded either way.
-    """
-    published, record = state.builds.published, state.build
-    record.warnings = list(warnings_of(finished))
-    if published is None or not _has(state, published, finished, index):
-        return None
-    _end_as(state, published, finished, Build.Status.UNCHANGED)
-    _give_up_held(state, record)
-    return state.result(Build.Status.UNCHANGED)
 
 
 def _has(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
