@@ -274,15 +274,11 @@ class StoredFiles:
         self._distrusted = distrusted
 
     @cached_property
-    def _storage(self) -> SitemapStorage:
-        return SitemapStorage()
-
-    @cached_property
     def _names(self) -> frozenset[str] | None:
-        folder = folder_of(self._site)
-        if not self._ask and self._storage.local_path(folder) is None:
+        storage, folder = SitemapStorage(), folder_of(self._site)
+        if not self._ask and storage.local_path(folder) is None:
             return None
-        names = self._storage.names(folder)
+        names = storage.names(folder)
         return None if names is None else frozenset(names)
 
     def has(self, name: str) -> bool:
@@ -291,7 +287,7 @@ class StoredFiles:
             return False
         if self._names is not None:
             return name in self._names
-        return not self._ask or self._storage.has(name)
+        return not self._ask or SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:
         """Return the rows whose files are not stored, with a heartbeat for each.
@@ -301,7 +297,7 @@ class StoredFiles:
         lost = []
         for row in rows:
             heartbeat()
-            if not (self.has(row.page.name) or self._storage.has(row.page.name)):
+            if not (self.has(row.page.name) or SitemapStorage().has(row.page.name)):
                 lost.append(row)
         return lost
 

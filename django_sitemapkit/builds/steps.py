@@ -5,11 +5,9 @@ what is published stays complete; docs/guarantees.md says what is left behind.
 """
 
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from django_sitemapkit.builds.make.comparison import PageComparison, settle
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
@@ -49,7 +47,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh, renumber
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
-from django_sitemapkit.words import State, english_of
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -77,12 +75,7 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
     except BaseException as error:
         _fail(state, error)
         raise
-    result = replace(
-        result,
-        abandoned=english_of(state.abandoned) if state.abandoned else "",
-        exported=state.exported,
-        seconds=time.perf_counter() - state.started,
-    )
+    result = state.result(result.status, result.cause, result.build)  # As of now.
     announce_ended(state.build.pk, result, is_followed=state.has_unseen)
     return result
 
@@ -151,11 +144,9 @@ def adopt_and_reuse(state: BuildState) -> None:
     sections = {section.get_name(): section for section in state.sections}
     for row in state.pending if stored else ():
         heartbeat()
-        section = sections[row.section]
-        candidates = stored[page_name_of(row)]
-        previous, _why = state.reuse.look(
-            section, keys_of(row, section), candidates, adopts=adoptable
-        )
+        section, candidates = sections[row.section], stored[page_name_of(row)]
+        keys = keys_of(row, section)
+        previous, _why = state.reuse.look(section, keys, candidates, adopts=adoptable)
         if previous is None:
             continue
         if previous.build_id in adoptable:

@@ -190,7 +190,7 @@ def prune(
     over, found = _over(site), storage.names(folder_of(site))
     unknown = set(found or ()).difference(known)
     pages = _stored_pages(site, over) if over or unknown or found is None else {}
-    unlisted = sorted(name for name, is_listed in pages.items() if not is_listed)
+    unlisted = [name for name, is_listed in pages.items() if not is_listed]
     if export is not None and not dry_run:
         with doubted_if_lost(site.key, lease):
             export.withdraw(lease)
@@ -235,7 +235,8 @@ def _over(site: SitemapSite) -> list[int]:
 def _stored_pages(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
     """Return the names of the stored pages, and whether a build lists each that is not ``over``."""
     is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
-    return dict(StoredPage.objects.filter(site=site.key).values_list("name", is_listed))
+    pages = StoredPage.objects.filter(site=site.key).order_by("name")
+    return dict(pages.values_list("name", is_listed))
 
 
 def _forget(site: SitemapSite, names: Sequence[str]) -> None:
