@@ -332,14 +332,16 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
 
 def _put_back(finished: FinishedBuild) -> Iterator[State]:
     """Yield how much a build puts back of a later one that was rolled back."""
-    live = next((row.build_id for row in finished.published), None)
-    later = Build.objects.filter(site=finished.site.key, pk__gt=live or 0, pruned_at=None)
-    rolled_back = later.exclude(replaced_at=None).order_by("-replaced_at").first() if live else None
+    live = {row.page.sha256: row.build_id for row in finished.published}
+    new = [row.page for row in finished.pages if row.page.sha256 not in live]
+    if not (live and new):
+        return
+    later = Build.objects.filter(site=finished.site.key, pk__gt=max(live.values()), pruned_at=None)
+    rolled_back = later.exclude(replaced_at=None).order_by("-replaced_at").first()
     if rolled_back is None:
         return
     names = set(Place.objects.in_build(rolled_back).pages().values_list("page__sha256", flat=True))
-    names -= {row.page.sha256 for row in finished.published}
-    back = [row.page.urls for row in finished.pages if row.page.sha256 in names]
+    back = [page.urls for page in new if page.sha256 in names]
     if back:
         values = {"build": rolled_back.pk, "files": len(back), "urls": sum(back)}
         yield {"code": "put-back", **values}
