@@ -122,43 +122,29 @@ def is_grouped(query: Query) -> bool:
     return query.group_by is not None
 
 
-def conditions_of(queryset: QuerySet[Any]) -> list[Any] | None:
+def conditions_of(queryset: QuerySet[Any]) -> list[Any]:
     """Return the resolved conditions that filter a queryset, all of which each row meets.
 
-    None where some are negated, or alternatives, and for a queryset that is distinct, grouped or
-    has more tables.
+    Alternatives, and what is negated, are one condition.
     """
-    query = queryset.query
-    if query.distinct or is_grouped(query) or query.extra_tables:
-        return None
-    nodes: list[Any] = [query.where]
-    found: list[Any] = []
-    while nodes:
-        node, *nodes = nodes
-        if not isinstance(node, WhereNode):
-            found.append(node)
-        elif node.negated or (node.connector != AND and len(node.children) > 1):
-            return None
-        else:
-            nodes = [*node.children, *nodes]
-    return found
-
-
-def each_condition_of(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], set[str]]]:
-    """Yield a queryset for each condition that its rows meet, with the names of what it filters by.
-
-    Alternatives, and what is negated, are one condition. The names are of fields of the model.
-    """
-    table = table_of(queryset)
     nodes: list[Any] = [queryset.query.where]
+    found: list[Any] = []
     while nodes:
         node, *nodes = nodes
         if isinstance(node, WhereNode) and node.connector == AND and not node.negated:
             nodes = [*node.children, *nodes]
-            continue
+        else:
+            found.append(node)
+    return found
+
+
+def each_condition_of(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], set[str]]]:
+    """Yield a queryset for each condition, with the names of the model's fields that it reads."""
+    table = table_of(queryset)
+    for condition in conditions_of(queryset):
         alone = queryset.all()
-        alone.query.where = WhereNode([node])
-        columns = _columns_of(node)
+        alone.query.where = WhereNode([condition])
+        columns = _columns_of(condition)
         yield alone, {each.target.attname for each in columns if each.alias == table}
 
 

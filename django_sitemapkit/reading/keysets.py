@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,6 +21,7 @@ from django.db.models import (
     Max,
     Model,
     QuerySet,
+    Subquery,
     UUIDField,
 )
 from django.db.models.functions import Cast, Collate
@@ -53,6 +54,9 @@ FIRST_CHUNK = 250
 
 MAX_PARAMETERS = 900
 """Parameters of one query, below the least that any database allows."""
+
+RANGES_PER_QUERY = 50
+"""Ranges whose ends one query reads, each by two subqueries."""
 
 MAX_IDENTITY = 200
 """Characters of what names a key in the stored plan."""
@@ -207,27 +211,18 @@ class Keyset:
 
         None where a range has no row.
         """
-        columns: list[SqlColumn] = []
-        converters: Mapping[int, Any] = {}
-        for keys in ranges:
-            rows = self.within(keys).values_list(self.name)
-            for order in (self.name, f"-{self.name}"):
-                with self.active():
-                    try:
-                        found = _django.select_with_converters(rows.order_by(order)[:1])
-                    except EmptyResultSet:
-                        columns.append(("NULL", ()))
-                        continue
-                sql, parameters, converters = found
-                columns.append((f"({sql})", parameters))
-        values = list(_values_of(self.queryset.db, columns))
-        functions, expression = converters.get(0, ((), None))
-        connection = connections[self.queryset.db]
-        for convert in functions:
-            values = [
-                None if value is None else convert(value, expression, connection)
-                for value in values
-            ]
+        if len(ranges) > RANGES_PER_QUERY:
+            return self.ends(ranges[:RANGES_PER_QUERY]) + self.ends(ranges[RANGES_PER_QUERY:])
+        first_keys = [
+            Subquery(self.within(keys).order_by(order).values(self.name)[:1], self.stored)
+            for keys in ranges
+            for order in (self.name, f"-{self.name}")
+        ]
+        # Any row of the table will do, to be asked beside.
+        rows = self.queryset.model._base_manager.using(self.queryset.db).order_by()
+        with self.active():
+            found = rows.values_list(*first_keys)[:1] if ranges else ()
+            values = next(iter(found), [None] * len(first_keys))
         pairs = zip(values[::2], values[1::2], strict=True)
         return [None if first is None else (first, last) for first, last in pairs]
 

@@ -88,11 +88,13 @@ def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
 def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
     """Return the fields of the key's table that the filter compares with one value each.
 
-    None if it has conditions of any other kind, which no index serves.
+    None if it has conditions of any other kind, or may give a row twice: no index serves that.
     """
-    conditions, table = _django.conditions_of(keyset.queryset), _django.table_of(keyset.queryset)
+    if not _django.gives_each_row_once(keyset.queryset):
+        return None
+    table = _django.table_of(keyset.queryset)
     found: list[Field[Any, Any]] = []
-    for lookup in conditions or ():
+    for lookup in _django.conditions_of(keyset.queryset):
         equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
         column = _django.column_of(getattr(lookup, "lhs", None))
         if not equal or column is None or column[0] != table:
@@ -100,4 +102,4 @@ def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
         if hasattr(lookup.rhs, "resolve_expression") or column[1] in (keyset.field, *found):
             return None
         found.append(column[1])
-    return None if conditions is None else found
+    return found
