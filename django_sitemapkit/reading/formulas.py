@@ -51,6 +51,8 @@ class Formula:
     finish: Compute | None = None
     """What is made of the values of its expression, if anything."""
     _compute: Compute = field(default=str, repr=False)
+    source: Any = None
+    """The Constant or the Column that gives the same values; None if only the formula does."""
 
     def require_routes(self) -> list[CompiledRoute]:
         """Return its ``reverse()`` as compiled for the active site and language.

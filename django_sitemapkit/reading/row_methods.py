@@ -24,9 +24,6 @@ from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant
 if TYPE_CHECKING:
     from django_sitemapkit.reading.row_sources import RowSources
 
-Reading = Formula | Column | Constant
-"""What a method may be read as."""
-
 SAMPLED_ROWS = 100
 """Rows of a page, from two places in it, of which the odd ones are compared with the method."""
 
@@ -69,9 +66,9 @@ class RowMethods:
         return {option: source for option, source in declared.items() if isinstance(source, Method)}
 
     @cached_property
-    def readings(self) -> dict[str, Reading | StaysMethod]:
+    def readings(self) -> dict[str, Formula | StaysMethod]:
         """What each method is read as, by option; why not, for one that has to be called."""
-        found: dict[str, Reading | StaysMethod] = {}
+        found: dict[str, Formula | StaysMethod] = {}
         for option, source in self.declared.items():
             try:
                 found[option] = self._reading(option, source)
@@ -83,7 +80,7 @@ class RowMethods:
         return found
 
     @cached_property
-    def as_columns(self) -> Mapping[str, Reading]:
+    def as_columns(self) -> Mapping[str, Formula]:
         """The methods that are read as columns, by option; none if one has to be called."""
         found = {name: self.readings[name] for name in self.in_force}
         return {} if any(isinstance(one, StaysMethod) for one in found.values()) else found  # type: ignore[return-value]
@@ -103,7 +100,7 @@ class RowMethods:
         state = repr((self._reader.label, texts))
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
-    def _reading(self, option: str, source: Method) -> Reading:
+    def _reading(self, option: str, source: Method) -> Formula:
         """Return what a method is read as. Raises StaysMethod."""
         if not settings.METHODS_AS_COLUMNS:
             why = "is called because of SITEMAPKIT_METHODS_AS_COLUMNS"
@@ -120,9 +117,9 @@ class RowMethods:
         if formula.reverses:
             raise StaysMethod("calls reverse() for a tag")
         if not formula.read:
-            return _constant(option, formula)
+            return replace(formula, source=_constant(option, formula))
         is_date = formula.kind in {DateField, DateTimeField}
-        return Column(F(formula.column)) if is_date else formula
+        return replace(formula, source=Column(F(formula.column))) if is_date else formula
 
     def _require_routes(self, formula: Formula) -> None:
         """Raise StaysMethod where a location cannot be computed in each language."""
@@ -163,13 +160,23 @@ class RowMethods:
 
     # What is proven, compared with what is so
 
-    def difference(self, keys: KeyRange) -> str:
+    def difference(self, keys: KeyRange, *, once: bool = False) -> str:
         """Return which method gives another value for a row of a page than its columns; or "".
 
         A few rows are compared: those with the least, the greatest and no value of each column,
-        one that is not ASCII, and some at random.
+        one that is not ASCII, and some at random. With ``once``, one look for each process is
+        enough.
         """
-        return self._confirmed(_odd_rows(self._some_rows(keys))) if self.as_columns else ""
+        if not self.as_columns:
+            return ""
+        key = self._reader.site.key, self._reader.get_name(), self.digest
+        if once and key in _known:
+            return _known[key]
+        odd = _odd_rows(self._some_rows(keys))
+        found = self._confirmed(odd)
+        if once and odd:  # Otherwise, the next page may have rows.
+            _known[key] = found
+        return found
 
     def _confirmed(self, odd: Sequence[tuple[Any, ...]]) -> str:
         """Return a difference of some rows that no change of theirs explains; or ""."""
@@ -197,16 +204,6 @@ class RowMethods:
                     return found
         return ""
 
-    def known_difference(self, keys: KeyRange) -> str:
-        """Return a difference as ``difference`` does; one look for each process is enough."""
-        key = self._reader.site.key, self._reader.get_name(), self.digest
-        if self.as_columns and key not in _known:
-            odd = _odd_rows(self._some_rows(keys))
-            if not odd:
-                return ""  # The next page may have rows.
-            _known[key] = self._confirmed(odd)
-        return _known.get(key, "")
-
     def _some_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
         """Return the first rows of a page, and some from a random place where keys are numbers."""
         with self._reader.site.active():
@@ -218,22 +215,16 @@ class RowMethods:
         return rows
 
     def _read(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
-        columns = [column for one in self.as_columns.values() for column in _columns_of(one)]
+        columns = [column for one in self.as_columns.values() for column in one.read]
         return list(rows.values_list(self._reader.options.key, *columns))
 
     def _first_difference(self, rows: Sequence[tuple[Any, ...]], objects: Sequence[Any]) -> str:
         """Return the first difference in the active language; "" without any."""
         keys, *columns = zip(*rows, strict=True) if rows else [()]
-        for option, reading in self.as_columns.items():
-            count = len(_columns_of(reading))
-            read, columns = columns[:count], columns[count:]
-            match reading:
-                case Formula():
-                    values: Sequence[Any] = reading.values(read, len(keys))
-                case Column():
-                    (values,) = read or [()]
-                case Constant(value=value):
-                    values = [value] * len(keys)
+        for option, formula in self.as_columns.items():
+            count = len(formula.read)
+            values = formula.values(columns[:count], len(keys))
+            columns = columns[count:]
             given = each(self.declared[option].function, objects, option)
             for row, (value, real) in enumerate(zip(values, given, strict=True)):
                 if value is not ASK and value != real:
@@ -262,15 +253,6 @@ def _constant(option: str, formula: Formula) -> Constant:
     except InvalidValue as refusal:
         raise StaysMethod(f"returns what is refused: {refusal}") from refusal
     return Constant(value)
-
-
-def _columns_of(reading: Reading) -> Sequence[Any]:
-    match reading:
-        case Formula(read=read):
-            return read
-        case Column(expression=expression):
-            return (expression,)
-    return ()
 
 
 def _odd_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

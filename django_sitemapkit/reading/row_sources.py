@@ -191,7 +191,8 @@ class RowSources(SectionReader):
     @cached_property
     def read_methods(self) -> Mapping[str, Source]:
         """The methods that are read as columns, by option."""
-        return self.methods.as_columns
+        found = self.methods.as_columns
+        return {option: formula.source or formula for option, formula in found.items()}
 
     def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
         """Return the project's function behind a method, and what is made of its values."""

@@ -182,7 +182,7 @@ class QuerySetReader(RowSources):
 
     def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
         """Return which method that is read as columns gives another value for a row; or ""."""
-        return self.methods.known_difference(keys) if once else self.methods.difference(keys)
+        return self.methods.difference(keys, once=once)
 
     def _computed(
         self, formula: Formula, option: str, columns: dict[str, Sequence[Any]], keys: Sequence[Any]
