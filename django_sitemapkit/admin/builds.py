@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.contrib import admin
-from django.contrib.admin.utils import flatten, quote
+from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Q, QuerySet
 from django.http import (
@@ -16,9 +16,8 @@ from django.http import (
     HttpResponseBase,
     HttpResponseRedirect,
 )
-from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -31,7 +30,6 @@ from django_sitemapkit.admin.base import (
     duration_text,
     known_site,
     known_sites,
-    link_to,
     number,
     number_or_blank,
     paged,
@@ -39,6 +37,7 @@ from django_sitemapkit.admin.base import (
     screen,
 )
 from django_sitemapkit.admin.differences import differences_view
+from django_sitemapkit.admin.health.builds import PROBLEMS
 from django_sitemapkit.admin.overview import (
     health_view,
     overview_view,
@@ -58,19 +57,24 @@ from django_sitemapkit.admin.publishing import (
 )
 from django_sitemapkit.admin.url_counts import (
     UrlChange,
+    UrlCounts,
     changes_of,
+    total_change,
     url_counts,
 )
 from django_sitemapkit.admin.url_inspection import inspection_view
-from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
+from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
 from django_sitemapkit.builds.report.status import STATES, is_whole, live_before, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering.pages import page_problems
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
 FILES_PER_PAGE = 100
@@ -82,8 +86,11 @@ MAX_FILES_WITH_PROBLEMS = 50
 MAX_BUILD_REQUESTS = 20
 """Requests that a build's page lists."""
 
-BUILDS_PER_PAGE = 200
-"""URLs of a file on a page."""
+URLS_PER_PAGE = 200
+"""URLs, or rows with problems, of a file on a page."""
+
+DUPLICATE = "duplicate-url"
+"""The kind of problem that depends on other pages than that of its row."""
 
 
 @screen("<path:object_id>/object/", "build_object", "view")
@@ -120,19 +127,18 @@ def file_view(
 
     The search is for a part of a URL, percent-encoded or not.
     """
-    row = Place.objects.in_build(obj).pages().filter(pk=file).first()
-    if row is None:
-        raise Http404(_("This file does not exist."))
+    row = _file_of(obj, file)
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
-    shared = {"title": _name_of(row), "query": query}
-    entries = map(entry_of, stored_entries_of([row], SitemapStorage()))
+    shared = {"title": _name_of(row), "query": query, "file": row, "problems": _kinds(row)}
+    stored = stored_entries_of([row] if row.section and row.page else [], SitemapStorage())
+    entries = map(entry_of, stored)
     try:
         found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
     except StorageFailure as error:
         return build_page(model_admin, request, obj, "file", failure=str(error), **shared)
     count = ngettext("%(count)s URL", "%(count)s URLs", len(found))
-    shown = paged(request, found, BUILDS_PER_PAGE)
+    shown = paged(request, found, URLS_PER_PAGE)
     return build_page(
         model_admin,
         request,
@@ -148,23 +154,71 @@ def file_view(
     )
 
 
+@screen("<path:object_id>/files/<int:file>/problems/<slug:code>/", "build_problems", "view")
+def problems_view(
+    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build, file: int, code: str
+) -> HttpResponseBase:
+    """Show all rows of a file that have a kind of problem, by reading them from the database.
+
+    A build keeps the first of each kind; these are shown if no row is found any more.
+    """
+    row = _file_of(obj, file)
+    kind = next((each for each in _kinds(row) if each["code"] == code), None)
+    if kind is None:
+        raise Http404(_("This file has no such problem."))
+    site, reason = known_site(request, obj.site)
+    found: list[tuple[str, str]] | None = None
+    # Which URLs other pages list is known during a build only.
+    if site is not None and code != DUPLICATE:
+        found, reason = try_read(lambda: _problems_now(site, row, code))
+    kept = [(text, key) for _place, text, key in row.problems[code]["examples"]]
+    shown = paged(request, found or kept, URLS_PER_PAGE)
+    return build_page(
+        model_admin,
+        request,
+        obj,
+        "problems",
+        **shown,
+        title=f"{_name_of(row)}: {kind['title']}",
+        kind=kind,
+        total=number(kind["total"]),
+        now=number(len(found)) if found else "",
+        kept=number(len(kept)),
+        failure=reason,
+        rows=shown["page"].object_list,
+    )
+
+
+def _problems_now(site: SitemapSite, row: Place, code: str) -> list[tuple[str, str]]:
+    section = section_of(site, row.section)
+    if section is None:
+        return []
+    problems = page_problems(section, keys_of(row, section), site.scope())
+    return [(str(each), str(each.key)) for each in problems if each.code == code]
+
+
+def _file_of(build: Build, key: int) -> Place:
+    """Return a place of a build with its stored page; raises Http404."""
+    row = Place.objects.in_build(build).filter(pk=key).first()
+    if row is None:
+        raise Http404(_("This file does not exist."))
+    return row
+
+
 class BuildList(ChangeList):
-    """A page of builds with the totals of their files, by one more query."""
+    """A page of builds with their numbers of URLs and states."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the builds of the page, and add the totals of their files."""
+        """Read the builds of the page, and add how many URLs they list and how they ended."""
         super().get_results(request)
         keys = [build.pk for build in self.result_list]
-        totals = Place.objects.filter(build__in=keys).totals("build")
-        by_build = {total["build"]: total for total in totals}
         changes = changes_of(self.result_list)
         live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
         states = states_of(self.result_list)
         for build in self.result_list:
-            build.totals = by_build.get(build.pk, {})
             build.change = changes.get(build.pk, "-")
             build.is_live = build.pk in live
-            build.state = states[build.pk]
+            build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
 
 
 @admin.register(Build)
@@ -174,11 +228,12 @@ class BuildAdmin(ReadOnlyAdmin):
     screens = (
         object_view,
         *(overview_view, request_view, progress_view, activity_view, health_view, inspection_view),
-        *(pause_view, resume_view, cancel_view, publish_view, differences_view, file_view),
+        *(pause_view, resume_view, cancel_view, publish_view, differences_view),
+        *(file_view, problems_view),
     )
     list_display = (
-        *("name", "site", "shown_status", "started_at", "duration"),
-        *("url_count", "file_count", "size", "started_by", "short_reason"),
+        *("name", "site", "shown_status", "url_count"),
+        *("started_at", "duration"),
     )
     list_filter = (SiteFilter, "status", "started_at")
     search_fields = ("reason", "started_by")
@@ -186,14 +241,8 @@ class BuildAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
     show_full_result_count = False
     actions = None
-    fields = (
-        *("site", "shown_status", "shown_reason", "shown_findings"),
-        *("shown_warnings", "started_by"),
-        ("started_at", "ended_at", "duration"),
-        ("published_at", "replaced_at"),
-        *("pruned_at", "shown_previous"),
-    )
-    readonly_fields = flatten(fields)
+    fields = ()
+    """The page has a template of its own for what it shows of a build."""
 
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
@@ -207,7 +256,7 @@ class BuildAdmin(ReadOnlyAdmin):
     # The list
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Return the change list that adds the totals of files."""
+        """Return the change list that adds numbers of URLs and states."""
         return BuildList
 
     @admin.display(description=gettext_lazy("build"), ordering="pk")
@@ -217,10 +266,9 @@ class BuildAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
-        """Return the status, highlighted if the build is held or failed, and the live one."""
-        status = _status_html(build.state, str(STATES[build.state]))
-        is_live = getattr(build, "is_live", False)
-        return format_html("{} {}", status, _status_html("live", _("live"))) if is_live else status
+        """Return the status, highlighted if the build is live, held or failed, and why."""
+        context = {"build": build, "reason": Truncator(build.reason_text).chars(200)}
+        return render_to_string("admin/sitemapkit/build/status.html", context)
 
     @admin.display(description=gettext_lazy("duration"))
     def duration(self, build: Build) -> str:
@@ -232,61 +280,7 @@ class BuildAdmin(ReadOnlyAdmin):
         """Return how many URLs the build lists, and how that differs from the one before."""
         return str(build.change)
 
-    @admin.display(description=gettext_lazy("files"))
-    def file_count(self, build: Any) -> str:
-        """Return how many files the build has."""
-        return number(build.totals.get("pages"))
-
-    @admin.display(description=gettext_lazy("size"))
-    def size(self, build: Any) -> str:
-        """Return how large the XML of its files is."""
-        size = build.totals.get("xml_bytes")
-        return "-" if size is None else filesizeformat(size)
-
-    @admin.display(description=gettext_lazy("reason"))
-    def short_reason(self, build: Build) -> str:
-        """Return why the build ended with its status."""
-        return Truncator(build.reason_text).chars(200)
-
     # The page of one build
-
-    @admin.display(description=gettext_lazy("reason"))
-    def shown_reason(self, build: Build) -> str:
-        """Return why the build ended with its status, in full."""
-        return build.reason_text
-
-    @admin.display(description=gettext_lazy("bad URLs"))
-    def shown_findings(self, build: Build) -> str:
-        """Return the URLs that hold the build, each with what to do and a link to inspect it."""
-        rows = (
-            (self.url_to("inspect", site=build.site, url=url), url, text)
-            for url, text in build.findings
-        )
-        return format_html_join("", '<div><a href="{}">{}</a> {}</div>', rows)
-
-    @admin.display(description=gettext_lazy("warnings"))
-    def shown_warnings(self, build: Build) -> str:
-        """Return a line for each implausible lastmod."""
-        return "\n".join(map(words_of, build.warnings))
-
-    @admin.display(description=gettext_lazy("previous build"))
-    def shown_previous(self, build: Build) -> str:
-        """Return a link to the build that was published when this one finished."""
-        previous = build.previous
-        if previous is None:
-            return "-"
-        return link_to(self.admin_site, previous, build_title(previous))
-
-    def get_fieldsets(self, request: HttpRequest, obj: Build | None = None) -> Any:
-        """Return the fields that have a value for this build."""
-        fields = [
-            row
-            for row in self.fields
-            if getattr(obj, flatten([row])[0].removeprefix("shown_"), None)
-        ]
-        if [site.key for site in known_sites(request)] == [getattr(obj, "site", None)]:
-            fields.remove("site")
-        return [(None, {"fields": fields})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Build]:
         """Return the builds with their previous builds."""
@@ -298,25 +292,28 @@ class BuildAdmin(ReadOnlyAdmin):
         """Show the build with its manifest."""
         build = options["obj"]
         build.is_live, build.state = is_live(build), states_of([build])[build.pk]
+        build.state_text = STATES[build.state]
         context |= {
             "title": build_title(build),
             "subtitle": None,
             "may_publish": request.user.has_perm("sitemapkit.publish_build")
             and not publish_error(build),
             "differs": is_publishable(build) and build.previous is not None,
+            "several": [site.key for site in known_sites(request)] != [build.site],
+            "duration": duration_text(build),
+            "warnings": list(map(words_of, build.warnings)),
             **_manifest_context(request, build),
         }
         return super().render_change_form(request, context, *args, **options)
 
 
-def _status_html(status: str, text: str) -> str:
-    return format_html('<span class="sitemapkit-status sitemapkit-{}">{}</span>', status, text)
-
-
 def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context of a build: totals, problems, and a page of its files."""
     manifest = Place.objects.in_build(build).defer("override_hashes")
-    totals = _section_totals(build, manifest)
+    previous = live_before([build])[build.pk] if is_whole(build) else None
+    before = url_counts([previous])[previous] or None
+    totals = _section_totals(manifest, before)
+    counts = {total["section"]: total["urls"].after for total in totals}
     section = request.GET.get("section", "")
     if section not in {total["section"] for total in totals}:
         section = ""
@@ -324,7 +321,8 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     files = chosen.order_by(*INDEX_ORDER, "pk")
     shown = paged(request, files, FILES_PER_PAGE)
     faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
-    problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
+    faulty_files = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
+    problems = [row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _kinds(file)]
     urls = _file_urls(request, build, shown["page"].object_list)
     asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
@@ -332,16 +330,31 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "section": section,
         **shown,
         "files": [_row(file, urls) for file in shown["page"].object_list],
-        "problems": [_row(file, {}) for file in problems[:MAX_FILES_WITH_PROBLEMS]],
-        "more_problems": len(problems) > MAX_FILES_WITH_PROBLEMS,
+        "is_folded": not (section or request.GET.get("p")),
+        "urls": total_change(counts, before),
+        "size": sum(each["xml_bytes"] for each in totals),
+        "problems": problems,
+        "problem_count": number(sum(row["total"] for row in problems)),
+        "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
         "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
-def _section_totals(build: Build, manifest: PlaceQuerySet) -> list[dict[str, Any]]:
+def _kinds(file: Place) -> list[dict[str, Any]]:
+    """Return a row for each kind of problem of a file, the most frequent first."""
+    kinds = sorted(file.problems.items(), key=lambda item: -item[1]["count"])
+    rows = []
+    for code, kind in kinds:
+        title, advice = PROBLEMS.get(code, (code, ""))
+        _place, text, key = kind["examples"][0]
+        shown = {"title": title, "advice": advice, "text": text, "key": key}
+        total = kind["count"]
+        rows.append({"file": file, "name": _name_of(file), "code": code, "total": total, **shown})
+    return rows
+
+
+def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
-    previous = live_before([build])[build.pk] if is_whole(build) else None
-    before = url_counts([previous])[previous] or None
     return [
         {
             **total,
@@ -368,11 +381,9 @@ def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
         "file": file,
         "name": _name_of(file),
         "url": urls.get(file.pk, ""),
-        "is_readable": file.section and file.status == Place.Status.DONE,
+        "is_readable": file.status == Place.Status.DONE,
         "urls": number(file.urls),
         "skipped": number_or_blank(file.skipped),
-        "duplicates": number_or_blank(file.duplicates),
-        "problems": file.problem_rows,
     }
 
 

@@ -338,13 +338,8 @@ class Place(models.Model):
     @property
     def problem_texts(self) -> list[str]:
         """The first problems of each kind in words, in the order in which they were found."""
-        return [text for text, _key in self.problem_rows]
-
-    @property
-    def problem_rows(self) -> list[tuple[str, str]]:
-        """The same, each with the key of its row."""
         examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
-        return [(text, key) for _place, text, key in sorted(examples)]
+        return [text for _place, text, _key in sorted(examples)]
 
     @classmethod
     def decides_answer(cls) -> Q:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
+from math import inf
 from typing import Any
 
 from django.utils import timezone
@@ -26,7 +27,7 @@ from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only, xml_of
 from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
-from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.problems import Problem, ProblemLog
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -319,6 +320,18 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:
         split(section, page, *rendering.split_bounds())
+
+
+def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[Problem]:
+    """Return all problems of the rows of a page, as these are now; none of duplicates.
+
+    It takes as long as the page takes to be rendered.
+    """
+    rendering = PageRendering(section, keys, scope)
+    rendering.problems.most = inf
+    for _written in rendering:
+        pass
+    return rendering.problems.examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

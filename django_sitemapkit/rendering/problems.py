@@ -40,6 +40,8 @@ class ProblemLog:
 
     def __init__(self, section: str) -> None:
         self.section = section
+        self.most: float = EXAMPLES_PER_KIND
+        """How many problems of each kind are kept as examples."""
         self.counts: Counter[str] = Counter()
         """How many problems there were, by code."""
         self.skipped = 0
@@ -54,7 +56,7 @@ class ProblemLog:
         """Count a problem, and remember it if it is among the first of its kind."""
         self.counts[error.code] += 1
         self.skipped += skipped
-        if self.counts[error.code] <= EXAMPLES_PER_KIND:
+        if self.counts[error.code] <= self.most:
             found = {"key": key, "code": error.code, "message": str(error)}
             self.examples.append(Problem(section=self.section, skipped=skipped, **found))
 

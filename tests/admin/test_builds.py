@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -27,7 +28,7 @@ from django_sitemapkit.testing.factories import StoredPageFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, edit_product, let_time_pass, manifest, problems_of, run, served
 from tests.builds.storages import failing
-from tests.testapp.models import Product, Reading
+from tests.testapp.models import Product, Reading, Shop
 
 pytestmark = pytest.mark.django_db
 
@@ -157,15 +158,15 @@ def test_there_is_nothing_of_a_build_that_is_not(view, number):
 
 @pytest.mark.thorough
 def test_the_list_tells_what_became_of_each_build(two):
-    """How many URLs and files, how long, who started it, and why."""
+    """How many URLs, how long it took, and why."""
     Build.objects.filter(pk=two[0]).update(reason="It was in the way.")
     text = text_of(person("viewer").get(page("changelist")))
-    for shown in ("published", "command on here", "It was in the way.", "field-duration"):
+    for shown in ("published", "It was in the way.", "field-duration"):
         assert shown in text
     rows = text.partition("<tbody>")[2].split("<tr>")[1:]
     assert ">5<" not in rows[0]
     assert '<td class="field-url_count">9</td>' in rows[0]
-    assert '<td class="field-file_count">7</td>' in rows[1]
+    assert "It was in the way." in rows[1]
     assert 'name="action"' not in text
     assert "By status" in text
 
@@ -248,12 +249,14 @@ def test_the_page_has_the_manifest_and_who_asked(built):
     assert "ann" in text
     assert "Build of changes (ann, " in text
     for line in manifest().values():
-        assert line.name in text
+        address = page("change", build.pk).replace("change/", f"files/{line.pk}/")
+        assert f'href="{address}"' in text
+        assert line.name in text_of(person("viewer").get(address))
     assert 'href="https://www.example.com/sitemap.xml"' in text
     assert text.count('href="https://www.example.com/sitemap-products-') == 3
     sums = {row["section"]: row for row in response.context["sections"]}
     assert (sums["products"]["pages"], str(sums["products"]["urls"])) == ("3", "5")
-    assert "Name in storage" in text
+    assert '<details class="module sitemapkit-part" id="sitemapkit-files">' in text
     assert 'name="_save"' not in text
 
 
@@ -285,16 +288,44 @@ def test_problems_are_told_with_their_reasons(two):
     Place.objects.filter(build=two[1], section="products").update(
         skipped=1, problems=problems_of(f"first {EVIL}", "second")
     )
-    Place.objects.filter(build=two[1], section="readings").update(skipped=2000)
     text = text_of(person("viewer").get(page("change", two[1])))
     assert 'id="problems"' in text
-    assert text.count("1 row skipped") == 3
-    assert text.count("2,000 rows skipped") == 3
-    assert text.count("<dd>first &lt;script&gt;") == 3
-    assert text.count("<dd>second <a ") == 3
+    assert text.count('<td class="sitemapkit-name">first &lt;script&gt;') == 3
+    assert '<a href="#problems">6</a>' in text
     assert "There are more" not in text
     text = text_of(person("viewer").get(page("change", two[0])))
     assert 'id="problems"' not in text
+
+
+def test_all_rows_with_a_problem_are_behind_their_number(built, sections):
+    """A build keeps the first of each kind; the page reads the rows again, and says so."""
+
+    class Stations(Section):
+        queryset = Product.objects.all()
+        location = F("slug")
+
+    sections.add(Stations)
+    shop = Shop.objects.first()
+    Product.objects.bulk_create(
+        Product(shop=shop, slug=f"https://elsewhere.example/{n}/") for n in range(25)
+    )
+    build = run().build
+    place = Place.objects.get(build=build, section="stations")
+    client = person("viewer")
+    address = page("change", build).replace("change/", f"files/{place.pk}/problems/%s/")
+    (code,) = {code for code, kind in place.problems.items() if kind["count"] >= 25}
+    text = text_of(client.get(page("change", build)))
+    assert f'<a href="{address % code}">' in text
+    text = text_of(client.get(address % code))
+    for n in (0, 24):
+        assert f"elsewhere.example/{n}/" in text
+    assert f"{place.problems[code]['count']} during the build" in text
+    sections.remove("stations")  # The section is gone: the first that the build kept are left.
+    text = text_of(client.get(address % code))
+    assert "which kept the first 20" in text
+    assert "elsewhere.example/24/" not in text
+    assert client.get(address % "no-such-kind").status_code == 404
+    assert client.get(address.replace(str(place.pk), "99999") % code).status_code == 404
 
 
 @pytest.mark.thorough
@@ -308,11 +339,14 @@ def test_of_many_problems_and_files_a_page_is_shown(built, monkeypatch):
     text = text_of(client.get(page("change", build.pk)))
     assert text.count("It is so.") == 50
     assert "More files have problems" in text
-    assert text.count(">here<") == 10
+    assert text.count("/files/") == 10 + 50
+    assert '<a href="#problems">at least 50</a>' in text
     assert '<a href="?p=7#sitemapkit-files">7</a>' in text
-    assert text_of(client.get(page("change", build.pk), {"p": "7"})).count(">there<") == 5
+    text = text_of(client.get(page("change", build.pk), {"p": "7"}))
+    assert text.count(">readings ") == 5
+    assert 'id="sitemapkit-files" open' in text
     text = text_of(client.get(page("change", build.pk), {"section": "products", "p": "2"}))
-    assert text.count(">here<") == 10
+    assert text.count("/files/") == 10 + 50
     assert '<a href="?section=products&amp;p=1#sitemapkit-files">1</a>' in text
     assert "Files of section “products”" in text
     text = text_of(client.get(page("change", build.pk), {"section": EVIL, "p": "x"}))

@@ -35,6 +35,7 @@ ARGUMENTS = [
 # Appended, so that an installed wheel comes before the checkout; python -P keeps the rest away.
 PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"
 SEED = f"{PATH}from tests.browser.seeding import seed; seed()"
+TROUBLE = f"{PATH}from tests.browser.seeding import trouble; trouble()"
 SERVE = f"{PATH}from django.core.management import execute_from_command_line as run; run(sys.argv)"
 
 
@@ -86,8 +87,13 @@ def environment(folder, port, settings):
 def seeded(tmp_path_factory, port):
     """Return a folder with a filled database, and the sessions of its users."""
     folder = tmp_path_factory.mktemp("seeded")
+    return folder, printed_by(SEED, folder, port)
+
+
+def printed_by(code, folder, port):
+    """Return what some code prints as JSON that changes the site's database."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", SEED],
+        [sys.executable, "-P", "-c", code],
         cwd=folder,
         env=environment(folder, port, "tests.browser.settings"),
         capture_output=True,
@@ -96,7 +102,7 @@ def seeded(tmp_path_factory, port):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
-    return folder, json.loads(done.stdout)
+    return json.loads(done.stdout)
 
 
 @contextmanager
@@ -158,6 +164,15 @@ def filled(chromium, seeded, port, tmp_path_factory):
     with serving(copy, port, "tests.browser.settings"), chromium.new_context() as context:
         fill(Visitor(context, Site(f"http://127.0.0.1:{port}", sessions), "chief"))
     return copy, sessions
+
+
+@pytest.fixture(scope="session")
+def troubled(filled, port, tmp_path_factory):
+    """Return a folder in which builds have ended badly, the sessions, and the screens of these."""
+    folder, sessions = filled
+    copy = tmp_path_factory.mktemp("troubled")
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    return copy, sessions, printed_by(TROUBLE, copy, port)
 
 
 @pytest.fixture

@@ -152,3 +152,45 @@ def sessions():
         keys[name] = session.session_key
     User.objects.create_user("typist", password=PASSWORD, is_staff=True, is_superuser=True)
     return keys
+
+
+def trouble():
+    """Add builds with problems, held for review, cancelled and failed; print their screens."""
+    import django
+
+    django.setup()
+    from django.utils import timezone
+
+    from django_sitemapkit.builds import build
+    from django_sitemapkit.models import Build, Place
+    from django_sitemapkit.sites import all_sites
+    from example_project.gazetteer.models import City
+
+    (site,) = all_sites()
+    cities = City.objects.order_by("pk")
+    keys = list(cities.values_list("pk", flat=True))
+    cities.filter(pk__in=keys[:30]).update(slug_en="too-long-" * 300)
+    build(site, started_by="operator")
+    place = Place.objects.filter(section="cities").exclude(problems={}).latest("pk")
+    cities.filter(pk__in=keys[9:]).delete()
+    build(site, started_by="operator")
+    for status, reason in (
+        ("abandoned", {"code": "cancelled", "by": "operator"}),
+        ("failed", "OperationalError: could not connect to server: Connection refused"),
+    ):
+        now = timezone.now()
+        Build.objects.create(
+            site=site.key,
+            status=status,
+            reason=reason,
+            fence=9,
+            started_at=now,
+            ended_at=now,
+            started_by="operator",
+        )
+    builds = Build.objects.filter(status__in=["held", "abandoned", "failed"])
+    file = f"{place.build_id}/files/{place.pk}"
+    paths = [*(f"{pk}/change" for pk in builds.values_list("pk", flat=True))]
+    paths += [f"{place.build_id}/change", file, f"{file}/problems/invalid-url"]
+    screens = ["sitemapkit/build/", *(f"sitemapkit/build/{path}/" for path in paths)]
+    sys.stdout.write(json.dumps(screens))
