@@ -131,7 +131,7 @@ def file_view(
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
     shared = {"title": _name_of(row), "query": query, "file": row, "problems": _kinds(row)}
-    stored = stored_entries_of([row] if row.section and row.page else [], SitemapStorage())
+    stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
     entries = map(entry_of, stored)
     try:
         found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
