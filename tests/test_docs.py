@@ -63,7 +63,7 @@ from django_sitemapkit.overrides import transfer
 from django_sitemapkit.planning import pages, refresh
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
-from django_sitemapkit.reading.options import FIELD_PATHS
+from django_sitemapkit.reading.sources import FIELD_PATHS
 from django_sitemapkit.reading.validation import options_of
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, external_entries

@@ -1,11 +1,14 @@
 """What reads the rows or items of a section, wherever they come from."""
 
+import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property, partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
+from django.db import connections
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
@@ -20,10 +23,11 @@ from django_sitemapkit.reading.languages import (
     extensions_of,
     in_languages,
 )
-from django_sitemapkit.reading.options import FIELD_PATHS, IN_FINGERPRINT
 from django_sitemapkit.reading.sources import (
     DAY,
     EXTENSIONS,
+    FIELD_PATHS,
+    IN_FINGERPRINT,
     PREFIXES,
     TAGS,
     UNSET,
@@ -33,14 +37,17 @@ from django_sitemapkit.reading.sources import (
     Source,
     source_of,
 )
-from django_sitemapkit.reading.writes import noticing_writes
 from django_sitemapkit.sections import BaseSection
+
+logger = logging.getLogger("django_sitemapkit")
 
 LINKED_ROWS = 500
 """Rows of one chunk that link to their translations, which are read for each chunk."""
 
 Prefetch = Callable[[Iterator[Any]], Iterator[Any]]
 """What reads pass through on their way to be rendered."""
+
+_WRITE = re.compile(r"(?:INSERT (?:OR \w+ |IGNORE )?INTO|UPDATE|DELETE FROM) (\S+)", re.IGNORECASE)
 
 
 class SectionReader:
@@ -371,3 +378,31 @@ class SectionReader:
             for place, codes in enumerate(found)
             for code in (every if isinstance(codes, InvalidValue) else codes)
         }
+
+
+@contextmanager
+def noticing_writes(section: str) -> Iterator[None]:
+    """Log each table that methods write to in this block, once in a process and section.
+
+    A build neither knows of such rows nor undoes them.
+    """
+
+    def notice(execute: Callable[..., Any], sql: Any, *arguments: Any) -> Any:
+        if write := _WRITE.match(str(sql)):
+            _warn(section, write[1])
+        return execute(sql, *arguments)
+
+    with ExitStack() as stack:
+        for connection in connections.all(initialized_only=True):
+            stack.enter_context(connection.execute_wrapper(notice))
+        yield
+
+
+@cache
+def _warn(section: str, table: str) -> None:
+    logger.warning(
+        "Section %r: one of its methods writes to %s. Methods must only read, since they are called"
+        " as often as needed: write in a command or in a signal's receiver.",
+        section,
+        table,
+    )

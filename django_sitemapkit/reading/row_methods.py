@@ -18,8 +18,7 @@ from django_sitemapkit.reading.formulas import ASK, Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.method_sources import StaysMethod
 from django_sitemapkit.reading.methods import formula_of
-from django_sitemapkit.reading.options import OPTIONS
-from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method
+from django_sitemapkit.reading.sources import EXTENSIONS, OPTIONS, TAGS, Column, Constant, Method
 
 if TYPE_CHECKING:
     from django_sitemapkit.reading.row_sources import RowSources

@@ -21,8 +21,7 @@ from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.digests import moment_in, statement_of
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import default_url
-from django_sitemapkit.reading.options import OPTIONS
-from django_sitemapkit.reading.sources import TAGS, UNSET, Column, Constant, Method
+from django_sitemapkit.reading.sources import OPTIONS, TAGS, UNSET, Column, Constant, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.sections import BaseSection, Section, Translated
 from django_sitemapkit.sites import site_at

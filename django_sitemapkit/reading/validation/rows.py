@@ -17,9 +17,8 @@ from django.db.models import (
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import field_named
-from django_sitemapkit.reading.options import OPTIONS
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.sources import Column, Method
+from django_sitemapkit.reading.sources import OPTIONS, Column, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import has_no_rows
 from django_sitemapkit.sections import Route, Translated
