@@ -24,16 +24,20 @@ ROOMS_WITH_QUERIES = {"admin", "views"}
 """Folders whose slow tests run on one server besides SQLite, which is PostgreSQL."""
 
 WITHOUT_SQL = {
-    *("scaffold", "test_benchmarks.py", "test_console.py", "test_example.py"),
+    *("framework", "scaffold", "test_benchmarks.py", "test_console.py", "test_docs.py"),
+    *("test_example.py", "test_extras.py", "test_public_api.py", "test_translations.py"),
 }
 """What no database changes, and what starts projects of its own: SQLite shows it."""
 
 WITHOUT_SQL_OF_ITS_OWN = {
-    *("contrib", "management", "protocol", "reader", "rendering", "submission", "web"),
+    *("admin", "contrib", "management", "protocol", "reader", "rendering", "submission"),
+    *("testing", "web"),
 }
 """Folders whose tests see through others what a database gives: one server shows it."""
 
-# Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
+# Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`. What
+# changes how rows are read is tried with `exhaustive`, too: with 5,000 methods and more.
+settings.register_profile("exhaustive", max_examples=250)
 settings.register_profile("thorough", max_examples=60)
 settings.register_profile("few", max_examples=20)
 settings.load_profile("few")

@@ -7,9 +7,11 @@ import pytest
 from tests.builds import ALL, fill, use_storage
 from tests.builds.runners import by
 
-EACH_RUNNER = ["inline", pytest.param("shuffled", marks=pytest.mark.thorough)]
-"""Which pages a runner makes first differs by no database or storage: SQLite shows it once."""
+SHOWN_BY_SQLITE = pytest.param("shuffled", marks=pytest.mark.thorough)
+"""Which pages a runner makes first differs by no database or storage: SQLite shows it."""
+
 IN_DEFAULT_RUN = {"tests.builds.test_run", "tests.builds.test_unchanged"}
+ON_SERVER = not os.environ.get("TEST_DATABASE_URL", "sqlite").startswith("sqlite")
 
 
 def pytest_generate_tests(metafunc):
@@ -17,9 +19,9 @@ def pytest_generate_tests(metafunc):
     marked = metafunc.definition.get_closest_marker
     on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
     if marked("django_db") and not marked("inline_runner") and not on_s3:
-        quick = metafunc.module.__name__ in IN_DEFAULT_RUN
-        runners = ["inline", "shuffled"] if quick else EACH_RUNNER
-        metafunc.parametrize("each_runner", runners, indirect=True)
+        in_default_run = metafunc.module.__name__ in IN_DEFAULT_RUN and not ON_SERVER
+        other = "shuffled" if in_default_run else SHOWN_BY_SQLITE
+        metafunc.parametrize("each_runner", ["inline", other], indirect=True)
 
 
 @pytest.fixture(autouse=True)

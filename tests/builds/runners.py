@@ -59,6 +59,12 @@ RUNNERS = {
     "helped": Helped,
 }
 
+EACH_RUNNER = [
+    name if name == "inline" else pytest.param(name, marks=pytest.mark.thorough)
+    for name in RUNNERS
+]
+"""For parameters: which pages a runner makes first differs by no database, so SQLite shows it."""
+
 
 @contextmanager
 def by(runner):

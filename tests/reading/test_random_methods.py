@@ -339,7 +339,10 @@ class RandomMethods(TestCase):
 
 
 def many(part):
-    """Return a test of a part of some thousand examples, for a processor of its own."""
+    """Return a test of a part of the examples, for a processor of its own.
+
+    The thorough run has some hundred of them, other ones each time; `exhaustive` has thousands.
+    """
 
     def test(self, example):
         """A good part is read as columns."""
@@ -347,7 +350,9 @@ def many(part):
 
     test.__name__ = f"test_it_gives_the_same_for_many_{part}"  # By which its examples differ.
     no_limits = settings(
-        suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=1_000
+        suppress_health_check=[HealthCheck.too_slow],
+        deadline=None,
+        max_examples=4 * settings.default.max_examples,
     )
     return pytest.mark.thorough(no_limits(given(examples())(test)))
 

@@ -25,7 +25,7 @@ from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
 from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
 from tests.builds.make.test_incremental import site_of
-from tests.builds.runners import RUNNERS, by
+from tests.builds.runners import EACH_RUNNER, RUNNERS, by
 from tests.builds.storages import Killed, failing
 from tests.cases import few
 from tests.factories import EPOCH
@@ -812,7 +812,7 @@ def keeping_site():
 
 
 @db
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", EACH_RUNNER)
 @pytest.mark.parametrize(
     "changes",
     [
