@@ -352,6 +352,14 @@ def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]
     return renumbered
 
 
+def new_number(section: SectionReader) -> int | None:
+    """Return a number that no page of a section has or has had; None if it has no plan."""
+    if (plan := current_plan(section)) is None:
+        return None
+    with transaction.atomic(using=router.db_for_write(Plan)):
+        return _take_numbers(plan, 1)
+
+
 def _draft_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
     """Return the pages that a plan would have."""
     ranges = _ranges(section, keyset)

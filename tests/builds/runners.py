@@ -60,8 +60,7 @@ RUNNERS = {
 }
 
 EACH_RUNNER = [
-    name if name == "inline" else pytest.param(name, marks=pytest.mark.thorough)
-    for name in RUNNERS
+    name if name == "inline" else pytest.param(name, marks=pytest.mark.thorough) for name in RUNNERS
 ]
 """For parameters: which pages a runner makes first differs by no database, so SQLite shows it."""
 

@@ -44,7 +44,7 @@ from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import call_methods
-from django_sitemapkit.planning import PlannedPage, renumber, split
+from django_sitemapkit.planning import PlannedPage, new_number, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, Keyset
@@ -55,8 +55,8 @@ from django_sitemapkit.sites import SitemapSite
 class PagesMoved(Exception):
     """The pages of a build are no longer those of the site, so the build has to begin again.
 
-    A view has split a page that the build wanted to split; or a method that was read as columns
-    gave another value for a row, and all pages of the section have to be made by calling it.
+    A method that was read as columns gave another value for a row, and all pages of the section
+    have to be made by calling it; or the plan of a page that has to be split is gone.
     """
 
 
@@ -149,7 +149,7 @@ class PageBuilder:
     def render(self, row: Place) -> RenderedPage | None:
         """Render the page of one row; None if it has to be made again, as ``build`` says.
 
-        Raises PagesMoved if a view has split the page meanwhile.
+        Raises PagesMoved if methods are no longer read as columns, or a plan is gone.
         """
         section = self._sections.get(row.section)
         if section is None:
@@ -287,12 +287,12 @@ class PageBuilder:
 
     def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> None:
         """Cut a page that has grown too large since it was planned; both halves are pending."""
+        # The plan may have cut this page already, by a request or for a build that was held: then
+        # the halves are pages of this build alone, and the next one has those of the plan.
         new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
-        if new is None:
-            raise PagesMoved(
-                f"page {row.number} of section {row.section!r} was split by a"
-                " request during the build"
-            )
+        new = new or new_number(section)
+        if new is None or keyset.encode(at) in {row.lower, row.upper}:
+            raise PagesMoved(f"page {row.number} of section {row.section!r} cannot be split")
         self.has_split = True
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
