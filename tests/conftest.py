@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from django_sitemapkit.publishing import SitemapStorage
 
@@ -37,9 +37,14 @@ WITHOUT_SQL_OF_ITS_OWN = {
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`. What
 # changes how rows are read is tried with `exhaustive`, too: with 5,000 methods and more.
-settings.register_profile("exhaustive", max_examples=250)
-settings.register_profile("thorough", max_examples=60)
-settings.register_profile("few", max_examples=20)
+# How long one takes says nothing: other processes may keep the machine busy.
+for name, examples in (("exhaustive", 250), ("thorough", 60), ("few", 20)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("few")
 
 

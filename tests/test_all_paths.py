@@ -87,7 +87,6 @@ def rendered(**declared):
 class AnyRows(TestCase):
     @settings(
         max_examples=settings.default.max_examples // 4,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(

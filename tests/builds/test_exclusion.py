@@ -6,7 +6,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import Pause, build, pause_publishing, publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.run import exclude_now
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish, StorageFailure
+from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import refresh

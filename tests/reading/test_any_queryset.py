@@ -254,7 +254,7 @@ def property_of(max_examples):
         kind=st.sampled_from(KINDS),
         options=marked(OPTIONS, safe=True) | marked(RISKY_OPTIONS, safe=False),
     )
-    @settings(max_examples=max_examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=max_examples, suppress_health_check=list(HealthCheck))
     def test(rows, calls, kind, options):
         """Equal, none twice, or refused; and never refused where only ordinary calls are used."""
         safe = all(is_safe for _, is_safe in calls) and (options[1] or kind == "contrib")

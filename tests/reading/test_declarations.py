@@ -281,7 +281,6 @@ def property_of(max_examples):
     )
     @settings(
         max_examples=max_examples,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.generate],  # To shrink one takes minutes, and it is short.
     )

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import set_urlconf
 from django.urls.converters import IntConverter, UUIDConverter
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
@@ -111,7 +111,6 @@ def test_other_lines_than_rows_are_no_text(text, rows):
     assert not are_right(text, rows, PRODUCT)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(values=st.lists(st.sampled_from(NASTY) | ANY, min_size=3, max_size=3))
 @pytest.mark.parametrize("viewname", ["product", "glued", "city"])
 def test_what_is_right_is_what_the_route_takes(viewname, values):

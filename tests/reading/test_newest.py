@@ -6,7 +6,7 @@ import itertools
 import pytest
 from django.db.models import Count, F, Index, Max, Q
 from django.db.models.functions import Upper
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit.reading import newest
@@ -112,7 +112,6 @@ def pages_of(rows):
 
 
 @pytest.mark.django_db
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(dates=st.lists(DATES, min_size=1, max_size=12), read=st.integers(1, 12))
 def test_a_trusted_page_has_the_same_fingerprint_with_an_index_and_without(dates, read):
     """However many of the newest rows are read, and whether a page has any of them."""

@@ -223,11 +223,7 @@ PAGES = ["/goods/a/", "/goods/new/", "/a/b/", "/x", "fixed", "/all/a/b"]
 
 class AnySections(TestCase):
     @pytest.mark.slow
-    @settings(
-        max_examples=settings.default.max_examples,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(suppress_health_check=list(HealthCheck))
     @given(
         routes=st.lists(ROUTES, min_size=1, max_size=3),
         pages=st.lists(st.sampled_from(PAGES), max_size=3),

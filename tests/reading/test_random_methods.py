@@ -11,7 +11,7 @@ from django.core.files.storage import storages
 from django.db import transaction
 from django.db.models import Prefetch, Value
 from django.test import RequestFactory, override_settings
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -332,7 +332,6 @@ class RandomMethods(TestCase):
             return b"".join(page), page.problems.by_code()
 
     @given(examples())
-    @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
     def test_it_gives_the_same(self, example):
         """A few examples."""
         self.compare(example)
@@ -349,12 +348,8 @@ def many(part):
         self.compare(example)
 
     test.__name__ = f"test_it_gives_the_same_for_many_{part}"  # By which its examples differ.
-    no_limits = settings(
-        suppress_health_check=[HealthCheck.too_slow],
-        deadline=None,
-        max_examples=4 * settings.default.max_examples,
-    )
-    return pytest.mark.thorough(no_limits(given(examples())(test)))
+    more = settings(max_examples=4 * settings.default.max_examples)
+    return pytest.mark.thorough(more(given(examples())(test)))
 
 
 for part in range(5):

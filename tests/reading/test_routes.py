@@ -130,7 +130,7 @@ POSITIONAL_CASES = [
     ("kind", (SLUGS,), True),
     ("mall:item", (SLUGS, INTS, SLUGS), True),
 ]
-FEW = settings(max_examples=settings.default.max_examples // 5, deadline=None)
+FEW = settings(max_examples=settings.default.max_examples // 5)
 
 
 @contextmanager

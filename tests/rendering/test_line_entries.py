@@ -10,7 +10,7 @@ from django.db.models import F
 from django.db.models.functions import ExtractYear, Lower
 from django.test import override_settings
 from django.urls import include, path
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
@@ -50,7 +50,7 @@ urlpatterns = [
 ]
 
 NOW = dt.datetime.now(dt.UTC)
-MANY = 1_500
+MANY = 10 * settings.default.max_examples
 """Examples of the thorough run; each run draws others."""
 PLAIN = st.text("abzAZ09-_", min_size=1, max_size=6)
 ODD = st.sampled_from(
@@ -352,7 +352,6 @@ EXAMPLES = {
 
 
 @pytest.mark.django_db
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(options=OPTIONS, **EXAMPLES)
 def test_both_ways_give_the_same(**example):
     """Whatever the rows, the tags, the limits, what editors set, the odd rows, the duplicates."""
@@ -360,7 +359,6 @@ def test_both_ways_give_the_same(**example):
 
 
 @pytest.mark.django_db
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(options=IN_LANGUAGES, **EXAMPLES)
 def test_both_ways_give_the_same_in_several_languages(**example):
     """With links or without, and whatever is the version for all other languages."""
@@ -369,7 +367,7 @@ def test_both_ways_give_the_same_in_several_languages(**example):
 
 @pytest.mark.thorough
 @pytest.mark.django_db
-@settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=MANY)
 @given(options=OPTIONS | IN_LANGUAGES, **EXAMPLES)
 def test_both_ways_give_the_same_for_many_examples(**example):
     """The same claim, for as many examples as find what is rare."""
@@ -391,7 +389,6 @@ TOPICS = st.lists(
 
 
 @pytest.mark.django_db
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=TOPICS,
     lastmod=st.sampled_from(["edited_at", dt.date(2024, 2, 29)]),
@@ -524,7 +521,6 @@ def compare_images(rows, options, media, edits, max_bytes, others):
 
 
 @pytest.mark.django_db
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(**IMAGES)
 def test_images_of_files_are_the_same(**example):
     """Whatever the names of the files, and wherever they are."""
@@ -533,7 +529,7 @@ def test_images_of_files_are_the_same(**example):
 
 @pytest.mark.thorough
 @pytest.mark.django_db
-@settings(deadline=None, max_examples=MANY // 5, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=MANY // 5)
 @given(**IMAGES)
 def test_images_of_files_are_the_same_for_many_examples(**example):
     """The same claim, for as many examples as find what is rare."""

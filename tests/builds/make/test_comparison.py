@@ -311,7 +311,7 @@ def test_a_killed_build_of_another_secret_key_is_given_up(storage, settings):
 
 class AnyWorkers(TestCase):
     @pytest.mark.thorough
-    @effort(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @effort(max_examples=10, suppress_health_check=list(HealthCheck))
     @given(
         steps=st.lists(st.tuples(STEP, st.booleans()), max_size=8),
         letters=st.lists(st.text("abcdefg", max_size=6), min_size=3, max_size=3),

@@ -924,7 +924,7 @@ BUILDS = st.sampled_from([None, "", "", "news", "anything"])
 
 @pytest.mark.thorough
 class AnySequence(TestCase):
-    @effort(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @effort(max_examples=12, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(CHANGE, st.booleans()), max_size=7))
     def test_any_sequence_of_changes_ends_in_what_is_there(self, steps):
         """With builds in between or not: the files are those of a full build."""
@@ -944,7 +944,7 @@ class AnySequence(TestCase):
             assert build_site(SITE, full=True).status == "unchanged"
             assert storage.saved() == []
 
-    @effort(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @effort(max_examples=15, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(st.one_of(STEERING, CHANGE), BUILDS), max_size=10))
     def test_any_sequence_of_steering_ends_in_what_is_there(self, steps):
         """Whatever changes, whichever sections are built in between, and gone back to."""
