@@ -1,7 +1,7 @@
 """A safe streaming reader and validator of sitemaps and sitemap indexes, plain or gzip.
 
 It reads text sitemaps, and RSS 2.0 and Atom feeds, too. ``SitemapReader`` yields the entries in
-constant memory, ``validate`` returns a report. An invalid value is a finding; a DOCTYPE, damaged
+bounded memory, ``validate`` returns a report. An invalid value is a finding; a DOCTYPE, damaged
 gzip or malformed XML ends the reading. The rules are those of sitemaps.org/protocol.html, its two
 schemas, what Google requires of its extensions, and the errors that Search Console reports.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
+from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
 from django_sitemapkit.audit.reader.findings import (
@@ -62,7 +63,7 @@ class SitemapReader:
     document, so that another index is an error. A lastmod after ``now`` (aware, default the
     present) is in the future. ``hosts`` are further origins, as ``https://cdn.example.com``, where
     an index may list sitemaps and a nested sitemap pages, because the one is submitted on behalf
-    of the other. ``earlier`` has the documents that list a URL already, by its digest. With
+    of the other. ``earlier`` is what other documents list, with which URLs are compared. With
     ``extensions_as_text`` the extensions are not checked, and each entry has a line for each of
     them, the same for equal ones. Raises InvalidValue where ``address`` is not an absolute http or
     https URL. ::
@@ -82,7 +83,7 @@ class SitemapReader:
         nested: bool = False,
         now: dt.datetime | None = None,
         hosts: Collection[str] = (),
-        earlier: dict[int, str] | None = None,
+        earlier: ListedUrls | None = None,
         extensions_as_text: bool = False,
     ) -> None:
         self._log = FindingLog()
@@ -91,12 +92,16 @@ class SitemapReader:
             of_sitemaps = ListingScope(address, hosts)
             scope = of_sitemaps if nested else ListingScope(address)
         now = now or dt.datetime.now(dt.UTC)
-        self._checker = EntryChecker(self._log, now, max_urls, scope, of_sitemaps, earlier or {})
+        self._checker = EntryChecker(
+            self._log, now, max_urls, scope, of_sitemaps, earlier or ListedUrls()
+        )
         self._opening = Opening(self._log)
         self._document: XmlDocument | TextDocument = XmlDocument(
             self._log,
             self._checker,
-            ExtensionTexts() if extensions_as_text else ExtensionChecker(self._log, now),
+            ExtensionTexts()
+            if extensions_as_text
+            else ExtensionChecker(self._log, now, self._checker),
             nested=nested,
         )
         self._max_bytes = max_bytes
@@ -165,8 +170,10 @@ class SitemapReader:
             self._document.finish()
         except (InvalidSitemap, expat.ExpatError) as error:
             yield from entries
+            self._checker.finish()
             raise self._end_with(error) from error
         yield from entries
+        self._checker.finish()
         self._ended = True
 
     def _take(self, block: bytes) -> None:

@@ -1,10 +1,14 @@
-"""Finds URLs that are listed twice, in a document or in several, by digests of 8 bytes."""
+"""Compares the URLs of a document, and of several, by digests of 8 bytes.
+
+Those that are listed twice are found, and language versions that do not link back.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from string import hexdigits
 
+from django_sitemapkit.audit.reader.versions import LanguageVersions
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import MAX_URLS
@@ -12,6 +16,9 @@ from django_sitemapkit.protocol.locations import is_escaped_twice, normalise_pat
 
 MAX_COMPARED_URLS = 1_000_000
 """URLs of which is kept which document lists them, in about 100 MB; later ones are compared too."""
+
+MAX_AWAITED_URLS = 500_000
+"""Language versions that no document has listed yet, kept with who links to them, in 150 MB."""
 
 _ESCAPES = re.compile(b"%..").findall
 _NORMAL_ESCAPES = {
@@ -22,34 +29,78 @@ _NORMAL_ESCAPES = {
 _PERHAPS_TWICE = (b"%25", b";", b"%3")
 
 
+Digests = frozenset[int] | set[int]
+
+
 class ListedUrls:
-    """Which document of a run lists a URL, as far as that is kept."""
+    """Which document of a run lists a URL, and links to versions that none has listed yet."""
 
     def __init__(self) -> None:
-        self._sources: dict[int, str] = {}
+        self.sources: dict[int, str] = {}
+        """The name of the first document that lists a URL, by its digest, as far as it is kept."""
         self._known: set[str] = set()
+        self._awaited: dict[int, list[bytes]] = {}  # The URL of a version, then who links to it.
+        self._is_cut = False  # Whether some links were not kept, so that others may seem missing.
 
-    def by_others(self, identity: str) -> dict[int, str]:
+    def by_others(self, identity: str) -> "ListedUrls":
         """Return what was read before a document, or nothing if that includes the document."""
-        return {} if identity in self._known else self._sources
+        return ListedUrls() if identity in self._known else self
 
-    def add(self, identity: str, source: str, digests: frozenset[int] | set[int]) -> None:
+    def add(self, identity: str, source: str, digests: Digests) -> None:
         """Add the URLs of a document; ``source`` is its name in messages."""
         self._known.add(identity)
-        if len(self._sources) < MAX_COMPARED_URLS:
-            self._sources.update(dict.fromkeys(digests.difference(self._sources), source))
+        if len(self.sources) < MAX_COMPARED_URLS:
+            self.sources.update(dict.fromkeys(digests.difference(self.sources), source))
+
+    def link_issues(
+        self, versions: LanguageVersions, digests: Digests
+    ) -> Iterator[tuple[str | None, InvalidValue]]:
+        """Yield what is wrong with links between language versions, and the URL with the link.
+
+        They are those of a document that has been read and not been added; ``digests`` are those
+        of its URLs. A version that no document lists is not judged.
+        """
+        if not versions.is_complete:  # A URL that is not among the versions may have links.
+            digests = frozenset()
+        self._is_cut |= not versions.is_complete or len(self.sources) >= MAX_COMPARED_URLS
+        self._is_compared = versions.is_complete
+        for page, version in versions.one_way_links():
+            is_here = version in versions or hash(version) in digests
+            if source := "this file" if is_here else self._source_without(page, version):
+                yield _missing_return_link(page, version, source)
+        listed = map(self._awaited.pop, self._awaited.keys() & digests)
+        for version, *pages in sorted(listed):
+            for page in sorted(set(pages).difference(versions.get(version, ()))):
+                yield _missing_return_link(page, version, "this file")
+        if not self._is_compared:
+            message = "Uncompared links: there are too many hreflang links to compare all of them."
+            yield None, InvalidValue("uncompared-links", message)
+
+    def _source_without(self, page: bytes, version: bytes) -> str:
+        """Return the earlier document where a version does not link back to a page, or ""."""
+        digest = hash(version)
+        # What the first entry of a duplicate links to has been compared.
+        if hash(page) in self.sources or version in self._awaited.get(hash(page), ()):
+            return ""
+        if not self._is_cut and digest in self.sources:
+            return self.sources[digest]
+        self._is_compared &= not self._is_cut
+        if not self._is_cut:
+            self._awaited.setdefault(digest, [version]).append(page)
+            self._is_cut = len(self._awaited) >= MAX_AWAITED_URLS
+        return ""
 
 
 class DuplicateFinder:
     """Compares the URLs of a document with each other, and with ``earlier`` ones."""
 
-    def __init__(self, earlier: dict[int, str]) -> None:
+    def __init__(self, earlier: Mapping[int, str]) -> None:
         self._earlier = earlier
         self._digests: set[int] = set()
         self._is_repetition = False
 
     @property
-    def digests(self) -> frozenset[int] | set[int]:
+    def digests(self) -> Digests:
         """The URLs that no later document should list."""
         return frozenset() if self._is_repetition else self._digests
 
@@ -68,9 +119,7 @@ class DuplicateFinder:
                 map(is_escaped_twice, text.decode().split("\n"))
             ):
                 return False
-            for escape in _NORMAL_ESCAPES.keys() & _ESCAPES(text):
-                text = text.replace(escape, _NORMAL_ESCAPES[escape])
-            urls = text.split(b"\n")
+            urls = normal_escapes(text).split(b"\n")
         digests = list(map(hash, urls))
         is_known = self._earlier and not self._earlier.keys().isdisjoint(digests)
         if is_known or not self._digests.isdisjoint(digests):
@@ -102,3 +151,19 @@ class DuplicateFinder:
     def _add(self, digests: list[int]) -> None:
         if len(self._digests) < MAX_URLS:
             self._digests.update(digests)
+
+
+def normal_escapes(text: bytes) -> bytes:
+    """Return a text of valid URLs with their percent escapes in normal form."""
+    for escape in _NORMAL_ESCAPES.keys() & _ESCAPES(text):
+        text = text.replace(escape, _NORMAL_ESCAPES[escape])
+    return text
+
+
+def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, InvalidValue]:
+    message = (
+        f"Missing return link: {quoted(page.decode())} has an hreflang link to"
+        f" {quoted(version.decode())}, whose entry in {where} does not link back; every version"
+        " lists all versions, itself included."
+    )
+    return page.decode(), InvalidValue("missing-return-link", message)

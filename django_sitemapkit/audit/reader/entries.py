@@ -11,8 +11,9 @@ from functools import partial
 from urllib.parse import quote
 
 from django_sitemapkit.audit.reader import feeds
-from django_sitemapkit.audit.reader.duplicates import DuplicateFinder
+from django_sitemapkit.audit.reader.duplicates import DuplicateFinder, ListedUrls
 from django_sitemapkit.audit.reader.findings import FindingLog
+from django_sitemapkit.audit.reader.versions import LanguageVersions
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import is_common, parse_w3c
@@ -74,14 +75,17 @@ class EntryChecker:
         max_urls: int,
         scope: ListingScope | None,
         of_sitemaps: ListingScope | None,
-        earlier: dict[int, str],
+        earlier: ListedUrls,
     ) -> None:
         self.urls = 0
         """Entries so far, valid or not."""
         self.entries: list[UrlEntry | IndexEntry] = []
         """Those with a ``loc``, however much is wrong with them; the reader takes them out."""
-        self.duplicates = DuplicateFinder(earlier)
+        self.duplicates = DuplicateFinder(earlier.sources)
         """The URLs or sitemaps so far."""
+        self.versions = LanguageVersions()
+        """What the entries so far say of their language versions."""
+        self._earlier = earlier
         self.max_urls = max_urls
         """Entries that a file may have."""
         self.keeps_urls = True
@@ -137,6 +141,12 @@ class EntryChecker:
             lastmod = self._lastmod(lastmod, line, location)
         if location is not None:
             self.entries.append(IndexEntry(location=location, lastmod=lastmod))
+
+    def finish(self) -> None:
+        """Compare the entries with each other, after the last one."""
+        for location, issue in self._earlier.link_issues(self.versions, self.duplicates.digests):
+            self._log.add(issue, location=location)
+        self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
 
     def feed_date(self, tag: str, text: str, line: int) -> None:
         """Check a date of an item of a feed that begins in ``line``."""
@@ -200,6 +210,8 @@ def too_long(code: str, what: str) -> InvalidValue:
 
 def normal_location(location: str) -> str:
     """Return a URL in normal form, so that two spellings compare equal; an invalid one as is."""
+    if "%" not in location and QUICK_URL.fullmatch(location):
+        return location
     try:
         return normalise_written(location)
     except InvalidValue:

@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 
-from django_sitemapkit.audit.reader.entries import WHITE_SPACE, normal_location
+from django_sitemapkit.audit.reader.entries import WHITE_SPACE, EntryChecker, normal_location
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -59,14 +59,15 @@ _ALIKE = re.compile(
 class ExtensionChecker:
     """Checks the extensions of one document, an element at a time."""
 
-    def __init__(self, log: FindingLog, now: dt.datetime) -> None:
-        self._log = log
+    def __init__(self, log: FindingLog, now: dt.datetime, checker: EntryChecker) -> None:
+        self._log, self._checker = log, checker
         self._oldest_news = now - dt.timedelta(days=MAX_NEWS_DAYS)
         self._line = 0
         self._location: str | None = None
         self._of_url: Counter[str] = Counter()
         self._news = 0
-        self._links: dict[str, str] = {}
+        self._codes: set[str] = set()
+        self._hrefs: set[str] = set()
         self._kind = ""
         self._counts: Counter[str] = Counter()
         # The open tags, by their depth within the extension, and their attributes.
@@ -185,20 +186,28 @@ class ExtensionChecker:
 
     def end_url(self, location: str | None) -> str:
         """End the url, at ``location`` without white space around it."""
-        links = self._links
-        # Of more than a thousand, the missing one may be among those that are not held.
-        if links and location and len(links) < MAX_LINKS and location not in links.values():
-            normal = normal_location(location)
-            if normal not in map(normal_location, links.values()):
-                self._location = location
-                message = (
-                    f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
-                    " every version lists all versions, itself included."
-                )
-                self._add("missing-self-link", message)
-        links.clear()
+        if self._hrefs and location:
+            self._location = location
+            self._check_versions(location)
+        self._hrefs.clear()
+        self._codes.clear()
         self._of_url.clear()
         return ""
+
+    def _check_versions(self, location: str) -> None:
+        """Check that the links of the url list it, and keep them for the other versions."""
+        if len(self._hrefs) >= MAX_LINKS:  # A missing one may be among those that are not held.
+            self._checker.versions.is_complete = False
+            return
+        url = normal_location(location).encode()
+        versions = frozenset(normal_location(href).encode() for href in self._hrefs)
+        if url not in versions:
+            message = (
+                f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
+                " every version lists all versions, itself included."
+            )
+            self._add("missing-self-link", message)
+        self._checker.versions.add({url: versions | {url}})
 
     def _link(self, attributes: dict[str, str]) -> None:
         rel, href = attributes.get("rel"), attributes.get("href")
@@ -212,9 +221,11 @@ class ExtensionChecker:
         if href:
             self._check("href of <xhtml:link>", check_url, href)
         if hreflang:
-            self._language(hreflang, href or "")
+            self._language(hreflang)
+            if href and len(self._hrefs) < MAX_LINKS:
+                self._hrefs.add(href)
 
-    def _language(self, hreflang: str, href: str) -> None:
+    def _language(self, hreflang: str) -> None:
         try:
             # No code is that long, and what is cached should be short.
             code = format_hreflang(hreflang[:64])
@@ -223,11 +234,11 @@ class ExtensionChecker:
             return
         if doubt := _doubt_of(code):
             self._add("doubtful-hreflang", f"Doubtful hreflang: {doubt}")
-        if code in self._links:
+        if code in self._codes:
             message = f"Duplicate hreflang: {code} has two links; each language has one."
             self._add("duplicate-hreflang", message)
-        elif len(self._links) < MAX_LINKS:
-            self._links[code] = href
+        elif len(self._codes) < MAX_LINKS:
+            self._codes.add(code)
 
     def _other(self, name: str) -> None:
         namespace, _, tag = name.rpartition(" ")

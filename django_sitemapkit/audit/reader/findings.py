@@ -15,8 +15,9 @@ MAX_FINDINGS = 1_000
 WARNING_KINDS = frozenset(
     {
         *("doubtful-hreflang", "duplicate-across-files", "duplicate-url", "escaped-twice"),
-        *("future-date", "invalid-feed-date", "long-title", "missing-self-link", "no-entries"),
-        *("no-schema", "old-news", "short-url", "uncommon-date", "uncommon-form"),
+        *("future-date", "invalid-feed-date", "long-title", "missing-return-link"),
+        *("missing-self-link", "no-entries", "no-schema", "old-news", "short-url"),
+        *("uncommon-date", "uncommon-form", "uncompared-links"),
     }
 )
 """The codes of warnings: of reading a document, and of validating it."""

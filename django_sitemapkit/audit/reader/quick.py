@@ -9,6 +9,7 @@ than a few looks at each byte, whatever a document holds.
 import re
 from functools import lru_cache
 
+from django_sitemapkit.audit.reader.duplicates import normal_escapes
 from django_sitemapkit.audit.reader.entries import QUICK_LASTMOD, QUICK_PRIORITIES, EntryChecker
 from django_sitemapkit.audit.reader.extensions import MAX_LINKS
 from django_sitemapkit.exceptions import InvalidValue
@@ -51,6 +52,7 @@ _HREF, _HREFLANG = f' href="{_url(chr(34))}"', r' hreflang="[A-Za-z-]{1,16}+"'
 _LINK = rf'<xhtml:link rel="alternate"(?:{_HREFLANG}{_HREF}|{_HREF}{_HREFLANG}) ?/>{_SPACE}'
 _IMAGE = rf"<image:image>{_SPACE}<image:loc>{_url('<')}</image:loc>{_SPACE}</image:image>{_SPACE}"
 _HREFLANGS = re.compile(rb' hreflang="([^"]+)"').findall
+_HREFS = re.compile(rb' href="([^"]+)"').findall
 
 
 class QuickEntries:
@@ -78,7 +80,8 @@ class QuickEntries:
         )
         self._match_head = re.compile(head.encode()).match
         self._match_tail = re.compile(rf"({links}){images}{END.decode()}".encode()).match
-        self._tail, self._has_links = END, False
+        self._tail = END
+        self._versions: frozenset[bytes] = frozenset()
         self._batch = 1
 
     def skip(self, block: bytes, start: int) -> int:
@@ -90,13 +93,14 @@ class QuickEntries:
         checker = self._checker
         while True:
             room = checker.max_urls - checker.urls
-            end, urls = self._match(block, start, min(self._batch, room))
+            end, urls, linked = self._match(block, start, min(self._batch, room))
             if not urls:
                 return start
             if block.find(b"&", start, end) >= 0:
-                urls = [url.replace(b"&apos;", b"'").replace(b"&amp;", b"&") for url in urls]
+                urls = list(map(_unescaped, urls))
             if checker.duplicates.add_quickly(urls):
                 checker.urls += len(urls)
+                checker.versions.add(linked)
                 start = end
                 self._batch = min(2 * self._batch, MAX_BATCH)
             elif len(urls) == 1:  # The parser reports it.
@@ -104,13 +108,17 @@ class QuickEntries:
             else:
                 self._batch = 1
 
-    def _match(self, block: bytes, start: int, count: int) -> tuple[int, list[bytes]]:
-        """Return where the ordinary entries from ``start`` on end, and their URLs, at most so many.
+    def _match(
+        self, block: bytes, start: int, count: int
+    ) -> tuple[int, list[bytes], dict[bytes, frozenset[bytes]]]:
+        """Return where the ordinary entries from ``start`` on end, at most so many; and their URLs.
 
+        The URLs that have links are returned with their versions, too, all in normal form.
         A few are taken at a time, and more as long as none is a duplicate: this costs less than to
         compare each, and a file of duplicates takes no longer than twice its time.
         """
         urls: list[bytes] = []
+        linked: dict[bytes, frozenset[bytes]] = {}
         match_head, past = self._match_head, self._past
         for _ in range(count):
             head = match_head(block, start)
@@ -121,21 +129,33 @@ class QuickEntries:
             if not block.startswith(self._tail, end) and not self._take_tail(block, end):
                 break
             location, lastmod = head.groups()
-            if (lastmod and lastmod >= past) or (
-                self._has_links and b' href="%b"' % location not in self._tail
-            ):
+            if lastmod and lastmod >= past:
                 break
+            if versions := self._versions:
+                url = _normal(location) if b"%" in location or b"&" in location else location
+                if url not in versions:
+                    break
+                linked[url] = versions
             urls.append(location)
             start = end + len(self._tail)
-        return start, urls
+        return start, urls, linked
 
     def _take_tail(self, block: bytes, start: int) -> bool:
         """Return whether the rest of an entry is valid, and keep it if so."""
         tail = self._match_tail(block, start)
         if tail is None or (tail[1] and not _are_versions(tail[1])):
             return False
-        self._tail, self._has_links = tail[0], bool(tail[1])
+        self._tail, self._versions = tail[0], frozenset(_HREFS(_normal(tail[1])))
         return True
+
+
+def _unescaped(xml: bytes) -> bytes:
+    return xml.replace(b"&apos;", b"'").replace(b"&amp;", b"&")
+
+
+def _normal(xml: bytes) -> bytes:
+    """Return the URLs of ordinary entries in normal form, as the parser's are compared."""
+    return normal_escapes(_unescaped(xml))
 
 
 def _are_versions(links: bytes) -> bool:

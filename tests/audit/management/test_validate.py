@@ -829,6 +829,28 @@ def test_the_same_url_in_two_sitemaps_of_an_index_is_a_warning(answers, base):
     assert (code, kinds) == (0, [["duplicate-url"], [], ["duplicate-across-files"], []])
 
 
+def test_versions_in_two_sitemaps_of_an_index_link_to_each_other(answers, base):
+    """One that does not link back is a warning, with both URLs and the sitemap."""
+    links = "".join(
+        f'<xhtml:link rel="alternate" hreflang="{code}" href="{base}/{code}/"/>'
+        for code in ("en", "de", "fr")
+    )
+    answers["/i.xml"] = ok(index(f"{base}/en.xml", f"{base}/de.xml", f"{base}/fr.xml"))
+    for code, linked in {"en": links, "de": "", "fr": links}.items():
+        text = urlset(f"{base}/{code}/").replace("</loc>", f"</loc>{linked}")
+        xhtml = text.replace("<urlset", '<urlset xmlns:xhtml="http://www.w3.org/1999/xhtml"')
+        answers[f"/{code}.xml"] = ok(xhtml)
+    code, out, _ = run("validate_sitemaps", f"{base}/i.xml", "--json")
+    *documents, total = map(json.loads, out.splitlines())
+    assert (code, total["counts"]) == (0, {"missing-return-link": 2})
+    assert [len(document["warnings"]) for document in documents] == [0, 0, 1, 1]
+    warnings = documents[2]["warnings"] + documents[3]["warnings"]
+    for page, warning in zip(("en", "fr"), warnings, strict=True):
+        assert f"{base}/{page}/" in warning
+        assert f"{base}/de/" in warning
+    assert f"{base}/de.xml" in warnings[1]
+
+
 def test_memory_for_urls_of_several_files_is_bounded(tmp_path, monkeypatch):
     """Later files are compared with the URLs that are kept."""
     monkeypatch.setattr(duplicates, "MAX_COMPARED_URLS", 2)

@@ -479,7 +479,7 @@ def test_each_url_has_its_own_set():
     other = LOC.replace("page", "other")
     third = LOC.replace("page", "third")
     report = validate([urlset(LOC + link("en"), other + link("en"), third)], ADDRESS)
-    assert report.counts == {"missing-self-link": 1}
+    assert report.counts == {"missing-self-link": 1, "missing-return-link": 1}
     assert report.findings[0].location == "https://www.example.com/other"
     assert report.findings[0].line == 2
 

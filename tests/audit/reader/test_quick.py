@@ -50,6 +50,9 @@ ORDINARY = {
     "links": ENGLISH + links("en", "de-CH", "zh-Hant", "x-default"),
     "links, href first": ENGLISH
     + links("en", "fr", order='rel="alternate" href="{url}" hreflang="{code}"'),
+    "links to itself": f"<loc>{ORIGIN}/fr/</loc>" + links("fr"),
+    "links with escapes": f"<loc>{ORIGIN}/gr%c3%b6/?a=1&amp;b='2'</loc>"
+    + links("en", "fr", url="{origin}/gr%C3%B6/?a=1&amp;b=&apos;2&apos;"),
     "spaced links": ENGLISH + links("en").replace("/>", " />\n"),
     "image": LOC + IMAGES * 3,
     "links and image": ENGLISH + "<priority>0.5</priority>" + links("en", "fr") + f"\n{IMAGES}\n",

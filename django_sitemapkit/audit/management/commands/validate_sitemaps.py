@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import TIMEOUT_MAX
@@ -69,14 +70,6 @@ class Totals:
         if document.error_count:
             self.invalid += 1
             self.damaged += [(document.stored, document.section)] if document.stored else []
-
-    def update(self, other: "Totals") -> None:
-        """Add other totals."""
-        self.invalid += other.invalid
-        self.documents += other.documents
-        self.urls += other.urls
-        self.bytes += other.bytes
-        self.counts.update(other.counts)
 
     def count(self, kinds: Iterable[str]) -> int:
         """Return the number of findings of these kinds."""
@@ -146,7 +139,7 @@ class Command(PublishedCommand):
                         on_progress=self._progress,
                         listed=listed,
                     )
-                    self.totals.update(self._report(documents))
+                    self._report(documents)
             else:
                 self._validate_published(options)
         finally:
@@ -156,24 +149,23 @@ class Command(PublishedCommand):
 
     def _validate_published(self, options: dict[str, Any]) -> None:
         for site in self.sites(options["site"]):
-            found = self._report(self._read_published(site))
-            if found.invalid and options["repair"]:
-                self._repair(site, found.damaged)
-                found = self._report(self._read_published(site))
-            self.totals.update(found)
+            before = deepcopy(self.totals)
+            self._report(self._read_published(site))
+            if options["repair"] and self.totals.invalid > before.invalid:
+                self._repair(site, self.totals.damaged[len(before.damaged) :])
+                self.totals = before
+                self._report(self._read_published(site))
 
     def _read_published(self, site: SitemapSite) -> Iterable[DocumentReport]:
         return validate_published(site, self.schemas, on_progress=self._progress)
 
-    def _report(self, documents: Iterable[DocumentReport]) -> Totals:
-        """Print a line for each document; return what they have in total."""
-        self.current = Totals()
+    def _report(self, documents: Iterable[DocumentReport]) -> None:
+        """Print a line for each document, and add it to the totals."""
         for document in documents:
-            self.current.add(document)
+            self.totals.add(document)
             self.show_progress("")
             self.write_json(document.as_dict())
             self._print(document)
-        return self.current
 
     def _print(self, document: DocumentReport) -> None:
         word = "INVALID" if document.error_count else "valid"
@@ -197,16 +189,15 @@ class Command(PublishedCommand):
         now = time.monotonic()
         if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
             self.shown = now
-            documents = self.totals.documents + self.current.documents
-            urls += self.totals.urls + self.current.urls
-            size += self.totals.bytes + self.current.bytes
-            self.show_progress(self._amount(documents, urls, size))
+            self.show_progress(self._amount(urls, size))
 
-    def _amount(self, documents: int, urls: int, size: int) -> str:
+    def _amount(self, urls: int = 0, size: int = 0) -> str:
+        """Return what was read, with that much of a document that has not been read to its end."""
         seconds = time.monotonic() - self.began
-        megabytes = size / 1_000_000
+        megabytes = (self.totals.bytes + size) / 1_000_000
+        documents = count_of(self.totals.documents, "document")
         return (
-            f"{count_of(documents, 'document')}, {_entries(urls)}, {megabytes:,.1f} MB in"
+            f"{documents}, {_entries(self.totals.urls + urls)}, {megabytes:,.1f} MB in"
             f" {seconds:,.1f} s ({megabytes / max(seconds, 0.001):,.1f} MB/s)"
         )
 
@@ -249,10 +240,9 @@ class Command(PublishedCommand):
                 "seconds": round(time.monotonic() - self.began, 3),
             }
         )
-        amount = self._amount(totals.documents, totals.urls, totals.bytes)
         found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
         style = self.style.WARNING if warnings else self.style.SUCCESS
-        self.say(f"{amount}: {found}.", self.style.ERROR if errors else style)
+        self.say(f"{self._amount()}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.count(fail_on):
             message = f"{count_of(found_kinds, 'finding')} of {asked}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
