@@ -38,9 +38,6 @@ APP = "django_sitemapkit.audit"
 DATABASE = ".sitemapkit.sqlite3"
 """The file in the output folder that an interrupted crawl leaves, to be continued."""
 
-INTERRUPTED_EXIT_CODES = (130, 141, 143)
-"""The exit codes of Ctrl-C, of a reader that went away, and of SIGTERM."""
-
 ROWS_PER_INSERT = 2_000
 
 _FETCHING = (
@@ -85,27 +82,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     verb, prepare = options.pop("verb"), options.pop("prepare")
     with TemporaryDirectory() as folder, ExitStack() as stack:
         try:
-            prepare(options, Path(folder) / DATABASE, stack)
+            command = prepare(options, Path(folder) / DATABASE, stack)
         except (DatabaseError, InvalidSitemap) as error:
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         except (CommandError, SitemapKitError) as error:
-            code = 4 if isinstance(error, BuildRunning) else 2
-            parser.exit(code, f"sitemapkit: {printable(error)}\n")
+            parser.exit(
+                4 if isinstance(error, BuildRunning) else 2, f"sitemapkit: {printable(error)}\n"
+            )
         except KeyboardInterrupt:
             parser.exit(130, "Interrupted.\n")
-        command: Any = load_command_class(APP, f"{verb}_sitemaps")
         command.interrupted = "Interrupted. Use --continue to continue a crawl."
-        command.has_reserved = True
-        ended_with: object = 0
+        command.is_standalone = True
         try:
             command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_written(options)])
         except DatabaseError as error:  # The disk may be full.
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
-        except SystemExit as ended:
-            ended_with = ended.code
-            raise
         finally:
-            if ended_with not in INTERRUPTED_EXIT_CODES and not _is_unfinished():
+            if not _is_unfinished():
                 _forget()
 
 
@@ -143,31 +136,39 @@ def _written(options: dict[str, Any]) -> Iterator[str]:
             yield option if value is True else f"{option}={value}"
 
 
-def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> None:
+def _command(verb: str, options: dict[str, Any]) -> Any:
+    """Return a management command. Raises CommandError for a value that it does not take."""
+    command = load_command_class(APP, f"{verb}_sitemaps")
+    command.create_parser("sitemapkit", verb).parse_args(list(_written(options)))
+    return command
+
+
+def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> Any:
     """Reserve the output folder, and make its database ready. Raises SitemapKitError."""
-    url = _address(options)
+    url, continues = _address(options), options.pop("continue")
     folder = Path(options["output"])
     _set_up(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
+    command = _command("crawl", options)
     import_extra(f"{APP}.web.live", "audit")
     stack.enter_context(import_extra(f"{APP}.crawl.output", "audit").reserved(folder))
-    if not options.pop("continue"):
+    if not continues:
         _forget()
     call_command("migrate", verbosity=0)
     from django_sitemapkit.models import Lease  # noqa: PLC0415  needs the settings
 
     Lease.objects.all().delete()  # Of a crawl that was killed: nobody else is in this folder.
     options["starts"] = [] if options["below"] else [url]
+    return command
 
 
-def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> None:
+def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
     """Store the pages that a sitemap lists, if the options are right. Raises SitemapKitError."""
     url = _address(options)
     _set_up(database, split_origin(url)[0])
     import_extra(f"{APP}.web.live", "audit")
     import_extra(f"{APP}.auditing", "audit")
-    command: Any = load_command_class(APP, "audit_sitemaps")
-    parser = command.create_parser("sitemapkit", "audit")
-    command.kinds_to_fail_on(vars(parser.parse_args(list(_written(options)))))
+    command = _command("audit", options)
+    command.kinds_to_fail_on({"fail_on": options["fail_on"] or ""})
     call_command("migrate", verbosity=0)
     from django_sitemapkit.audit.models import SavedPage  # noqa: PLC0415  needs the settings
     from django_sitemapkit.audit.sections import CrawledSection  # noqa: PLC0415
@@ -176,6 +177,7 @@ def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Non
     pages = _listed_by(url, SavedPage)
     while some := list(islice(pages, ROWS_PER_INSERT)):
         SavedPage.objects.bulk_create(some)
+    return command
 
 
 def _address(options: dict[str, Any]) -> str:
@@ -186,8 +188,9 @@ def _address(options: dict[str, Any]) -> str:
     return normalise_url(url, "")
 
 
-def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> None:
+def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
     _set_up(database, None)
+    return _command("validate", options)
 
 
 def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
@@ -202,9 +205,10 @@ def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
             host, location = split_origin(normalise_url(written, ""))
             origin = settings.SITEMAPKIT_BASE_URL = origin or host
             lastmod = None
-            with suppress(InvalidValue):
-                text = format_lastmod(values.get("lastmod")) or ""  # A month alone says no day.
-                lastmod = moment_of(text, timezone.get_default_timezone())
+            with suppress(InvalidValue):  # A month alone says no day.
+                lastmod = moment_of(
+                    format_lastmod(values.get("lastmod")) or "", timezone.get_default_timezone()
+                )
             if host == origin:
                 yield model(
                     site="default",

@@ -88,7 +88,7 @@ def test_a_crawl_of_a_static_site(site, tmp_path):
     output = tmp_path / "public"
     code, printed, _ = run("crawl", base, "--output", output, "--allow-private")
     assert (code, {path.name for path in output.iterdir()}) == (0, FILES)
-    assert "5 URLs crawled, 1 broken link.\n" in printed
+    assert printed.startswith("5 URLs crawled, 1 broken link.\n")
     assert f"{base}/gone.html  404; linked from 1 page" in printed
     assert "not in the sitemap" not in printed
     pages = [f"{base}/", f"{base}/a.html", f"{base}/docs/", f"{base}/docs/b.html"]
@@ -100,7 +100,7 @@ def test_a_crawl_of_a_static_site(site, tmp_path):
     (folder / "a.html").unlink()
     code, printed, _ = run("audit", f"{base}/sitemap.xml", "--allow-private", "--fail-on", "bad")
     assert code == 5
-    assert "4 URLs of live pages, 1 bad." in printed
+    assert printed.startswith("4 URLs of live pages, 1 bad.\n")
     assert f"{base}/a.html  404" in printed
 
 
@@ -125,6 +125,8 @@ def test_a_folder_of_a_site(site, tmp_path):
         (["audit", "http://127.0.0.1:9/sitemap.xml"], 1, "cannot be read"),
         (["audit", "http://127.0.0.1:9/sitemap.xml", "--sample", "0"], 2, "not a whole number"),
         (["audit", "http://127.0.0.1:9/sitemap.xml", "--fail-on", "x"], 2, "Unknown kinds: x"),
+        (["crawl", "http://x.example/", "--rate", "many"], 2, "'many' is not a number above 0"),
+        (["validate", "none.xml", "--max-seconds", "0"], 2, "not a number above 0"),
         (["audit", "sitemap.xml"], 2, "is no URL"),
         (["validate", "none.xml"], 1, "1 document is not valid"),
         (["validate"], 2, "SOURCE"),
@@ -136,6 +138,9 @@ def test_mistakes_have_one_message(arguments, code, message, tmp_path):
     (tmp_path / "file").touch()
     ended, _, errors = run(*arguments, folder=tmp_path)
     assert (ended, message in errors) == (code, True), errors
+    # The options of the management commands are not those of the console script.
+    assert "--site" not in errors
+    assert list(tmp_path.rglob(".sitemapkit.sqlite3")) == []
 
 
 @pytest.mark.parametrize("command", ["crawl", "audit"])
@@ -170,6 +175,16 @@ def test_a_site_without_pages_keeps_the_sitemap(site, tmp_path):
     assert (code, "found no web page" in errors) == (1, True)
     assert (tmp_path / "out" / "sitemap.xml").read_bytes() == before
     assert "blocked" in (tmp_path / "out" / "pages.csv").read_text()
+
+
+def test_a_finished_crawl_whose_output_is_closed_leaves_no_database(site, tmp_path):
+    """As with ``head``, which reads the first line: there is nothing to continue."""
+    process = started("crawl", site[1], "--output", tmp_path / "out", "--allow-private")
+    process.stdout.close()
+    process.stdout = None
+    process.communicate(timeout=60)
+    assert process.returncode == 141
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ changed in the build first. What is decided without fetching a page comes first,
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
@@ -140,7 +140,7 @@ def audit_build(finished: FinishedBuild) -> State:
         "code": "bad-pages",
         "sections": list(reasons.values()),
         "allowed": f"{allowed * 100:g}",
-        "findings": list(_findings(audit for audit in audits if audit.section in reasons)),
+        "findings": list(_findings([audit for audit in audits if audit.section in reasons])),
     }
 
 
@@ -150,11 +150,10 @@ def _reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]
     return {section: reason for section, reason in reasons if reason}
 
 
-def _findings(audits: Iterable[SectionAudit]) -> Iterator[dict[str, Any]]:
+def _findings(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
     """Yield the bad URLs as states, each with what to do about it: the first of each section."""
-    held = list(audits)
-    for audit in held:
-        for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(held))]:
+    for audit in audits:
+        for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(audits))]:
             shown = printable(detail)[:MAX_DETAIL]
             yield {
                 "code": "bad-page",

@@ -50,6 +50,21 @@ class AuditOptions:
         return cast("Callable[[Fetched], bool]", rule)
 
 
+_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "sample": (lambda value: _is_number(value, int) and value > 0, "a whole number from 1 up"),
+    "max_bad": (
+        lambda value: value is None or (_is_number(value, int, float) and 0 <= value <= 1),
+        "a number from 0 to 1, or None",
+    ),
+    "slow_seconds": (
+        lambda value: _is_number(value, int, float) and value > 0,
+        "a number above 0",
+    ),
+    "soft_404": (lambda value: isinstance(value, str), "text"),
+    "user_agent": (lambda value: isinstance(value, str), "text"),
+}
+"""Which values each option may have, and how a message describes them."""
+
 AUDIT_KEYS = tuple(field.name for field in fields(AuditOptions))
 
 
@@ -63,35 +78,14 @@ def audit_options() -> AuditOptions:
             f"SITEMAPKIT_AUDIT has unknown keys {unknown}; it may have {sorted(AUDIT_KEYS)}."
         )
     options = AuditOptions(**value)
-    _require(
-        "sample",
-        options.sample,
-        _is_number(options.sample, int) and options.sample > 0,
-        "a whole number from 1 up",
-    )
-    _require(
-        "max_bad",
-        options.max_bad,
-        options.max_bad is None
-        or (_is_number(options.max_bad, int, float) and 0 <= options.max_bad <= 1),
-        "a number from 0 to 1, or None",
-    )
-    _require(
-        "slow_seconds",
-        options.slow_seconds,
-        _is_number(options.slow_seconds, int, float) and options.slow_seconds > 0,
-        "a number above 0",
-    )
-    for name in ("soft_404", "user_agent"):
-        _require(name, getattr(options, name), isinstance(getattr(options, name), str), "text")
+    for name, (is_right, what) in _RULES.items():
+        if not is_right(found := getattr(options, name)):
+            raise ImproperlyConfigured(
+                f'SITEMAPKIT_AUDIT["{name}"] must be {what}; it is {found!r}.'
+            )
     options.is_soft_404()
     return options
 
 
 def _is_number(value: Any, *types: type) -> bool:
     return isinstance(value, types) and not isinstance(value, bool)
-
-
-def _require(name: str, value: object, is_right: bool, what: str) -> None:
-    if not is_right:
-        raise ImproperlyConfigured(f'SITEMAPKIT_AUDIT["{name}"] must be {what}; it is {value!r}.')

@@ -414,6 +414,21 @@ def test_soft_404s_without_a_rule(answers, page, expected):
     assert len(asked) == len(set(asked))
 
 
+def test_the_last_page_of_a_list_is_no_soft_404():
+    """A list may answer with it to every number, as ``Paginator.get_page()`` does."""
+    base = "https://a.example/"
+    headers = (("Content-Type", "text/html"),)
+
+    def fetch(url):
+        path = url.removeprefix(base)
+        is_page = not path or re.fullmatch("list/[0-9]+/", path)
+        status, name = (200, "Shoes" if path else "Home") if is_page else (404, "Not found")
+        return Fetched(url=url, final_url=url, status=status, headers=headers, body=named(name))
+
+    entry = SitemapEntry(section="s", url=f"{base}list/7/")
+    assert Judge(fetch, slow_seconds=2).judge(entry).faults == ()
+
+
 FORM = b"<form method=post><input type=password></form>"
 
 

@@ -279,11 +279,9 @@ def _hops(chain: list[CrawledUrl]) -> str:
 
 
 def _arrows(chain: list[CrawledUrl]) -> str:
-    return " → ".join(f"{row.url} ({_way_of(row)})" for row in chain)
-
-
-def _way_of(row: CrawledUrl) -> str:
-    return str(row.status) if row.status in REDIRECTS else "refresh"
+    return " → ".join(
+        f"{row.url} ({row.status if row.status in REDIRECTS else 'refresh'})" for row in chain
+    )
 
 
 def _shown(row: CrawledUrl) -> str:

@@ -90,8 +90,8 @@ def crawl(
     }
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
-        run = open_run(site, lease, "crawl", restart=restart, live=bool(fetch), options=limits)
         judge = _judge_of(site, scope, options, fetch, external)
+        run = open_run(site, lease, "crawl", restart=restart, live=bool(fetch), options=limits)
         with _Pages(judge, concurrency if fetch else 1) as pages:
             for frontier in _frontiers(run, judge, lease):
                 _fetch_all(run, frontier, pages, lease, end, on_progress)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
 
@@ -18,7 +18,7 @@ _Outcome = CrawledUrl.Outcome
 _UNKNOWN = frozenset({_Outcome.PENDING, _Outcome.UNKNOWN})
 
 
-class UrlChange(Enum):
+class UrlChange(StrEnum):
     """What became of a URL between two crawls."""
 
     NEW = "new"
@@ -48,16 +48,7 @@ class UrlDifference:
 
     def __str__(self) -> str:
         outcomes = f"  {self.before} → {self.after}" if self.change is UrlChange.CHANGED else ""
-        return f"{self.change.value}: {self.url}{outcomes}"
-
-    def as_dict(self) -> dict[str, str]:
-        """Return the difference for JSON."""
-        return {
-            "change": self.change.value,
-            "url": self.url,
-            "before": self.before,
-            "after": self.after,
-        }
+        return f"{self.change}: {self.url}{outcomes}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,9 +72,7 @@ class ChangeSummary:
             self.examples.setdefault(change, []).append(difference)
 
     def __str__(self) -> str:
-        counts = [
-            f"{self.counts[each]:,} {each.value}" for each in UrlChange if each in self.counts
-        ]
+        counts = [f"{self.counts[each]:,} {each}" for each in UrlChange if each in self.counts]
         began = f"{self.earlier.started_at:%Y-%m-%d %H:%M}"
         return f"Since crawl {self.earlier.pk} of {began}: {', '.join(counts) or 'no changes'}."
 
@@ -95,7 +84,7 @@ class ChangeSummary:
         for change in (each for each in UrlChange if each in self.counts):
             yield from map(str, self.examples[change])
             if more := self.counts[change] - len(self.examples[change]):
-                yield f"{change.value}: {more:,} more"
+                yield f"{change}: {more:,} more"
 
 
 def previous_crawl(run: AuditRun) -> AuditRun | None:
@@ -117,7 +106,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
     Example::
 
         for difference in crawl_differences(previous_crawl(run), run):
-            print(difference.change.value, difference.url)
+            print(difference.change, difference.url)
     """
     for url, before, after in _paired(earlier, later):
         if (before or earlier.is_complete) and (after or later.is_complete):

@@ -161,9 +161,8 @@ def _kept(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
 
 def _names_of_last(folder: Path) -> list[str]:
     """Return the names of the files that the last crawl wrote into a folder."""
-    text = ""
-    with suppress(FileNotFoundError):
-        text = (folder / MARK).read_text(encoding="utf-8", errors="replace")
+    mark = folder / MARK
+    text = mark.read_text(encoding="utf-8", errors="replace") if mark.exists() else ""
     return [name for name in text.splitlines() if name in FIXED or NUMBERED.fullmatch(name)]
 
 

@@ -95,7 +95,9 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
     if seen_at is None:
         raise ValueError(f"Crawl {run.pk} is not finished.")
     rows = CrawledUrl.objects.filter(run=run)
-    result = SavedPages(is_complete=_is_complete(site, run))
+    # Without a single page, the site may just be down.
+    found_pages = rows.filter(outcome=_Outcome.PAGE).exists()
+    result = SavedPages(is_complete=run.is_complete and run.covers_site and found_pages)
     scope = site.scope()
     with acquire(site, "save") as lease:
         for batch in in_order(rows):
@@ -106,13 +108,6 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
             result.removed = delete_in_batches(long_missing, lease.fenced_transaction)
         result.missing = _not_seen(site, seen_at).count()
     return result
-
-
-def _is_complete(site: SitemapSite, run: AuditRun) -> bool:
-    """Return whether a crawl looked everywhere, from the home page on."""
-    found = CrawledUrl.objects.filter(run=run, outcome=_Outcome.PAGE)
-    # Without a single page, the site may just be down.
-    return run.is_complete and run.covers_site and found.exists()
 
 
 def _by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:

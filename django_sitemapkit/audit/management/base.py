@@ -48,6 +48,8 @@ class FindingsCommand(PublishedCommand):
     bad_stands_for = "all that keep a URL out of an index"
     """What the help of ``--fail-on`` says of the kinds among them that are bad."""
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
+    is_standalone = False
+    """Whether the console script runs it: for one site without a name, its folder reserved."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options that these commands share."""
@@ -167,9 +169,9 @@ class FindingsCommand(PublishedCommand):
             robots_agent=audit_options().user_agent,
         )
         with fetcher_of(rate=options["rate"]) as own, fetcher_of(rate=EXTERNAL_RATE) as others:
-            found = {"external": others.fetch} if options.get("external") else {}
-            threads = options["concurrency"] or CONCURRENCY
-            yield {"fetch": own.fetch, "concurrency": threads, **found}
+            external = {"external": others.fetch} if options.get("external") else {}
+            concurrency = options["concurrency"] or CONCURRENCY
+            yield {"fetch": own.fetch, "concurrency": concurrency, **external}
 
     def _examine(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
@@ -212,7 +214,8 @@ class FindingsCommand(PublishedCommand):
     def _print(self, run: AuditRun) -> None:
         write, style = self.stdout.write, self.style
         partial = "PARTIAL: " if run.is_partial else ""
-        write(f"Site {run.site!r}: {partial}{self.heading(run)}")
+        site = "" if self.is_standalone else f"Site {run.site!r}: "
+        write(f"{site}{partial}{self.heading(run)}")
         found, is_all = 0, True
         for kind in self.kinds:
             if count := run.counts.get(kind):

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ MAX_SHOWN_VALUES = 3
 """Values of a list that a line shows; JSON has all."""
 
 _OLD, _NEW = "0", "1"
-_WRITTEN_ORIGIN = re.compile(r"[a-z]+://[^/?#]*", re.IGNORECASE)
+_without_origin = partial(re.compile(r"[a-z]+://[^/?#]*", re.IGNORECASE).sub, "", count=1)
 
 Row = tuple[str, str, str, str, str, str]
 """The path, the side, the origin, the URL as written, the section and the values as JSON."""
@@ -201,7 +202,7 @@ class SitemapComparison:
         """Yield what differs between the entries of one URL, which may be listed repeatedly."""
         url, was = new[0].url, old[0].url
         if not {each.url for each in old} & {each.url for each in new}:
-            if before and before != after and _rest_of(url) == _rest_of(was):
+            if before and before != after and _without_origin(url) == _without_origin(was):
                 self._origins[before, after] += 1
             else:
                 yield EntryDifference(change=EntryChange.RESPELLED, url=url, before=was)
@@ -224,7 +225,9 @@ class SitemapComparison:
         for tag in self._tags:
             was, now = old.get(tag), new.get(tag)
             if isinstance(was, list) or isinstance(now, list):
-                texts = [_moved(text, before, after) for text in was or ()]
+                texts = was or []
+                if before:
+                    texts = [text.replace(f"{before}/", f"{after}/") for text in texts]
                 gone, come = Counter(texts), Counter(now or ())
                 if gone != come:
                     lost, found = gone - come, come - gone
@@ -282,16 +285,6 @@ def _origin_and_path(url: str) -> tuple[str, str]:
     """Return the two parts of a URL in normal form; raises InvalidValue where it has none."""
     origin, _ = split_origin(url)
     return origin, normalise_url(url, "").removeprefix(origin)
-
-
-def _rest_of(url: str) -> str:
-    """Return a URL as it is written, without its origin."""
-    return _WRITTEN_ORIGIN.sub("", url, count=1)
-
-
-def _moved(text: str, before: str, after: str) -> str:
-    """Return a text with URLs of the origin ``before`` on ``after``."""
-    return text.replace(f"{before}/", f"{after}/") if before else text
 
 
 def _is_same_time(old: str | None, new: str | None) -> bool:

@@ -60,10 +60,10 @@ class ListedUrls:
         They are those of a document that has been read and not been added; ``digests`` are those
         of its URLs. A version that no document lists is not judged.
         """
-        if not versions.is_complete:  # A URL that is not among the versions may have links.
-            digests = frozenset()
-        self._is_cut |= not versions.is_complete or len(self.sources) >= MAX_COMPARED_URLS
-        self._is_compared = versions.is_complete
+        self._is_compared = is_complete = versions.is_complete
+        # Otherwise, a URL that is not among the versions may have links that were not kept.
+        digests = digests if is_complete else frozenset()
+        self._is_cut |= not is_complete or len(self.sources) >= MAX_COMPARED_URLS
         for page, version in versions.one_way_links():
             is_here = version in versions or hash(version) in digests
             if source := "this file" if is_here else self._source_without(page, version):
@@ -82,10 +82,11 @@ class ListedUrls:
         # What the first entry of a duplicate links to has been compared.
         if hash(page) in self.sources or version in self._awaited.get(hash(page), ()):
             return ""
-        if not self._is_cut and digest in self.sources:
+        if self._is_cut:
+            self._is_compared = False
+        elif digest in self.sources:
             return self.sources[digest]
-        self._is_compared &= not self._is_cut
-        if not self._is_cut:
+        else:
             self._awaited.setdefault(digest, [version]).append(page)
             self._is_cut = len(self._awaited) >= MAX_AWAITED_URLS
         return ""

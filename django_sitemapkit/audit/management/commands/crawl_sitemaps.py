@@ -33,8 +33,6 @@ class Command(FindingsCommand):
     interrupted = "Interrupted. Run the same command again to continue the crawl."
     kinds = CRAWL_KINDS
     bad_stands_for = "broken-link"
-    has_reserved = False
-    """Whether the caller has reserved the folder of ``--output``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -137,7 +135,7 @@ class Command(FindingsCommand):
                 raise ImproperlyConfigured(
                     f"--output is for one site. Choose it with --site: {keys}."
                 )
-            if not self.has_reserved:
+            if not self.is_standalone:
                 reserved = module("crawl.output").reserved(options["output"])
                 self._reserved.enter_context(reserved)
 
@@ -189,7 +187,7 @@ class Command(FindingsCommand):
         summary = differences.ChangeSummary(earlier=earlier, later=run)
         for difference in differences.crawl_differences(earlier, run):
             summary.add(difference)
-            self.write_json({"site": run.site, **difference.as_dict()})
+            self.write_json({"site": run.site, **asdict(difference)})
         counts = {change.value: count for change, count in summary.counts.items()}
         self._say_result(run, {"since": earlier.pk, "changes": counts}, str(summary))
         for line in summary.lines():
@@ -210,5 +208,5 @@ class Command(FindingsCommand):
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""
-        others = run.others_checked
-        return {**super().summary(run), "others_checked": others, "pending": run.pending}
+        counts = {"others_checked": run.others_checked, "pending": run.pending}
+        return {**super().summary(run), **counts}

@@ -144,8 +144,11 @@ class Command(PublishedCommand):
                 self._validate_published(options)
         finally:
             self.show_progress("")
-        is_repairable = not options["sources"] and not options["repair"]
-        self._conclude(fail_on, options["fail_on"], is_repairable=is_repairable)
+        self._conclude(
+            fail_on,
+            options["fail_on"],
+            is_repairable=not options["sources"] and not options["repair"],
+        )
 
     def _validate_published(self, options: dict[str, Any]) -> None:
         for site in self.sites(options["site"]):
