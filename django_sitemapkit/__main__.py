@@ -206,9 +206,8 @@ def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
             origin = settings.SITEMAPKIT_BASE_URL = origin or host
             lastmod = None
             with suppress(InvalidValue):  # A month alone says no day.
-                lastmod = moment_of(
-                    format_lastmod(values.get("lastmod")) or "", timezone.get_default_timezone()
-                )
+                text = format_lastmod(values.get("lastmod")) or ""
+                lastmod = moment_of(text, timezone.get_default_timezone())
             if host == origin:
                 yield model(
                     site="default",
