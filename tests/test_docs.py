@@ -14,7 +14,7 @@ import sys
 import textwrap
 import unittest
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, date, datetime
 from functools import partial
 from importlib import import_module
@@ -26,6 +26,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, SystemCheckError
 from django.db import connection, models
@@ -322,6 +323,8 @@ SITE = SitemapSite.at("https://www.example.com")
 def executed(block):
     """Execute a block as if it stood in the tests' app, and return what it defines."""
     names = {"__name__": "tests.testapp.snippet", "__package__": "tests.testapp"}
+    if "STORAGES[" in block.text:  # It adds to the setting that hosting.md shows.
+        names["STORAGES"] = dict(settings.STORAGES)
     lines = "\n" * block.line  # so that an error tells the line of the page
     exec(compile(lines + block.text, str(block.page), "exec"), names)
     return names
@@ -510,6 +513,47 @@ def test_every_setting_is_documented():
     assert set(found_in_pages(r"SITEMAPKIT_([A-Z]+(?:_[A-Z]+)*)")) <= set(known)
     assert {*submission.SUBMIT_KEYS, *audit.AUDIT_KEYS} <= set(rows_of("settings.md"))
     assert {"BASE_URL", "SECTIONS", "URLCONF"} == conf._SITE_KEYS <= set(rows_of("settings.md"))
+
+
+def test_documented_defaults_of_the_keys_are_the_defaults():
+    """What the tables of SUBMIT and AUDIT in settings.md call a default is what the code takes."""
+    rows = re.findall(r"^\| `([a-z0-9_]+)` \| `([^`]+)` \|", text_of("settings.md"), re.MULTILINE)
+    taken = {
+        field.name: {} if field.default is MISSING else field.default
+        for options in (submission.SubmitOptions, audit.AuditOptions)
+        for field in fields(options)
+    }
+    literal = {name: text if "//" in text else ast.literal_eval(text) for name, text in rows}
+    assert literal == taken
+
+
+NUMBER = r"^A whole number from ([\d,]+) (?:up|to ([\d,]+))\."
+
+
+def test_documented_values_are_those_that_a_setting_takes():
+    """A range or a choice in settings.md is accepted to its ends, and nothing beyond it."""
+    sections = re.split(r"^## SITEMAPKIT_", text_of("settings.md"), flags=re.MULTILINE)[1:]
+    compared = 0
+    for section in sections:
+        name, _, text = section.partition("\n\n")
+        if name not in conf.SETTING_NAMES:
+            continue
+        check = partial(vars(conf.Settings)[name]._check, name)
+        said = text.partition(" Default:")[0].partition("\n")[0]
+        if limits := re.match(NUMBER, said):
+            right = [int(limit.replace(",", "")) for limit in limits.groups() if limit]
+            wrong = [right[0] - 1, *(limit + 1 for limit in right[1:])]
+        elif said.startswith("`") and " or `" in said:
+            right = list(map(ast.literal_eval, re.findall("`([^`]+)`", said)))
+            wrong = ["other", 7]
+        else:
+            continue
+        compared += 1
+        assert [check(value) for value in right] == right, name
+        for value in wrong:
+            with pytest.raises(ImproperlyConfigured):
+                check(value)
+    assert compared > 10
 
 
 def test_documented_defaults_are_the_defaults(settings):
