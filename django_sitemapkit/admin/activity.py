@@ -2,8 +2,9 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from django import forms
@@ -232,11 +233,26 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
         several=len(known_sites(request)) != 1,
         count=text % {"count": number(count)},
         is_cut=count == MAX_LISTED_ENTRIES,
-        rows=[
-            {"action": action, "name": action.name_in(model_admin.admin_site)}
-            for action in logged_actions(list(listed["page"].object_list))
-        ],
+        groups=_grouped(model_admin.admin_site, listed["page"].object_list),
     )
+
+
+def _grouped(site: AdminSite, entries: Iterable[LogEntry]) -> list[dict[str, Any]]:
+    """Return the actions of some entries, newest first, with the names of their objects.
+
+    What somebody did to many objects at once has an entry for each, and is one action.
+    """
+
+    def what(action: LoggedAction) -> tuple[Any, ...]:
+        minute = action.entry.action_time.replace(second=0, microsecond=0)
+        return (minute, action.entry.user_id, action.kind, action.site, action.text, action.note)
+
+    found = []
+    for _what, same in groupby(logged_actions(list(entries)), what):
+        first, *others = same
+        names = [action.name_in(site) for action in (first, *others)]
+        found.append({"action": first, "name": names[0], "others": names[1:]})
+    return found
 
 
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:

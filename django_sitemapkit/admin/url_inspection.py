@@ -18,6 +18,7 @@ from django_sitemapkit.admin.base import (
     link_to,
     may_view,
     number,
+    paged,
     screen,
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
@@ -34,8 +35,8 @@ from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sites import SitemapSite
 
-MAX_CHOICES = 50
-"""Sites to choose from, where a path may be of any of them."""
+CHOICES_PER_PAGE = 50
+"""Sites on a page, where a path may be of any of them."""
 
 SECONDS = 0.5
 """How long published files are searched for the URLs of a page."""
@@ -91,7 +92,7 @@ def _found(
         except InvalidValue as error:
             failures.append((site, error))
     if len(paths) > 1:
-        return {"choices": [{"site": site, "path": path} for site, path in paths[:MAX_CHOICES]]}
+        return paged(request, paths, CHOICES_PER_PAGE)
     if not paths:
         return {
             "failure": str(failures[0][1]) if failures else _("No site is known."),
@@ -189,7 +190,7 @@ def _on_own_host(
     failures: Sequence[tuple[SitemapSite, InvalidValue]], text: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the same path on each site, if the pasted URL is on another host."""
-    for site, error in failures[:MAX_CHOICES]:
+    for site, error in failures:
         parts = urlsplit(text)
         path = parts._replace(scheme="", netloc="", fragment="").geturl()
         if error.code == "url-not-allowed" and parts.netloc and path.startswith(site.path + "/"):

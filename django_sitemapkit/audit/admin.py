@@ -151,12 +151,25 @@ class SectionFilter(admin.SimpleListFilter):
 class AuditFindingAdmin(ReadOnlyAdmin):
     """The findings, with filters, actions and a CSV export."""
 
-    list_display = ("url", "kind", "detail", "section", "run")
+    list_display = ("url", "kind", "what_to_do", "detail", "section")
     list_filter = ("kind", SectionFilter, RunFilter)
+    fields = ("run", "section", "kind", "what_to_do", "url", "detail", "inspected")
     list_select_related = ("run",)
     search_fields = ("url",)
     ordering = ("pk",)
     actions = ("exclude_them", "make_rule", "export_csv")
+
+    @admin.display(description=_("what to do"))
+    def what_to_do(self, finding: AuditFinding) -> Any:
+        """Return what to do about a finding of this kind."""
+        return ADVICE[FindingKind(finding.kind)]
+
+    @admin.display(description=_("in the sitemap"))
+    def inspected(self, finding: AuditFinding) -> Any:
+        """Return a link to the page that says why a URL is listed, and can exclude it."""
+        query = urlencode({"site": finding.run.site, "url": finding.url})
+        address = f"{reverse('admin:sitemapkit_inspect')}?{query}"
+        return format_html('<a href="{}">{}</a>', address, gettext("Inspect"))
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may exclude many URLs."""

@@ -276,7 +276,7 @@ def test_pages_keep_the_filters_and_end(monkeypatch):
     monkeypatch.setattr(activity, "MAX_LISTED_ENTRIES", 3)
     monkeypatch.setattr(activity, "CSV_ROWS_PER_QUERY", 2)
     for number in range(5):
-        log(UrlOverrideFactory(path=f"/{number}/"))
+        log(UrlOverrideFactory(path=f"/{number}/", note=f"{number}"))
     text = text_of(person("super").get(ACTIVITY, {"user": "ann"}))
     assert 'href="?user=ann&amp;p=2"' in text
     assert "?user=ann&amp;p=3" not in text
@@ -284,6 +284,20 @@ def test_pages_keep_the_filters_and_end(monkeypatch):
     assert names(user="ann") == ["/4/", "/3/"]
     assert names(user="ann", p="2") == names(user="ann", p="99") == ["/2/"]
     assert [row["name"] for row in file(user="ann")] == ["/4/", "/3/", "/2/", "/1/", "/0/"]
+
+
+def test_what_is_done_to_many_objects_at_once_is_one_row():
+    """Forty excluded URLs are one action, with the others behind the first; other work is not."""
+    user, _ = User.objects.get_or_create(username="ann")
+    log(UrlOverrideFactory(path="/before/"))
+    rows = [UrlOverrideFactory(path=f"/{number}/") for number in range(40)]
+    log_rows(user.pk, rows, CHANGE, message=EXCLUDED)
+    text = text_of(person("super").get(ACTIVITY))
+    first, second = rows_of(text)
+    assert "and 39 more" in first[2]
+    assert text.count(">/7/<") == text.count(">/39/<") == 1
+    assert second[2] == "/before/"
+    assert len(file()) == 41
 
 
 @pytest.mark.slow

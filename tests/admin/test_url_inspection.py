@@ -186,6 +186,18 @@ def test_what_is_no_url_is_refused():
     assert "It has a fragment, which search engines ignore." in inspect("/about/#team")
 
 
+def test_of_many_sites_none_is_left_out(settings):
+    """A path that sixty sites may have leads to each of them, on a second page if need be."""
+    settings.SITEMAPKIT_SITES = {
+        f"site-{n}": {"BASE_URL": f"https://{n}.example"} for n in range(60)
+    }
+    client = chief()
+    pages = [text_of(client.get(PAGE, {"url": "/about/", "p": p})) for p in (1, 2)]
+    assert "&amp;p=2" in pages[0]
+    for n in range(60):
+        assert f">site-{n}</a>" in "".join(pages)
+
+
 def test_of_several_sites_one_is_chosen(settings):
     """By its host, or by a click."""
     settings.SITEMAPKIT_SITES = {

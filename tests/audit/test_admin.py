@@ -1,6 +1,8 @@
 """Audits in the admin: findings and their actions."""
 
 import csv
+import re
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -166,6 +168,18 @@ def test_actions_need_permissions(audited, client):
     assert "make_rule" not in text
     act(client, "exclude_them")
     assert not UrlOverride.objects.exists()
+
+
+def test_a_finding_says_what_to_do_and_leads_to_its_url(audited, admin_client):
+    """On its page and in the list, where each has its advice."""
+    finding = AuditFinding.objects.get(kind="not-found")
+    page = reverse("admin:sitemapkit_audit_auditfinding_change", args=[finding.pk])
+    advice = "Exclude the URL, or correct what the section lists."
+    assert advice in admin_client.get(FINDINGS).text
+    text = admin_client.get(page).text
+    assert advice in text
+    link = re.search('<a href="([^"]*/inspect/[^"]*)">Inspect</a>', text)[1]
+    assert f"{BASE}/gone/" in admin_client.get(unescape(link)).text
 
 
 def test_nobody_changes_an_audit(audited, admin_client):
