@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -55,7 +55,10 @@ FIRST_CHUNK = 250
 MAX_PARAMETERS = 900
 """Parameters of one query, below the least that any database allows."""
 
-RANGES_PER_QUERY = 50
+COLUMNS_PER_QUERY = 100
+"""Expressions whose values one query reads without a table."""
+
+RANGES_PER_QUERY = COLUMNS_PER_QUERY // 2
 """Ranges whose ends one query reads, each by two subqueries."""
 
 MAX_IDENTITY = 200
@@ -332,28 +335,18 @@ def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
     return answers
 
 
-def _values_of(alias: str, columns: Iterable[SqlColumn]) -> Iterator[Any]:
-    """Yield the values of SQL expressions, by one query without a table for up to 100."""
-    some: list[str] = []
-    values: list[Any] = []
-    for column, parameters in columns:
-        if len(some) == 100 or (some and len(values) + len(parameters) > MAX_PARAMETERS):
-            yield from _row(alias, some, values)
-            some, values = [], []
-        some.append(column)
-        values += parameters
-    if some:
-        yield from _row(alias, some, values)
-
-
-def _row(alias: str, columns: list[str], values: list[Any]) -> Sequence[Any]:
-    """Return what the database answers for some columns without a table."""
+def _values_of(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
+    """Return the values of SQL expressions, by one query without a table for up to 100."""
+    parameters = [value for _, some in columns for value in some]
+    cut = len(columns) // 2 if len(parameters) > MAX_PARAMETERS else 0
+    if cut or len(columns) > COLUMNS_PER_QUERY:
+        cut = min(cut or COLUMNS_PER_QUERY, COLUMNS_PER_QUERY)
+        return _values_of(alias, columns[:cut]) + _values_of(alias, columns[cut:])
     connection = connections[alias]
-    suffix = connection.features.bare_select_suffix
+    texts = ", ".join(text for text, _ in columns)
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(columns)}{suffix}", values)
-        row: Sequence[Any] = cursor.fetchone()
-    return row
+        cursor.execute(f"SELECT {texts}{connection.features.bare_select_suffix}", parameters)
+        return list(cursor.fetchone())
 
 
 def each_once(
