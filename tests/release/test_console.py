@@ -1,5 +1,8 @@
 """The console script, in an environment of its own, on a site that any web server serves."""
 
+import os
+import shutil
+
 import pytest
 
 from tests.recipes.walkthrough import Walkthrough, fresh_environment
@@ -36,6 +39,10 @@ def test_two_lines_make_the_sitemap_of_a_static_site(reader):
         *("sitemap.xml", "urls.txt", "sitemap.html", "pages.csv", "links.csv", ".sitemapkit-crawl")
     }
     assert "0 errors" in reader.run("sitemapkit validate public public/urls.txt")
+    if shutil.which("xmllint") or "CI" in os.environ:
+        schema = "--schema $SITEMAP_SCHEMAS/sitemap.xsd" if "SITEMAP_SCHEMAS" in os.environ else ""
+        reader.run(f"xmllint --noout {schema} public/sitemap.xml")
+        reader.run("xmllint --noout --html public/sitemap.html")
     reader.run("cp public/sitemap.xml site/")
     audit = f"python -m django_sitemapkit audit http://{reader.address}/sitemap.xml"
     assert "3 URLs of live pages, 0 bad" in reader.run(f"{audit} --allow-private")
