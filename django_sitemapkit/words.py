@@ -101,7 +101,8 @@ SENTENCES: dict[str, Any] = {
         " (%(key_before)s) to %(lastmod)s (%(key)s)."
     ),
     "put-back": gettext_noop(
-        "It puts back %(files)s with %(urls)s as build %(build)s had them, which was rolled back."
+        "It puts back %(files)s of build %(build)s, which was rolled back: from %(before)s to"
+        " %(urls)s."
     ),
     # What a build or a request came to.
     "abandoned": gettext_noop("Build %(build)s was abandoned: %(reason)s."),

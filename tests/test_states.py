@@ -178,8 +178,8 @@ EXAMPLES = {
         "Build 7: published; 9 URLs in 8 files and the index, 8 stored. 1 row skipped.",
     ),
     "put-back": (
-        {"build": 1_200, "files": 1, "urls": 2_000},
-        "It puts back 1 file with 2,000 URLs as build 1200 had them, which was rolled back.",
+        {"build": 1_200, "files": 1, "before": 1_000, "urls": 2_000},
+        "It puts back 1 file of build 1200, which was rolled back: from 1,000 to 2,000 URLs.",
     ),
     "rows-skipped": ({"rows": 2_000}, "2,000 rows skipped."),
     "shrinkage": (

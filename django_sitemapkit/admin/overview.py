@@ -42,8 +42,8 @@ from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
     UrlChange,
-    changes_of,
     chart_of,
+    url_counts,
 )
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
@@ -237,9 +237,21 @@ def _site_context(
         "url": overview_url(model_admin, site.key),
         "failure": failure,
         "message": message,
-        "attention": attention_of(items_of(request, [site])[site.key]),
+        **_level_of(found, attention_of(items_of(request, [site])[site.key])),
         **(found or {}),
     }
+
+
+def _level_of(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[str, Any]:
+    """Return what needs attention, the worst first, and the level of the whole site."""
+    attention["items"].sort(key=lambda item: item.level)  # Of a level, the newest stay first.
+    status = found and found["status"]
+    level = "ok"
+    if attention["warnings"] or not status or status.held or status.pause or not status.build:
+        level = "warning"
+    if attention["errors"] or (status and status.missing):
+        level = "error"
+    return {"attention": attention, "level": level}
 
 
 def _healths_context(
@@ -277,15 +289,18 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     status = status_of(site, rows=rows, export=False)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
     ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
-    live = status.published
-    recent = _recent(site, live, [build.pk for build in status.builds])
-    changes = changes_of(recent.values())
+    recent = _recent(site)
+    sections = _sections(status)
     return {
         "index": site.address("index"),
-        "change": UrlChange(status.urls, status.urls_before) if live else None,
-        "chart": chart_of(recent.values(), changes),
+        "change": UrlChange(status.urls, status.urls_before) if status.build else None,
+        "chart": chart_of(recent, url_counts(build.pk for build in recent)),
+        "headline": words_of(status.headline),
+        "files": number(status.files),
+        "problems": number_or_blank(status.problems),
         "status": status,
-        "sections": _sections(status),
+        "sections": sections,
+        "columns": _columns(sections, status.builds),
         "progress": status.progress,
         "progress_text": progress_text(status, status.progress),
         "is_cancellable": bool(status.lease or status.progress)
@@ -298,7 +313,8 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
             {
                 "build": build,
                 "status": STATES[build.state],
-                "change": changes.get(build.pk),
+                "change": None if build.urls is None else UrlChange(build.urls, build.urls_before),
+                "files": "" if build.files is None else number(build.files),
                 "duration": duration_text(build),
                 "warnings": list(map(words_of, build.warnings)),
             }
@@ -307,11 +323,17 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     }
 
 
-def _recent(site: SitemapSite, live: Build | None, shown: Sequence[int]) -> dict[int, Build]:
-    """Return the live build, those shown, and those of the chart, by id."""
-    rows = Build.objects.filter(Q(pk__in=shown) | Q(published_at__isnull=False))
-    rows = rows.filter(site=site.key).order_by("-pk")[: CHART_BUILDS + len(shown)]
-    return {build.pk: build for build in (*rows, *([live] if live else []))}
+def _recent(site: SitemapSite) -> list[Build]:
+    """Return the builds of the chart, the newest first."""
+    whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
+    return list(Build.objects.filter(whole, site=site.key).order_by("-pk")[:CHART_BUILDS])
+
+
+def _columns(sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]) -> dict[str, Any]:
+    """Return which columns say anything, and how many stand between a section and what is due."""
+    shown = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
+    started_by = any(build.started_by for build in builds)
+    return {**shown, "started_by": started_by, "width": 4 + sum(shown.values())}
 
 
 def _sections(status: SiteStatus) -> list[dict[str, Any]]:
@@ -323,8 +345,9 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "built": section.built,
             "pages": number(section.pages),
             "urls": UrlChange(section.urls, section.urls_before),
+            "change": UrlChange(section.urls, section.urls_before).text,
             "bytes": section.xml_bytes,
-            "skipped": number_or_blank(section.skipped),
+            "problems": number_or_blank(section.problems),
             "changed_at": section.changed_at,
             "due": dues.pop(section.name, None),
         }

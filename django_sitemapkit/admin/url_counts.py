@@ -1,9 +1,13 @@
 """How many URLs builds list, and how that has changed since the build before."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -16,9 +20,10 @@ LOSS = 0.05
 """The share of its URLs that a site or section may lose before that is marked."""
 
 CHART_BUILDS = 30
-"""Published builds that a chart shows."""
+"""Builds that a chart shows."""
 
-CHART_WIDTH, CHART_HEIGHT = 180, 30
+CHART_TOP, CHART_BOTTOM = 12, 120
+"""Where the highest and the lowest line of a chart are, in pixels."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -113,29 +118,58 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
     }
 
 
-def chart_of(builds: Iterable[Build], changes: dict[int, UrlChange]) -> dict[str, Any] | None:
-    """Return the points of a line through the URLs of the last published builds; None of few.
+def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> dict[str, Any] | None:
+    """Return what an SVG shows of the URLs of the last builds; None of fewer than two.
 
-    They are for an SVG of the size of the chart, and a text says the same.
+    A line leads through the published ones; those held for review stand beside it. Places are
+    shares of the width, so that it fits any screen; a text says the same. ``counts`` are those of
+    the builds.
     """
-    keys = sorted(build.pk for build in builds if build.published_at is not None)[-CHART_BUILDS:]
-    totals = [changes[pk].after for pk in keys if pk in changes]  # Others have no files.
-    if len(totals) < 2:
+    shown = [build for build in builds if is_whole(build) and counts[build.pk]]
+    shown = sorted(shown, key=attrgetter("pk"))[-CHART_BUILDS:]  # Others have no files.
+    if len(shown) < 2:
         return None
-    top, step = max(*totals, 1), CHART_WIDTH / (len(totals) - 1)
-    inner = CHART_HEIGHT - 2
+    urls = {build.pk: sum(counts[build.pk].values()) for build in shown}
+    low, step, lines = _scale(list(urls.values()))
+
+    def height(value: int) -> str:
+        return f"{CHART_BOTTOM - (CHART_BOTTOM - CHART_TOP) * (value - low) / (step * lines):.1f}"
+
     points = [
-        f"{place * step:.1f},{1 + inner - inner * total / top:.1f}"
-        for place, total in enumerate(totals)
+        {
+            "x": f"{1 + 98 * place / (len(shown) - 1):.1f}%",
+            "y": height(urls[build.pk]),
+            "held": build.status == Build.Status.HELD,
+            "date": date_format(timezone.localtime(build.started_at), "SHORT_DATE_FORMAT"),
+            "name": _("build %(build)s, %(urls)s")
+            % {"build": build.pk, "urls": number(urls[build.pk])},
+        }
+        for place, build in enumerate(shown)
     ]
-    text = _("URLs of the last %(builds)s published builds: from %(first)s to %(last)s.")
-    values = {"builds": len(totals), "first": number(totals[0]), "last": number(totals[-1])}
+    line = [point for point in points if not point["held"]]
+    held = ", ".join(str(point["name"]) for point in points if point["held"])
+    text = _("URLs of the last %(builds)s builds: %(first)s to %(last)s.")
+    values = {"builds": len(points), "first": points[0]["name"], "last": points[-1]["name"]}
     return {
-        "points": " ".join(points),
-        "text": text % values,
-        "width": CHART_WIDTH,
-        "height": CHART_HEIGHT,
+        "points": points,
+        "segments": list(pairwise(line)),
+        "lines": [
+            {"y": height(low + step * each), "text": number(low + step * each)}
+            for each in range(lines + 1)
+        ],
+        "held": held,
+        "last": points[-1],
+        "text": " ".join(filter(None, (text % values, held and f"{_('Held for review:')} {held}"))),
     }
+
+
+def _scale(values: Sequence[int]) -> tuple[int, int, int]:
+    """Return the lowest line of a chart, the URLs between two of them, and how many follow it."""
+    least = max((max(values) - min(values)) / 2, max(values) / 20, 1)
+    power = 10 ** (len(str(int(least))) - 1)
+    step = next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
+    low = min(values) // step * step
+    return low, step, max(-(-(max(values) - low) // step), 1)
 
 
 def texts_of(matches: UrlMatches) -> dict[str, str]:

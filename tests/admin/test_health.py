@@ -350,7 +350,7 @@ def test_an_app_contributes_items(sections):
     assert '<a href="/x?a=1&amp;b=2">note</a>: 99' in text
     assert "<dt>Visits &amp; more</dt> <dd>Count &lt;them&gt;.</dd>" in text
     overview = " ".join(text_of(client.get(OVERVIEW)).split())
-    assert "2 errors, 2 warnings." in overview
+    assert "2 errors, 2 warnings" in overview
     assert "note</a>: 99" not in overview
 
 

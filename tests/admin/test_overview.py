@@ -292,7 +292,7 @@ def test_a_site_is_asked_for_by_its_key(built, two_sites):
 def test_the_page_tells_what_is_published(built):
     """Pages, URLs, and when that was."""
     text = text_of(person("viewer").get(OVERVIEW))
-    assert "nothing; all sections are served live" in text
+    assert "Nothing is published; all sections are served live" in text
     assert text.count("Not built, served live") == 3
     build = run().build
     response = person("viewer").get(OVERVIEW)

@@ -7,6 +7,7 @@ from django_sitemapkit.admin.url_counts import (
     changes_of,
     chart_of,
     section_changes,
+    url_counts,
 )
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build, Place
@@ -75,8 +76,8 @@ def test_a_build_that_lost_much_does_not_look_like_the_others(shrunk):
     text = text_of(viewer.get(OVERVIEW))  # In total, of its section, and in the list of builds.
     assert text.count(f'sitemapkit-loss">{MINUS}{lost} (') == 3
     assert (
-        f'aria-label="URLs of the last 2 published builds: from {first.urls} to {second.urls}."'
-        in text
+        f'aria-label="URLs of the last 2 builds: build {first.build}, {first.urls} to'
+        f' build {second.build}, {second.urls}."' in text
     )
 
 
@@ -115,6 +116,31 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     """How many URLs it had is not known; it did not have none."""
     first, _ = shrunk
     builds = Build.objects.all()
-    assert chart_of(builds, changes_of(builds)) is not None
+    keys = [build.pk for build in builds]
+    assert chart_of(builds, url_counts(keys)) is not None
     Place.objects.filter(build=first.build).delete()
-    assert chart_of(builds, changes_of(builds)) is None
+    assert chart_of(builds, url_counts(keys)) is None
+
+
+@pytest.mark.django_db
+def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
+    """The line leads through the published ones only, and the text says the same."""
+    first, second = shrunk
+    held = Build.objects.get(pk=first.build)
+    held.pk, held.status, held.published_at = None, "held", None
+    held.save()
+    PlaceFactory(build=held, section="products", urls=1)
+    builds = Build.objects.order_by("-pk")
+    chart = chart_of(builds, url_counts([build.pk for build in builds]))
+    names = [f"build {pk}, {urls}" for pk, urls in (
+        (first.build, first.urls), (second.build, second.urls), (held.pk, 1),
+    )]  # fmt: skip
+    assert [point["name"] for point in chart["points"]] == names
+    assert [(a["name"], b["name"]) for a, b in chart["segments"]] == [tuple(names[:2])]
+    assert chart["held"] == names[2]
+    assert chart["text"] == (
+        f"URLs of the last 3 builds: {names[0]} to {names[2]}. Held for review: {names[2]}"
+    )
+    heights = [float(point["y"]) for point in chart["points"]]
+    assert heights == sorted(heights)  # The fewer URLs, the lower.
+    assert chart["lines"][0]["text"] == "0"

@@ -13,7 +13,7 @@ from operator import attrgetter
 from django.conf import settings as django_settings
 from django.utils import timezone
 
-from django_sitemapkit.builds.manifest import page_name_of, page_rows_of
+from django_sitemapkit.builds.manifest import PageName, page_name_of, page_rows_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, differences_between
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
@@ -332,19 +332,29 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
 
 def _put_back(finished: FinishedBuild) -> Iterator[State]:
     """Yield how much a build puts back of a later one that was rolled back."""
-    live = {row.page.sha256: row.build_id for row in finished.published}
-    new = [row.page for row in finished.pages if row.page.sha256 not in live]
-    if not (live and new):
+    now, new = _digests(finished.published), _digests(finished.pages)
+    if not now or now == new:
         return
-    later = Build.objects.filter(site=finished.site.key, pk__gt=max(live.values()), pruned_at=None)
+    live = max(row.build_id for row in finished.published)
+    later = Build.objects.filter(site=finished.site.key, pk__gt=live, pruned_at=None)
     rolled_back = later.exclude(replaced_at=None).order_by("-replaced_at").first()
     if rolled_back is None:
         return
-    names = set(Place.objects.in_build(rolled_back).pages().values_list("page__sha256", flat=True))
-    back = [page.urls for page in new if page.sha256 in names]
-    if back:
-        values = {"build": rolled_back.pk, "files": len(back), "urls": sum(back)}
-        yield {"code": "put-back", **values}
+    back = _digests(Place.objects.in_build(rolled_back).pages())
+    undone = [name for name in now.keys() | back.keys() if now.get(name) != back.get(name)]
+    if files := sum(new.get(name) == back.get(name) for name in undone):
+        yield {
+            "code": "put-back",
+            "build": rolled_back.pk,
+            "files": files,
+            "before": sum(row.page.urls for row in finished.published),
+            "urls": sum(row.page.urls for row in finished.pages),
+        }
+
+
+def _digests(rows: Iterable[Place]) -> dict[PageName, str]:
+    """Return the digests of the files of pages."""
+    return {page_name_of(row): row.page.sha256 for row in rows}
 
 
 def _alike(rows: Sequence[Place]) -> Iterator[State]:

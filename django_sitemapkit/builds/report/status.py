@@ -12,10 +12,12 @@ from django.db.models import (
     DurationField,
     ExpressionWrapper,
     F,
-    Max,
+    OuterRef,
     Q,
+    Subquery,
     Sum,
 )
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds.lease import is_being_built, living_leases, with_life
@@ -191,7 +193,8 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     """Yield the fields of the state of each site."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
-    publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
+    rows = rows.annotate(now=StoredNow(), replaced_id=_replaced("build__published_at"))
+    publications: dict[str, Any] = {row.site: row for row in rows}
     builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = {build.site: build for build in builds.order_by("pk")}
     owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
@@ -372,22 +375,34 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     (state,) = values_of([site])
     builds = SiteBuilds(site)
     builds.publication = state["publication"]  # It is read already.
-    newest: list[Any] = list(Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS])
-    states, before = states_of(newest), live_before([each for each in newest if is_whole(each)])
-    totals = Place.objects.filter(build__in=[*states, *filter(None, before.values())])
-    counts = {total["build"]: total for total in totals.totals("build")}
+    of_site = Build.objects.filter(site=site.key)
+    good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
+    newest: list[Any] = list(
+        of_site.annotate(
+            replaced_id=_replaced("published_at"),
+            good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
+        ).order_by("-pk")[:SHOWN_BUILDS]
+    )
+    states = states_of(newest)
+    before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_whole(each)}
+    publication, published = state["publication"], builds.published
+    replaced: int | None = None
+    if published is not None:
+        replaced = publication.replaced_id or published.previous_id
+    wanted = {state["build"], replaced, *states, *before.values()} - {None}
+    counts: dict[Any, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for total in Place.objects.filter(build__in=wanted).totals("build", "section"):
+        counts[total.pop("build")][total.pop("section")] = total
     for build in newest:
         build.state = states[build.pk]
-        build.files = counts.get(build.pk, {}).get("pages")
-        build.urls = counts.get(build.pk, {}).get("urls")
-        build.urls_before = counts.get(before.get(build.pk), {}).get("urls")
-    succeeded = Build.objects.filter(
-        site=site.key, status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED)
-    )
+        build.files = _sum(counts[build.pk], "pages")
+        build.urls = _sum(counts[build.pk], "urls")
+        build.urls_before = _sum(counts[before.get(build.pk)], "urls")
     return SiteStatus(
         **state,
-        **_published(site, builds.published),
-        succeeded_at=succeeded.aggregate(last=Max("ended_at"))["last"],
+        **_published(site, published, counts[state["build"]], counts[replaced]),
+        replaced=replaced,
+        succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
         due=tuple(item for item in due(site, rows=rows, builds=builds) if item.pages),
         builds=newest,
@@ -396,20 +411,33 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     )
 
 
-def _published(site: SitemapSite, build: Build | None) -> dict[str, Any]:
-    """Return the sections as they are published, their totals, and those of before."""
-    replaced = live_before([build])[build.pk] if build else None
-    rows = Place.objects.filter(build__in=[build.pk, replaced or 0]) if build else Place.objects
-    found: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for total in rows.totals("build", "section") if build else ():
-        found[total.pop("build")][total.pop("section")] = total
-    now, before = found[build.pk if build else 0], found[replaced or -1]
+def _replaced(published_at: str) -> Subquery:
+    """Return the id of the build that another one replaced when it went live last.
+
+    Both moments are set by one transaction.
+    """
+    rows = Build.objects.filter(site=OuterRef("site"), replaced_at=OuterRef(published_at))
+    return Subquery(rows.values("pk")[:1])
+
+
+def _sum(totals: dict[str, dict[str, Any]], name: str) -> int | None:
+    """Return a total of all sections; None if there are no files."""
+    return sum(total[name] for total in totals.values()) if totals else None
+
+
+def _published(
+    site: SitemapSite,
+    build: Build | None,
+    now: dict[str, dict[str, Any]],
+    before: dict[str, dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the sections as they are published, and totals, given those of now and of before."""
     checked = _checked(build, now) if build else {}
     problems: dict[str, int] = defaultdict(int)
     faulty = (
         Place.objects.filter(build=build).exclude(problems={}) if build else Place.objects.none()
     )
-    for name, kinds in faulty.values_list("section", "problems"):
+    for name, kinds in faulty.values_list("section", "problems") if build else ():
         problems[name] += sum(kind["count"] for kind in kinds.values())
     for name, total in now.items():
         total["problems"] = max(problems[name], total["skipped"])
@@ -430,11 +458,10 @@ def _published(site: SitemapSite, build: Build | None) -> dict[str, Any]:
     return {
         "sections": sections,
         "checked_at": min(checked.values(), default=None),
-        "replaced": replaced,
-        "files": sum(total["pages"] for total in now.values()),
+        "files": _sum(now, "pages") or 0,
         "problems": sum(total["problems"] for total in now.values()),
-        "urls": sum(total["urls"] for total in now.values()),
-        "urls_before": sum(total["urls"] for total in before.values()) if before else None,
+        "urls": _sum(now, "urls") or 0,
+        "urls_before": _sum(before, "urls"),
     }
 
 
@@ -449,18 +476,16 @@ def live_before(builds: Collection[Build]) -> dict[int, int | None]:
     Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
     live, it is the one that was live when it ended.
     """
-    moments = {build.published_at for build in builds if build.published_at}
-    rows = Build.objects.filter(replaced_at__in=moments)  # Both are set by one transaction.
-    replaced = {(row.site, row.replaced_at): row.pk for row in rows}
-    return {
-        build.pk: replaced.get((build.site, build.published_at), build.previous_id)
-        for build in builds
-    }
+    rows = Build.objects.filter(pk__in=[build.pk for build in builds])
+    found = rows.annotate(replaced_id=_replaced("published_at"))
+    return dict(found.values_list("pk", Coalesce("replaced_id", "previous_id")))
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return when the builds ended that last compared these sections with their rows."""
     checkers = build.checkers_of(sections)
-    ended = Build.objects.filter(pk__in=set(checkers.values())).exclude(ended_at=None)
-    moments: dict[int, Any] = dict(ended.values_list("pk", "ended_at"))
+    moments: dict[int, Any] = {build.pk: build.ended_at}
+    if others := set(checkers.values()) - {build.pk}:
+        ended = Build.objects.filter(pk__in=others).exclude(ended_at=None)
+        moments |= dict(ended.values_list("pk", "ended_at"))
     return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
