@@ -29,8 +29,7 @@ _LASTMOD = rb"[0-9T:+ -]*+\n"
 _FILE_NAME = UNQUOTED[SlugConverter] + b"."  # Of which a storage changes nothing in a URL.
 _SEGMENT = rb"(?!\.)[" + re.escape(_FILE_NAME) + rb"\x80-\xff]++"
 _FILE = rb"(?:" + _SEGMENT + rb"(?:/" + _SEGMENT + rb")*+)?+"
-_FORBIDDEN = (b"/.", b"\xef\xbf\xbe", b"\xef\xbf\xbf")
-"""A segment that a reader may resolve, and what XML does not have: noncharacters."""
+_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 
 
 @lru_cache(maxsize=256)
@@ -64,8 +63,12 @@ def are_right(text: bytes, rows: int, lines: re.Pattern[bytes]) -> bool:
 
         are_right(b"shop\x01a-product\x022024-02-29\n", 1, line_pattern(pattern, has_image=False))
     """
-    is_possible = text.count(b"\n") == rows and not any(one in text for one in _FORBIDDEN)
-    return is_possible and lines.fullmatch(text) is not None
+    # Most texts have neither: to see that is quicker than to look for what they may not have.
+    has_dots = b"/" in text and b"/." in text  # A reader may resolve such a segment.
+    is_beyond = not text.isascii() and any(one in text for one in _NONCHARACTERS)
+    if has_dots or is_beyond or text.count(b"\n") != rows:
+        return False
+    return lines.fullmatch(text) is not None
 
 
 def can_hold_lines(location: str) -> bool:
