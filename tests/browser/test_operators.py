@@ -19,7 +19,7 @@ def test_the_way_in(site, chromium):
         visitor.press("Sitemaps", role="link")
         with visitor.page.expect_navigation():  # The list of models links to it, too.
             visitor.page.locator(".sitemapkit-tools").get_by_text("Sitemaps overview").click()
-        assert "nothing; all sections are served live" in visitor.text()
+        assert "Nothing is published; all sections are served live" in visitor.text()
         assert visitor.faults() == []
 
 
