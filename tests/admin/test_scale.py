@@ -69,6 +69,7 @@ def fill(settings, sections):
         build(site)
         Product.objects.filter(slug="p1").delete()
         build(site)
+        Place.objects.pages().update(problems=problems_of("1 row"))
         add_builds(scale)
         add_rows(scale)
 
@@ -159,8 +160,9 @@ def screens():
             row = Build.objects.filter(site=ONE).exclude(previous=None).get()
         for pattern in screen.get_urls():
             keys = [row.pk] if row is not None else [1]
-            if pattern.name == "sitemapkit_build_file":
-                keys.append(Place.objects.in_build(row).pages().first().pk)
+            if pattern.name in {"sitemapkit_build_file", "sitemapkit_build_problems"}:
+                file = Place.objects.in_build(row).pages().first()
+                keys += [file.pk, *file.problems]
             if pattern.name and not pattern.name.endswith("_export"):
                 url = reverse(f"admin:{pattern.name}", args=keys[: len(pattern.pattern.converters)])
                 yield url, {}
