@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_211,
-    "package: tokens": 288_933,
-    "core: statements": 18_010,
-    "core: tokens": 208_719,
-    "builds, runners, planning, publishing: statements": 4_428,
-    "audit: statements": 5_200,
+    "package: statements": 25_308,
+    "package: tokens": 290_871,
+    "core: statements": 18_033,
+    "core: tokens": 209_829,
+    "builds, runners, planning, publishing: statements": 4_460,
+    "audit: statements": 5_206,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
-    "first build of five rows: functions": 390,
+    "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 398,
+    "Exclude now: functions": 399,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 59,
-    "files: lines, longest": 500,
+    "files: lines, longest": 489,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}

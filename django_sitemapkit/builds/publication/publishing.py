@@ -271,9 +271,8 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         if not is_new:
             publication.save(update_fields=["build"])
         # A build that is gone back to ended when it did: the age of what is served is its own.
-        ended_at = record.ended_at or now
-        published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
-        _end(record, Build.Status.PUBLISHED, **published)
+        published = {"published_at": now, "replaced_at": None, "reason": ""}
+        _end(record, Build.Status.PUBLISHED, ended_at=record.ended_at or now, **published)
     state.builds.publication = publication
     # The signal follows after the export.
     text = f"Build {record.pk} is published."

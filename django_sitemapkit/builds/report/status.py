@@ -199,9 +199,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     held = {build.site: build for build in builds.order_by("pk")}
     owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
     leases = {lease.name: lease for lease in with_life(owned)}
-    requests = defaultdict(list)
-    for row in BuildRequest.objects.open(*sites):
-        requests[row.site].append(row)
+    requests = list(BuildRequest.objects.open(*sites))
     for site in sites:
         publication = publications.get(site.key)
         yield {
@@ -214,7 +212,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
             "pause": publication and pause_at(publication, publication.now),
             "lease": leases.get(lease_name(site.key)),
             "held": held.get(site.key),
-            "requests": requests[site.key],
+            "requests": [request for request in requests if request.site == site.key],
         }
 
 
