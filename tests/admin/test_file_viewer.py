@@ -53,7 +53,7 @@ def test_a_part_of_a_url_is_searched(file, query):
 @pytest.mark.slow
 def test_a_long_file_has_pages(file, monkeypatch):
     """With the search kept."""
-    monkeypatch.setattr(builds, "BUILDS_PER_PAGE", 2)
+    monkeypatch.setattr(builds, "URLS_PER_PAGE", 2)
     assert 'href="?q=example&amp;p=2"' in shown(file, q="example")
     assert "/tea/" not in shown(file, q="example")
     assert "/tea/" in shown(file, q="example", p="2")
@@ -75,10 +75,16 @@ def test_who_may_not_view_builds_sees_no_file(file, name):
 
 
 @pytest.mark.slow
-def test_a_file_of_another_build_or_an_index_is_not_found(file):
-    """An index has no URLs of web pages."""
-    client = person("viewer")
+def test_an_index_has_its_file_and_no_urls(file):
+    """It has no URLs of web pages, and a name in the storage."""
     index = Place.objects.get(build=file.build, section="")
-    assert client.get(page("file", file.build_id, index.pk)).status_code == 404
+    assert index.name in shown(index)
+    assert "/tea/" not in shown(index)
+
+
+@pytest.mark.slow
+def test_a_file_of_another_build_is_not_found(file):
+    """Nor is anything changed by its page."""
+    client = person("viewer")
     assert client.get(page("file", file.build_id + 1, file.pk)).status_code == 404
     assert client.post(page("file", file.build_id, file.pk)).status_code == 405

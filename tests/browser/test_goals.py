@@ -132,12 +132,12 @@ def test_whether_it_is_fresh_and_what_changed(chief):
     chief.build()
     actions = Actions(chief)
     text = chief.text()
-    assert "PublishedBuild 2, " in text
-    assert "ago)" in text
-    assert "Problems15 errors, 19 warnings" in text
+    assert "Live: build 2, 128 URLs in 3 files" in text
+    assert "Published: just now" in text
+    assert "Needs attention: 15 errors, 19 warnings" in text
     row = chief.page.locator("#content").get_by_role("row", name="cities")
     cities = row.first.inner_text()
-    assert "107 \N{MINUS SIGN}1" in cities
+    assert "107\t\N{MINUS SIGN}1" in cities
     assert actions.count == 0
 
 

@@ -69,8 +69,7 @@ def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
     operator.page.get_by_label("Reason").fill("It is wrong")
     operator.press("Yes, publish it")
     operator.build()
-    said = "Publishing is paused by operator until someone resumes it: It is wrong"
-    assert said in operator.messages()
+    operator.sees("Publishing is paused by operator until someone resumes it: It is wrong")
     assert "is held for review: publishing was paused by operator" in operator.messages()
     assert "/about/" in site.entries("pages")
     operator.press("Resume publishing")
