@@ -33,12 +33,12 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_308,
-    "package: tokens": 290_871,
+    "package: statements": 25_302,
+    "package: tokens": 290_849,
     "core: statements": 18_033,
     "core: tokens": 209_829,
     "builds, runners, planning, publishing: statements": 4_460,
-    "audit: statements": 5_206,
+    "audit: statements": 5_200,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,

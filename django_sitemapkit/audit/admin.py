@@ -4,13 +4,11 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from os.path import commonprefix
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect, StreamingHttpResponse
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -80,7 +78,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         """Return what was audited, or what a crawl was compared with."""
         if run.build is None:
             return gettext("live pages")
-        address = reverse("admin:sitemapkit_build_change", args=[run.build])
+        address = self.url_to("build_change", run.build)
         return format_html('<a href="{}">{}</a>', address, gettext("Build %s") % run.build)
 
     @admin.display(description=_("findings"))
@@ -111,10 +109,9 @@ class RunFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the audits, newest first."""
-        runs = AuditRun.objects.order_by("-pk")[:100]
         return [
             (str(run.pk), f"{run} {run.get_kind_display()} {run.started_at:%Y-%m-%d %H:%M}")
-            for run in runs
+            for run in AuditRun.objects.order_by("-pk")[:100]
         ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -167,15 +164,13 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     @admin.display(description=_("in the sitemap"))
     def inspected(self, finding: AuditFinding) -> Any:
         """Return a link to the page that says why a URL is listed, and can exclude it."""
-        query = urlencode({"site": finding.run.site, "url": finding.url})
-        address = f"{reverse('admin:sitemapkit_inspect')}?{query}"
+        address = self.url_to("inspect", site=finding.run.site, url=finding.url)
         return format_html('<a href="{}">{}</a>', address, gettext("Inspect"))
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may exclude many URLs."""
-        user = request.user
         names = ("add_urloverride", "change_urloverride", "bulk_urloverride")
-        return user.has_perms([f"sitemapkit.{name}" for name in names])
+        return request.user.has_perms([f"sitemapkit.{name}" for name in names])
 
     def has_rule_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may add exclusion rules."""
@@ -224,8 +219,9 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             text = gettext("Select URLs of one site that have a folder in common, without * and $.")
             self.message_user(request, text, messages.ERROR)
             return None
-        query = urlencode({"site": found[0][0], "pattern": pattern})
-        return HttpResponseRedirect(f"{reverse('admin:sitemapkit_exclusionrule_add')}?{query}")
+        return HttpResponseRedirect(
+            self.url_to("exclusionrule_add", site=found[0][0], pattern=pattern)
+        )
 
     def _are_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
         """Return whether more is selected than one request should change, and say so."""
