@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_302,
-    "package: tokens": 290_849,
-    "core: statements": 18_033,
-    "core: tokens": 209_829,
+    "package: statements": 25_309,
+    "package: tokens": 290_928,
+    "core: statements": 18_040,
+    "core: tokens": 209_908,
     "builds, runners, planning, publishing: statements": 4_460,
     "audit: statements": 5_200,
     "inspections by Google: statements": 350,

@@ -10,7 +10,6 @@ import pytest
 from django_sitemapkit.builds import exclude_now, publish, results
 from django_sitemapkit.exceptions import LeaseLost, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, UrlOverride
-from django_sitemapkit.planning import all_pages, split
 from django_sitemapkit.signals import build_ended, build_started, page_built
 from tests.builds import (
     SITE,
@@ -23,7 +22,8 @@ from tests.builds import (
     use_storage,
 )
 from tests.builds.storages import Killed, failing
-from tests.testapp.models import Product, Shop
+from tests.builds.test_adoption import Moving
+from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
 
@@ -265,24 +265,17 @@ def test_a_build_that_another_process_takes_over_is_no_error(heard, caplog):
 
 
 @pytest.mark.inline_runner
-def test_a_build_whose_pages_a_view_splits_is_abandoned_and_another_one_follows(heard, sections):
+def test_a_build_that_begins_again_is_abandoned_and_another_one_follows(heard):
     """Each build that starts also ends."""
-    shop = Shop.objects.get()
-
-    def on_file(result, place, total):
-        if place == 1 and not Product.objects.filter(slug="late0").exists():
-            late = [Product(shop=shop, slug=f"late{number}") for number in range(2)]
-            Product.objects.bulk_create(late)
-            section = sections.get(SITE, "products")
-            assert split(section, all_pages(section)[-1], Product.objects.get(slug="late0").pk)
-
-    last = run(on_file=on_file)
+    runner = Moving()
+    runner.moves = 1
+    last = run(runner=runner)
     first = Build.objects.get(status="abandoned")
     found = short_of(heard)
     assert [each for each in found if each[0] in ("started", "abandoned", "published")] == [
         ("started", first.pk, 4, 0),
         ("abandoned", first.pk),
-        ("started", last.build, 4, 1),
+        ("started", last.build, 4, 0),
         ("published", last.build),
     ]
 

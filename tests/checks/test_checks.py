@@ -482,7 +482,7 @@ def test_a_key_with_a_unique_constraint(sections):
 
 PAGEABLE = {
     *("E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E114", "E122", "E127"),
-    *("E138", "E147", "E148"),
+    *("E132", "E138", "E147", "E148"),
 }
 
 

@@ -78,6 +78,7 @@ class Command(PublishedCommand):
             write(f"  Problems: {report.problems:,}", warning)
         self._show_now(report)
         self._show_sections(report)
+        self._show_due(report)
         if report.export is not None:
             export = report.export
             state = f"due: {export.due}"
@@ -101,7 +102,7 @@ class Command(PublishedCommand):
             write(line, warning if is_late else None)
 
     def _show_sections(self, report: SiteStatus) -> None:
-        """Print a line for each section, and what is due in it."""
+        """Print a line for each section, and how duplicates of it are found."""
         self.stdout.write(
             f"  {'Section':<20}{'URLs':>11}{'Change':>20}{'Problems':>9}{'Files':>7}  Changed"
         )
@@ -116,6 +117,12 @@ class Command(PublishedCommand):
             else:
                 line += " Not built, served live"
             self.stdout.write(line, self.style.WARNING if section.problems else None)
+        for how in ("proven", "hashed"):
+            if names := [each.name for each in report.sections if each.duplicates == how]:
+                self.stdout.write(f"  Duplicates, {how}: {', '.join(names)}")
+
+    def _show_due(self, report: SiteStatus) -> None:
+        """Print what is due in each section, and why."""
         for item in report.due:
             reasons = ", ".join(
                 f"{reason}: {count_of(count, 'page')}" if count else reason

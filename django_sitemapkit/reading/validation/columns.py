@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch
 from django_sitemapkit import _django
 from django_sitemapkit.reading.routes import compiled
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.sources import Column, Constant
+from django_sitemapkit.reading.sources import Column
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import idle_trust
@@ -108,16 +108,10 @@ def _unknown_translations(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterat
 
 
 def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Iterator[Mistake]:
-    """Find a location that is nothing that gives URLs, or that the URLconf or the model lacks."""
+    """Find a location that the URLconf or the model lacks."""
     options, location = reader.options, reader.declared_location
     if isinstance(location, Route):
         yield from _unknown_route(reader, location)
-    elif isinstance(location, Constant) and options.entries is None:
-        yield Mistake(
-            "sitemapkit.E132",
-            f"location is {options.location!r}",
-            'Use Route("url-name", argument="column"), an F() of a path, or a method.',
-        )
     is_unset = options.location is None and options.entries is None
     if rows is not None and is_unset and not hasattr(rows.model, "get_absolute_url"):
         yield Mistake(

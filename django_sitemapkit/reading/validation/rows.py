@@ -1,4 +1,4 @@
-"""Mistakes by which rows would be lost or listed twice, so that a section refuses to run."""
+"""Mistakes by which rows would be lost, listed twice or without a URL: a section refuses to run."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +18,7 @@ from django.db.models import (
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.sources import OPTIONS, Column, Method
+from django_sitemapkit.reading.sources import OPTIONS, Column, Constant, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import has_no_rows
 from django_sitemapkit.sections import Route, Translated
@@ -44,6 +44,16 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
         yield _not_a_queryset(rows)
     yield from _wrong_entries(reader)
     yield from _wrong_translations(reader)
+    yield from _wrong_location(reader)
+
+
+def _wrong_location(reader: QuerySetReader) -> Iterator[Mistake]:
+    if isinstance(reader.declared_location, Constant) and reader.options.entries is None:
+        yield Mistake(
+            "sitemapkit.E132",
+            f"location is {reader.options.location!r}",
+            'Use Route("url-name", argument="column"), an F() of a path, or a method.',
+        )
     if reader.options.i18n and isinstance(reader.declared_location, Column):
         yield Mistake(
             "sitemapkit.E138",
