@@ -141,7 +141,7 @@ def test_warnings_are_told_wherever_a_build_is(sections):
     assert "Warning" not in out
     assert command("build_sitemaps", "--json")[1].count(ALIKE) == 1
     out = command("sitemap_status")[1]
-    assert out.count(f"    warning: {ALIKE}\n") == 2
+    assert out.count(f"    Warning: {ALIKE}\n") == 2
     (site,) = json.loads(command("sitemap_status", "--json")[1])
     assert [build["warnings"] for build in site["builds"]] == [[ALIKE], [ALIKE]]
 
