@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_309,
-    "package: tokens": 290_928,
+    "package: tokens": 290_937,
     "core: statements": 18_040,
-    "core: tokens": 209_908,
+    "core: tokens": 209_917,
     "builds, runners, planning, publishing: statements": 4_460,
     "audit: statements": 5_200,
     "inspections by Google: statements": 350,

@@ -5,7 +5,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from heapq import merge
 from itertools import chain
 from typing import Any
@@ -279,7 +279,8 @@ class Reuse:
     ) -> None:
         self.fingerprints = Fingerprints(site)
         """Of the pages as their rows are now."""
-        self._changes_since = cache(partial(OverrideChanges, site))
+        # By the revision now, too: of what was edited since a look, the next one is to know.
+        self._changes = cache(lambda since, now: OverrideChanges(site, since))
         self._files = files
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
@@ -341,7 +342,9 @@ class Reuse:
         """Return whether editors have changed something of a page since its file was made."""
         if row.revision == section.overrides.revision:
             return False
-        return self._changes_since(row.revision).affects(section, row, look=look)
+        return self._changes(row.revision, section.overrides.revision).affects(
+            section, row, look=look
+        )
 
     def _rows_differ(
         self, section: SectionReader, previous: Place, keys: KeyRange | None
