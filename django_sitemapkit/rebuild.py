@@ -5,7 +5,6 @@ thread of its own asks for one build of each site that lists rows of these model
 the database nor a queue delays a save, or makes it fail.
 """
 
-import logging
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
@@ -23,14 +22,13 @@ from django_sitemapkit.builds.requests import begin, needs_message, request
 from django_sitemapkit.conf import settings, sites_kept
 from django_sitemapkit.identities import identity_model
 from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.tenants import Background, current_tenants
-
-logger = logging.getLogger("django_sitemapkit")
 
 DELAY_SECONDS = 5.0
 """Seconds from the first change to the request for a build; what changes meanwhile is in it."""

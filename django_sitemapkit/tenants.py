@@ -3,7 +3,6 @@
 A new connection begins in the public schema, whatever the one of its starter is switched to.
 """
 
-import logging
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connections
 
-logger = logging.getLogger("django_sitemapkit")
+from django_sitemapkit.printable import logger
 
 
 def current_tenants() -> dict[str, Any]:

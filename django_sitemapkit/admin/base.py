@@ -1,7 +1,6 @@
 """What all screens share: sites, lists that survive any query string, and texts."""
 
 import datetime as dt
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial, wraps
@@ -37,8 +36,6 @@ from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_read
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.words import words_of
-
-logger = logging.getLogger("django_sitemapkit")
 
 Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])

@@ -30,7 +30,6 @@ from django_sitemapkit.admin.base import (
     known_site,
     known_sites,
     link_to,
-    logger,
     number,
     screen,
 )
@@ -55,6 +54,7 @@ from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each,
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sites import SitemapSite
@@ -197,7 +197,7 @@ def _published_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[
                 " again when the build has finished. %(error)s"
             )
         return messages.WARNING, text % {"error": error}
-    except Exception as error:  # noqa: BLE001  each storage raises its own errors
+    except Exception as error:  # Each storage raises errors of its own.
         reason = str(error)
         if not isinstance(error, ImproperlyConfigured | SitemapKitError):
             logger.exception("Override %s: its URL is still in published files.", row)

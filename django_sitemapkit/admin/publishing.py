@@ -14,7 +14,6 @@ from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     id_or_none,
     known_site,
-    logger,
     number,
     pause_text,
     progress_text,
@@ -41,6 +40,7 @@ from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, Publication, StoredNow
+from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
@@ -172,7 +172,7 @@ def _publish(
         publish(site, build.pk, pause=pause)
     except SitemapKitError as failure:
         messages.error(request, str(failure))
-    except Exception as failure:  # noqa: BLE001  each storage raises its own errors
+    except Exception as failure:  # Each storage raises errors of its own.
         logger.exception("Build %s could not be published.", build.pk)
         messages.error(request, f"{type(failure).__name__}: {failure}")
     if Build.objects.published(site) != build:

@@ -1,6 +1,5 @@
 """Soft 404s: pages that say "not found" with status 200."""
 
-import logging
 from collections.abc import Callable, Container
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -9,9 +8,8 @@ from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.rules import Fault, IsSoft404
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import split_origin
-
-logger = logging.getLogger("django_sitemapkit")
 
 MISSING_NAME = "no-such-page-9b1c6f5d2e"
 """The name of a page that cannot exist."""

@@ -6,7 +6,6 @@ pending with the bounds that were read: of two processes that make one page, the
 """
 
 import datetime as dt
-import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,12 +23,10 @@ from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, DatabaseNow, Lease, Place, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.models.leases import lease_name
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
 from django_sitemapkit.words import State, english_of
-
-logger = logging.getLogger("django_sitemapkit")
 
 MAX_KEPT_SECONDS = 3600.0
 """Seconds for which a thread sends heartbeats: what hangs must not hold a lease for ever."""

@@ -4,7 +4,6 @@ Both may end with their process. What they were doing stays recorded as open: th
 whomever, or the next click takes it.
 """
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -27,12 +26,10 @@ from django_sitemapkit.exceptions import (
 )
 from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.models.builds import OVERDUE_SECONDS
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import Background, current_tenants
 from django_sitemapkit.words import State
-
-logger = logging.getLogger("django_sitemapkit")
 
 Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)

@@ -12,12 +12,10 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import CANCELLED
 from django_sitemapkit.exceptions import BuildCancelled, SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest, Place
-from django_sitemapkit.printable import count_of, printable, printable_lines
+from django_sitemapkit.printable import count_of, logger, printable, printable_lines
 from django_sitemapkit.signals import build_ended, build_started, page_built
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
-
-logger = logging.getLogger("django_sitemapkit")
 
 LEVELS = {"held": logging.WARNING, "abandoned": logging.WARNING, "failed": logging.ERROR}
 """The levels of builds that ended, by status; of others it is INFO."""

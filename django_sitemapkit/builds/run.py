@@ -1,6 +1,5 @@
 """Building a site, taking a URL out of its files at once, and previewing what a build would do."""
 
-import logging
 import tempfile
 import time
 from collections import Counter
@@ -53,11 +52,10 @@ from django_sitemapkit.inspection import label_or_none, paging_key
 from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import all_pages
+from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 LEFT_OUT = ("urls_digest", "duplicate_hashes")
 """What makes a page leave out the duplicates that it left out before."""

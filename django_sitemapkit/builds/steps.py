@@ -4,7 +4,6 @@
 what is published stays complete; docs/guarantees.md says what is left behind.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -45,11 +44,10 @@ from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh, renumber
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.words import State
-
-logger = logging.getLogger("django_sitemapkit")
 
 Draft = Callable[[BuildState], None]
 """Sets the record and the rows of a build; neither is recorded yet."""

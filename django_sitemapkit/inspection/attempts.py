@@ -1,6 +1,5 @@
 """Reads of the project's own code and of the database, which may fail, for pages that say why."""
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
@@ -11,8 +10,7 @@ from django.utils.translation import gettext
 
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build
-
-logger = logging.getLogger("django_sitemapkit")
+from django_sitemapkit.printable import logger
 
 ReadValue = TypeVar("ReadValue")
 

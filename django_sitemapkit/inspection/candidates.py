@@ -1,6 +1,5 @@
 """The rows that may have a URL, found through the URLconf and the lists of sections."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -15,6 +14,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
@@ -24,8 +24,6 @@ from django_sitemapkit.reading.sources import Column, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
-
-logger = logging.getLogger("django_sitemapkit")
 
 MAX_CANDIDATES = 3
 """Rows of a section that are looked at for one URL."""

@@ -4,7 +4,6 @@ A lease keeps work from being done twice.
 """
 
 import datetime as dt
-import logging
 import os
 import socket
 import uuid
@@ -15,9 +14,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.printable import logger
 from django_sitemapkit.words import State
-
-logger = logging.getLogger("django_sitemapkit")
 
 _Row = TypeVar("_Row", bound=models.Model)
 

@@ -1,6 +1,5 @@
 """Sections in force: the editor settings of a site, and the declarations that have them."""
 
-import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +21,13 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, BloomFilter, OverrideLookup
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 _Reader = TypeVar("_Reader", bound=SectionReader)
 

@@ -1,7 +1,6 @@
 """The pages of a plan: stored and found, planned where there is none, split when full."""
 
 import datetime as dt
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -15,12 +14,11 @@ from django.utils import timezone
 
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan, Revision
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 PLANNING_SECONDS = 300
 """Seconds without a heartbeat after which a planner is presumed dead."""

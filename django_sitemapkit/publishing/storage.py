@@ -6,7 +6,6 @@ Names have characters of an allow-list, and are never used twice.
 import contextlib
 import errno
 import hashlib
-import logging
 import os
 import random
 import re
@@ -25,10 +24,9 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing.database import DatabaseStorage
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 ROOT = "sitemaps"
 """The folder all files of the package are in."""

@@ -1,6 +1,5 @@
 """What reads the rows or items of a section, wherever they come from."""
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -13,6 +12,7 @@ from django.db import connections
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_NEWS, NAMESPACES
 from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
@@ -38,8 +38,6 @@ from django_sitemapkit.reading.sources import (
     source_of,
 )
 from django_sitemapkit.sections import BaseSection
-
-logger = logging.getLogger("django_sitemapkit")
 
 LINKED_ROWS = 500
 """Rows of one chunk that link to their translations, which are read for each chunk."""

@@ -7,7 +7,6 @@ its rows may have changed, and no reader of the index asks for it.
 """
 
 import datetime as dt
-import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models.migrated import lacking_model
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, edits_of, pages_of_all, remember
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.protocol.writers import IndexWriter
@@ -42,8 +42,6 @@ from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sections import External, ExternalSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.words import State
-
-logger = logging.getLogger("django_sitemapkit")
 
 ANY_NUMBER = 987_654_321
 """Stands for all numbers of pages, for as long as an address is being made."""

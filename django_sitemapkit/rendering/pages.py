@@ -2,7 +2,6 @@
 
 import datetime as dt
 import hashlib
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.planning import FILL, PlannedPage, split
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
@@ -28,8 +28,6 @@ from django_sitemapkit.rendering.entry_columns import EntryColumns, only, xml_of
 from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 class PageRendering:

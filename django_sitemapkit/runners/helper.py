@@ -6,7 +6,6 @@ builds keeps enough helpers at work, and looks at the database, where they recor
 made. See docs/queues.md.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -39,10 +38,9 @@ from django_sitemapkit.exceptions import (
 )
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import all_sites, site_by_key
 from django_sitemapkit.tenants import current_schemas, switched_to_schemas
-
-logger = logging.getLogger("django_sitemapkit")
 
 HELP_SECONDS = 60.0
 """Seconds after which a helper begins no other page, so that other jobs of its queue have a turn.

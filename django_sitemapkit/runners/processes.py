@@ -4,7 +4,6 @@ The process that builds makes pages itself, and helpers join it as soon as they 
 small site is done before that, and never waits for them. All of them make what they claim.
 """
 
-import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -20,13 +19,13 @@ from django_sitemapkit.builds.lease import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Place
+from django_sitemapkit.printable import logger
 from django_sitemapkit.runners.entrance import enter
 from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-logger = logging.getLogger("django_sitemapkit")
 
 SPAWN = get_context("spawn")
 """Forking would copy open connections, and threads in the middle of what they do."""

@@ -4,7 +4,6 @@ The process that builds holds the lease, enqueues helpers, and looks at the data
 record the pages that they have made. No result comes back by the queue.
 """
 
-import logging
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,13 +17,11 @@ from django_sitemapkit.builds.lease import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildRequest, Place
+from django_sitemapkit.printable import logger
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.tenants import current_schemas, switched_to_schemas
-
-logger = logging.getLogger("django_sitemapkit")
-
 
 REQUEST_DELAY_SECONDS = 60
 """Seconds until a worker looks again at a request that waits for another build."""

@@ -1,6 +1,5 @@
 """Submitting in the background each time a build has been published."""
 
-import logging
 from collections.abc import Mapping
 from threading import Thread
 from typing import Any
@@ -9,13 +8,12 @@ from django.db import connections
 from django.dispatch import receiver
 
 from django_sitemapkit.exceptions import BuildRunning
+from django_sitemapkit.printable import logger
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
 from django_sitemapkit.tenants import current_tenants, switch_to
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 @receiver(sitemaps_published, dispatch_uid="sitemapkit_submission")

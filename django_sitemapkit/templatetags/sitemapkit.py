@@ -1,6 +1,5 @@
 """Tags that link to the sitemap, and tags that write one: ``{% load sitemapkit %}``."""
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -15,14 +14,13 @@ from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.rendering import LivePage, index_entries, page_entries
 from django_sitemapkit.rendering.pipeline import alternates_of
 from django_sitemapkit.rendering.templates import RepeatNode
 from django_sitemapkit.sites import site_of_context
-
-logger = logging.getLogger("django_sitemapkit")
 
 register = template.Library()
 

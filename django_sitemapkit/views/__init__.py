@@ -3,7 +3,6 @@
 They answer GET and HEAD, set no cookie and depend on none.
 """
 
-import logging
 from collections.abc import Callable
 from functools import wraps
 from itertools import islice
@@ -31,6 +30,7 @@ from django.views.decorators.http import require_safe
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models.migrated import schema_fault
+from django_sitemapkit.printable import logger
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
@@ -41,7 +41,6 @@ from django_sitemapkit.words import english_of
 
 __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
 
-logger = logging.getLogger("django_sitemapkit")
 
 RETRY_AFTER = 30
 """Seconds after which a reader is asked to come back while nothing can be served."""

@@ -4,7 +4,6 @@ A page's first block is rendered before its status line is sent, so that what fa
 honest error; what fails later cuts the connection, and no closing tag pretends that all was there.
 """
 
-import logging
 from collections.abc import Generator
 from itertools import islice
 
@@ -15,6 +14,7 @@ from django.utils.http import http_date
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import call_methods, section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
@@ -29,8 +29,6 @@ from django_sitemapkit.views.responses import (
     joined,
 )
 from django_sitemapkit.words import english_of
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:

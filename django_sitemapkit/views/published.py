@@ -2,7 +2,6 @@
 
 import datetime as dt
 import hashlib
-import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
@@ -20,6 +19,7 @@ from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
+from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import (
     Index,
@@ -31,8 +31,6 @@ from django_sitemapkit.rendering import (
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.live import rendered, sent_index
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:

@@ -6,7 +6,6 @@ what an earlier page does, or leaves out what none does, is made again, with the
 to leave out; see "Deduplication" in docs/decisions.md.
 """
 
-import logging
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -30,9 +29,8 @@ from django_sitemapkit.builds.manifest import PageName, decided_of, locations_of
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
+from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
-
-logger = logging.getLogger("django_sitemapkit")
 
 HASHES_PER_PART = 1 << 17
 """Hashes that are compared at a time, all of one range: a table of them takes some ten MB."""

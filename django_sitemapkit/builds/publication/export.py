@@ -13,7 +13,6 @@ import datetime as dt
 import gzip
 import hashlib
 import json
-import logging
 import shutil
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -39,14 +38,12 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication
-from django_sitemapkit.printable import count_of
+from django_sitemapkit.printable import count_of, logger
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import gzipped, page_addresses
 from django_sitemapkit.sites import SitemapSite, all_sites
-
-logger = logging.getLogger("django_sitemapkit")
 
 GZIP, XML = "application/gzip", "application/xml"
 XML_FORM, TEXT_FORM = "xml.gz", "txt.gz"

@@ -3,7 +3,6 @@
 What people read in the place of a URL are the titles of entries, and the headings of sections.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from django.utils.encoding import uri_to_iri
 from django.utils.translation import get_supported_language_variant
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import each
 from django_sitemapkit.reading.keysets import KeyRange
@@ -29,8 +29,6 @@ from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

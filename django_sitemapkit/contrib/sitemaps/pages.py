@@ -1,7 +1,6 @@
 """One page of a sitemap: as XML for our writer, or as the dicts that contrib's templates get."""
 
 import datetime as dt
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from django.utils import timezone
 
 from django_sitemapkit.contrib.sitemaps.reading import NumberedReader
 from django_sitemapkit.overrides import Overrides, with_overrides
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.dates import day_of
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn
@@ -19,8 +19,6 @@ from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangLinks
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import adapt
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 def reader_for(

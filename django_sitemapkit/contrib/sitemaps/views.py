@@ -5,7 +5,6 @@ sites framework's host with the scheme of the request. A host that anyone may wr
 """
 
 import datetime as dt
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,14 +36,13 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     newest_of,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of
+from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import compressor, gzip_decompressor
 from django_sitemapkit.sections import copied, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import AsyncBlocks, accepts_gzip
-
-logger = logging.getLogger("django_sitemapkit")
 
 Sitemaps = Mapping[str, Any]
 """Classes, instances or functions that return one, by the name of the section."""

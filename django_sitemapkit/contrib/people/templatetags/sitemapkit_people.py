@@ -1,6 +1,5 @@
 """A tag that links to what the sitemaps list: ``{% load sitemapkit_people %}``."""
 
-import logging
 from typing import Any
 
 from django import template
@@ -10,9 +9,8 @@ from django.utils.safestring import SafeString
 
 from django_sitemapkit.contrib.people.index import first_entries, nonempty_sections
 from django_sitemapkit.contrib.people.parts import MAX_ENTRIES
+from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import site_of_context
-
-logger = logging.getLogger("django_sitemapkit")
 
 register = template.Library()
 
