@@ -56,7 +56,6 @@ from django_sitemapkit.admin.publishing import (
     resume_view,
 )
 from django_sitemapkit.admin.url_counts import (
-    UrlChange,
     UrlCounts,
     changes_of,
     total_change,
@@ -64,7 +63,8 @@ from django_sitemapkit.admin.url_counts import (
 )
 from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
-from django_sitemapkit.builds.report.status import STATES, is_whole, live_before, states_of
+from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
+from django_sitemapkit.builds.report.status import STATES, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read

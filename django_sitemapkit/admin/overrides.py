@@ -43,9 +43,10 @@ from django_sitemapkit.admin.history import (
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import LOSS, texts_of
+from django_sitemapkit.admin.url_counts import texts_of
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
+from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name, named_object

@@ -41,13 +41,13 @@ from django_sitemapkit.admin.health.items import (
 from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
-    UrlChange,
     chart_of,
     url_counts,
 )
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
 from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.changes import UrlChange
 from django_sitemapkit.builds.report.status import (
     STATES,
     build_progress,
@@ -293,7 +293,7 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     sections = _sections(status)
     return {
         "index": site.address("index"),
-        "change": UrlChange(status.urls, status.urls_before) if status.build else None,
+        "change": status.change if status.build else None,
         "chart": chart_of(recent, url_counts(build.pk for build in recent)),
         "headline": words_of(status.headline),
         "files": number(status.files),
@@ -344,8 +344,8 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "name": section.name,
             "built": section.built,
             "pages": number(section.pages),
-            "urls": UrlChange(section.urls, section.urls_before),
-            "change": UrlChange(section.urls, section.urls_before).text,
+            "urls": section.change,
+            "change": section.change.text,
             "bytes": section.xml_bytes,
             "problems": number_or_blank(section.problems),
             "changed_at": section.changed_at,

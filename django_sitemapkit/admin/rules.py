@@ -18,8 +18,9 @@ from django_sitemapkit.admin.base import (
     screen,
 )
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
-from django_sitemapkit.admin.url_counts import LOSS, texts_of
+from django_sitemapkit.admin.url_counts import texts_of
 from django_sitemapkit.builds.manifest import finder_of
+from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, published_matches
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of

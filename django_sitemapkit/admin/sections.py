@@ -24,7 +24,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
-from django_sitemapkit.builds.report.status import live_before
+from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Place, Revision, SectionSettings

@@ -1,23 +1,18 @@
 """How many URLs builds list, and how that has changed since the build before."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
 from django_sitemapkit.builds.report.matches import UrlMatches
-from django_sitemapkit.builds.report.status import is_whole, live_before
 from django_sitemapkit.models import Build, Place
-
-LOSS = 0.05
-"""The share of its URLs that a site or section may lose before that is marked."""
 
 CHART_BUILDS = 30
 """Builds that a chart shows."""
@@ -25,58 +20,8 @@ CHART_BUILDS = 30
 CHART_TOP, CHART_BOTTOM = 12, 120
 """Where the highest and the lowest line of a chart are, in pixels."""
 
-MINUS = "\N{MINUS SIGN}"
-
 UrlCounts = dict[str, int]
 """URLs by section."""
-
-
-@dataclass(frozen=True, slots=True)
-class UrlChange:
-    """A number of URLs, and what it was in the build before.
-
-    Example::
-
-        UrlChange(after=1330, before=1000).text  # "+330 (+33 %)"
-    """
-
-    after: int
-    """How many there are."""
-    before: int | None
-    """How many there were; None if there is no build before."""
-
-    @property
-    def count(self) -> str:
-        """How many there are, as text."""
-        return number(self.after)
-
-    @property
-    def text(self) -> str:
-        """The difference, with its share if that is a percent or more; "" if there is none."""
-        if self.before is None or self.after == self.before:
-            return ""
-        more = self.after - self.before
-        text = _signed(more)
-        percent = round(100 * more / self.before) if self.before else 0
-        if not percent:
-            return text
-        return _("%(change)s (%(percent)s %%)") % {"change": text, "percent": _signed(percent)}
-
-    @property
-    def is_loss(self) -> bool:
-        """Whether so many are gone that somebody should look."""
-        return bool(self.before) and self.before - self.after > LOSS * self.before  # type: ignore[operator]
-
-    def __str__(self) -> str:
-        """Return both as HTML."""
-        if not self.text:
-            return self.count
-        kind = "sitemapkit-loss" if self.is_loss else "quiet"
-        return format_html('{} <span class="{}">{}</span>', self.count, kind, self.text)
-
-
-def _signed(value: int) -> str:
-    return f"{'+' if value > 0 else MINUS}{number(abs(value))}"
 
 
 def url_counts(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:

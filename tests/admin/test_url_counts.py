@@ -3,13 +3,13 @@
 import pytest
 
 from django_sitemapkit.admin.url_counts import (
-    UrlChange,
     changes_of,
     chart_of,
     section_changes,
     url_counts,
 )
 from django_sitemapkit.builds import build
+from django_sitemapkit.builds.report.changes import UrlChange
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.testing.factories import PlaceFactory
 from tests.admin.operating import OVERVIEW, page, person, text_of

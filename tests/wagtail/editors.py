@@ -3,18 +3,19 @@
 import re
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db.models.signals import post_save
 from django.urls import reverse
 from wagtail.models import GroupPagePermission, Page, PageLogEntry, Site
 from wagtail.signals import page_published
 
 from django_sitemapkit import rebuild
-from django_sitemapkit.builds import build
+from django_sitemapkit.builds import build, status_of
 from django_sitemapkit.contrib.wagtail import register_pages, sites_of_page
 from django_sitemapkit.models import BuildRequest, UrlOverride
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import all_sites
+from django_sitemapkit.words import english_of
 from tests.builds import use_storage
 from tests.wagtail.models import EventPage, PlainPage
 from tests.wagtail.pages import add, home  # noqa: F401  home is a fixture
@@ -96,8 +97,6 @@ def test_who_may_not_edit_a_page_does_not_change_its_entry(client, home):  # noq
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     client.force_login(user)
     assert client.get(url).status_code in {302, 403}
-    from django.contrib.auth.models import Group
-
     group = Group.objects.create(name="editors")
     GroupPagePermission.objects.create(
         group=group,
@@ -124,10 +123,67 @@ def test_the_report_shows_what_is_published(chief, home, settings, monkeypatch):
     assert "Not built, served live" in said(chief.get(report))
     build(all_sites()[0])
     text = said(chief.get(report))
-    assert "pages 1 2 0" in text
+    assert "Section URLs Change in URLs Problems Files pages 2 1" in text
     chief.post(report, {"site": all_sites()[0].key})
     assert BuildRequest.objects.get().requested_by == "chief"
     assert report in chief.get(reverse("wagtailadmin_home")).content.decode()
+
+
+@pytest.mark.parametrize("screen", ["report", "page"])
+def test_a_site_is_as_on_the_overview(chief, home, settings, monkeypatch, screen):  # noqa: F811
+    """Its address, what is live, since when, what changed, and the problems."""
+    use_storage(settings, "Memory")
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    about = add(home, "about")
+    url = reverse(f"sitemapkit_{screen}", args=[about.pk] if screen == "page" else [])
+    assert "Nothing is published; all sections are served live" in said(chief.get(url))
+    site = all_sites()[0]
+    build(site)
+    monkeypatch.setattr(
+        EventPage,
+        "get_sitemap_urls",
+        lambda page, *args: [{"location": page.full_url, "priority": 7}],
+    )
+    add(home, "wrong", EventPage)
+    for name in ("more", "most"):
+        add(home, name)
+    build(site)
+    status = status_of(site, rows=False, export=False)
+    assert (status.urls, status.urls_before, status.problems) == (5, 2, 1)
+    text = said(chief.get(url))
+    assert f"{site.base} {english_of(status.headline)}, +3 (+150 %) since build" in text
+    assert f"since build {status.replaced} Published: just now · Problems: 1" in text
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    Page.objects.filter(slug="most").delete()
+    held = build(site).build
+    assert f"Build {held} is held for review" in said(chief.get(url))
+
+
+def test_several_sites_have_their_keys(chief, home):  # noqa: F811
+    """As the commands name them; so an editor can ask for one."""
+    shop = Page.objects.get(depth=1).add_child(instance=PlainPage(title="Shop", slug="shop"))
+    Site.objects.create(hostname="shop.example.com", port=443, root_page=shop)
+    text = said(chief.get(reverse("sitemapkit_report")))
+    for site in all_sites():
+        assert f"{site.key}, {site.base} " in text
+
+
+def test_who_may_not_view_builds_sees_only_the_page(client, home):  # noqa: F811
+    """What is published of the whole site takes the permission that the report takes."""
+    about = add(home, "about")
+    group = Group.objects.create(name="editors")
+    change = Permission.objects.get(codename="change_page", content_type__app_label="wagtailcore")
+    GroupPagePermission.objects.create(group=group, page=home, permission=change)
+    user = User.objects.create_user("editor")
+    user.groups.add(group)
+    names = ["access_admin", "view_urloverride"]
+    for allowed in (False, True):
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+        client.force_login(user)
+        text = said(client.get(reverse("sitemapkit_page", args=[about.pk])))
+        assert "In the sitemap:" in text
+        assert ("Nothing is published" in text) == allowed
+        names.append("view_build")
 
 
 def test_sites_may_have_keys_of_their_own(home, settings):  # noqa: F811

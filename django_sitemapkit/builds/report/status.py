@@ -12,12 +12,10 @@ from django.db.models import (
     DurationField,
     ExpressionWrapper,
     F,
-    OuterRef,
     Q,
     Subquery,
     Sum,
 )
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds.lease import is_being_built, living_leases, with_life
@@ -25,6 +23,7 @@ from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
+from django_sitemapkit.builds.report.changes import UrlChange, is_whole, replaced_by
 from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -193,7 +192,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     """Yield the fields of the state of each site."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
-    rows = rows.annotate(now=StoredNow(), replaced_id=_replaced("build__published_at"))
+    rows = rows.annotate(now=StoredNow(), replaced_id=replaced_by("build__published_at"))
     publications: dict[str, Any] = {row.site: row for row in rows}
     builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = {build.site: build for build in builds.order_by("pk")}
@@ -242,6 +241,11 @@ class SectionStatus:
     """URLs of it in the build that was live before; None if none was."""
     duplicates: str = ""
     """How it lists each URL once: "proven" by declarations, or "hashed"; "" where it need not."""
+
+    @property
+    def change(self) -> UrlChange:
+        """Its URLs, and how they have changed."""
+        return UrlChange(self.urls, self.urls_before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +343,11 @@ class SiteStatus(SiteState):
         return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
 
     @property
+    def change(self) -> UrlChange:
+        """The URLs that it serves, and how they have changed."""
+        return UrlChange(self.urls, self.urls_before)
+
+    @property
     def counts_twice(self) -> bool:
         """Whether a URL that two sections list counts twice, as nothing deduplicates them."""
         built = [section for section in self.sections if section.built]
@@ -377,7 +386,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
     newest: list[Any] = list(
         of_site.annotate(
-            replaced_id=_replaced("published_at"),
+            replaced_id=replaced_by("published_at"),
             good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
         ).order_by("-pk")[:SHOWN_BUILDS]
     )
@@ -407,15 +416,6 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         missing=missing_here(builds),
         export=export_status(site) if export else None,
     )
-
-
-def _replaced(published_at: str) -> Subquery:
-    """Return the id of the build that another one replaced when it went live last.
-
-    Both moments are set by one transaction.
-    """
-    rows = Build.objects.filter(site=OuterRef("site"), replaced_at=OuterRef(published_at))
-    return Subquery(rows.values("pk")[:1])
 
 
 def _sum(totals: dict[str, dict[str, Any]], name: str) -> int | None:
@@ -461,22 +461,6 @@ def _published(
         "urls": _sum(now, "urls") or 0,
         "urls_before": _sum(before, "urls"),
     }
-
-
-def is_whole(build: Build) -> bool:
-    """Return whether a build has all its files, so that fewer URLs are a loss."""
-    return build.published_at is not None or build.status == Build.Status.HELD
-
-
-def live_before(builds: Collection[Build]) -> dict[int, int | None]:
-    """Return for each build the one that was live before it, by id.
-
-    Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
-    live, it is the one that was live when it ended.
-    """
-    rows = Build.objects.filter(pk__in=[build.pk for build in builds])
-    found = rows.annotate(replaced_id=_replaced("published_at"))
-    return dict(found.values_list("pk", Coalesce("replaced_id", "previous_id")))
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:

@@ -26,6 +26,7 @@ from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import BuildRequest, UrlOverride
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
+from django_sitemapkit.words import Count, words_of
 
 CHANGING = ("sitemapkit.add_urloverride", "sitemapkit.change_urloverride")
 """The permissions that changing a page's override takes."""
@@ -62,6 +63,7 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
             raise PermissionDenied
         is_locked = self.page.permissions_for_user(request.user).page_locked()
         self.may_change = not is_locked and request.user.has_perms(CHANGING)
+        self.may_see_builds = request.user.has_perm("sitemapkit.view_build")
         self.sites, self.failure = try_read(lambda: sites_of_page(self.page))
         return super().dispatch(request, *args, **kwargs)
 
@@ -76,13 +78,14 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
         for site in self.sites or ():
             inspections, failure = try_read(partial(inspect_object, site, self.page))
             form = invalid.get(site.key) or self._form(site)
-            entries.append(
-                {"site": site, "inspections": inspections, "failure": failure, "form": form}
-            )
+            entry: dict[str, Any] = _report_of(site) if self.may_see_builds else {"site": site}
+            entry |= {"inspections": inspections, "form": form}
+            entries.append(entry | {"failure": failure or entry.get("failure")})
         context = {
             "page": self.page,
             "entries": entries,
             "failure": self.failure,
+            "several": len(self.sites or ()) > 1,
             "may_change": self.may_change,
         }
         return super().get_context_data(**context, **kwargs)
@@ -141,6 +144,7 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
         context = {
             "reports": [_report_of(site) for site in sites or ()],
             "failure": failure,
+            "several": len(sites or ()) > 1,
             "may_build": self.request.user.has_perm("sitemapkit.run_build"),
         }
         return super().get_context_data(**context, **kwargs)
@@ -160,10 +164,27 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
 
 
 def _report_of(site: SitemapSite) -> dict[str, Any]:
-    """Return the status of a site, or what is wrong with it."""
+    """Return the status of a site as the overview says it, or what is wrong with it."""
     status, failure = try_read(lambda: status_of(site, rows=False, export=False))
     index, no_index = try_read(lambda: site.address("index"))
     asked = BuildRequest.objects.filter(site=site.key).exclude(kind=BuildRequest.Kind.COMPARE)
-    last = asked.order_by("-pk").first()
-    failure = failure or no_index
-    return {"site": site, "status": status, "index": index, "failure": failure, "last": last}
+    return {
+        "site": site,
+        "status": status,
+        "problems": str(Count(status.problems)) if status and status.problems else "",
+        "sections": [
+            {
+                "name": section.name,
+                "built": section.built,
+                "change": section.change,
+                "problems": str(Count(section.problems)) if section.problems else "",
+                "files": str(Count(section.pages)),
+            }
+            for section in (status.sections if status else ())
+        ],
+        "headline": words_of(status.headline) if status else "",
+        "missing": words_of(status.missing) if status else "",
+        "index": index,
+        "failure": failure or no_index,
+        "last": asked.order_by("-pk").first(),
+    }

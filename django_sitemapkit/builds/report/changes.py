@@ -1,0 +1,90 @@
+"""Which build was live before another one, and how the number of URLs has changed since."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from django_sitemapkit.models import Build
+from django_sitemapkit.words import Count
+
+LOSS = 0.05
+"""The share of its URLs that a site or section may lose before that is marked."""
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlChange:
+    """A number of URLs, and what it was in the build before.
+
+    Example::
+
+        UrlChange(after=1330, before=1000).text  # "+330 (+33 %)"
+    """
+
+    after: int
+    """How many there are."""
+    before: int | None
+    """How many there were; None if there is no build before."""
+
+    @property
+    def count(self) -> str:
+        """How many there are, as text."""
+        return str(Count(self.after))
+
+    @property
+    def text(self) -> str:
+        """The difference, with its share if that is a percent or more; "" if there is none."""
+        if self.before is None or self.after == self.before:
+            return ""
+        more = self.after - self.before
+        text = _signed(more)
+        percent = round(100 * more / self.before) if self.before else 0
+        if not percent:
+            return text
+        return _("%(change)s (%(percent)s %%)") % {"change": text, "percent": _signed(percent)}
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether so many are gone that somebody should look."""
+        return bool(self.before) and self.before - self.after > LOSS * self.before  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        """Return both as HTML."""
+        if not self.text:
+            return self.count
+        kind = "sitemapkit-loss" if self.is_loss else "quiet"
+        return format_html('{} <span class="{}">{}</span>', self.count, kind, self.text)
+
+
+def _signed(value: int) -> str:
+    return f"{'+' if value > 0 else MINUS}{Count(abs(value))}"
+
+
+def is_whole(build: Build) -> bool:
+    """Return whether a build has all its files, so that fewer URLs are a loss."""
+    return build.published_at is not None or build.status == Build.Status.HELD
+
+
+def live_before(builds: Collection[Build]) -> dict[int, int | None]:
+    """Return for each build the one that was live before it, by id.
+
+    Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
+    live, it is the one that was live when it ended.
+    """
+    rows = Build.objects.filter(pk__in=[build.pk for build in builds])
+    found = rows.annotate(replaced_id=replaced_by("published_at"))
+    return dict(found.values_list("pk", Coalesce("replaced_id", "previous_id")))
+
+
+def replaced_by(published_at: str) -> Subquery:
+    """Return the id of the build that another one replaced when it went live last.
+
+    Both moments are set by one transaction.
+    """
+    rows = Build.objects.filter(site=OuterRef("site"), replaced_at=OuterRef(published_at))
+    return Subquery(rows.values("pk")[:1])
