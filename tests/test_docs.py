@@ -48,14 +48,14 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import differences, extras, url_counts, url_inspection
+from django_sitemapkit.admin import differences, extras, url_inspection
 from django_sitemapkit.admin.health import items
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
 from django_sitemapkit.builds.publication import delivery, gates
-from django_sitemapkit.builds.report import matches, status
+from django_sitemapkit.builds.report import changes, matches, status
 from django_sitemapkit.contrib.people import index, parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
@@ -819,7 +819,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert import_module("django_sitemapkit.admin.history").MAX_LOGGED_ROWS == 1_000
     assert (transfer.MAX_CSV_LINES, transfer.MAX_CSV_BYTES) == (50_000, 5_000_000)
     assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.COUNT_SECONDS) == (5_000, 20, 1.0)
-    assert url_counts.LOSS == 0.05
+    assert changes.LOSS == 0.05
     assert (differences.MAX_COMPARED_AT_ONCE, differences.MAX_KEPT) == (20_000, 50_000)
     assert (delivery.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.LOOKED_AT

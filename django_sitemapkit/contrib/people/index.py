@@ -88,7 +88,7 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
             if len(parts) > 1:
                 links = _by_name(section, parts, next(planned))
             else:
-                entries = [link for part in parts for link in entry_links(section, part.keys)]
+                entries = _links_in(section, parts)
                 links = links_of(section, entries=entries)
         if links.entries or links.pages:
             found.append(links)
@@ -141,7 +141,7 @@ def nonempty_sections(site: SitemapSite) -> list[SectionLinks]:
 
 
 def first_entries(site: SitemapSite, name: str, at_most: int) -> list[Link]:
-    """Return entries from the beginning of a section; none where there is no such section.
+    """Return entries from the beginning of a section, by title; none if there is no such section.
 
     No plan is asked for.
     """
@@ -150,4 +150,8 @@ def first_entries(site: SitemapSite, name: str, at_most: int) -> list[Link]:
         return []
     require_pageable(section)
     parts = parts_of(section, whole_range(section), at_most=1, rows=at_most)
-    return [link for part in parts for link in entry_links(section, part.keys)][:at_most]
+    return _links_in(section, parts)[:at_most]
+
+
+def _links_in(section: SectionReader, parts: Sequence[PagePart]) -> list[Link]:
+    return [link for part in parts for link in entry_links(section, part.keys, alphabetical=True)]

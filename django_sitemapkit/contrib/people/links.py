@@ -3,10 +3,12 @@
 What people read in the place of a URL are the titles of entries, and the headings of sections.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import combining, normalize
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -68,9 +70,26 @@ def shown_language(section: SectionReader) -> str | None:
     return next((code for code in wanted if code in plan.listed), None)
 
 
-def entry_links(section: SectionReader, keys: KeyRange) -> list[Link]:
-    """Return the entries of a key range that the XML lists too, in the visitor's language."""
-    return [link for _, link in keyed_links(section, section.chunks(keys))]
+def entry_links(
+    section: SectionReader, keys: KeyRange, *, alphabetical: bool = False
+) -> list[Link]:
+    """Return the entries of a key range that the XML lists too, in the visitor's language.
+
+    They are in the order of their keys or, if ``alphabetical``, of their titles; a section of items
+    keeps the order of its items.
+    """
+    links = [link for _, link in keyed_links(section, section.chunks(keys))]
+    return sorted(links, key=_sort_key) if alphabetical and section.keyset else links
+
+
+def _sort_key(link: Link) -> tuple[str, str]:
+    """Return a title without case and accents, with comparable numbers, and as it is.
+
+    "Évora" precedes "Faro", and "Level 2" precedes "Level 10".
+    """
+    title = re.sub("[0-9]+", lambda number: number[0].zfill(20), link.title.casefold())
+    letters = normalize("NFKD", title)
+    return "".join(letter for letter in letters if not combining(letter)), link.title
 
 
 def keyed_links(

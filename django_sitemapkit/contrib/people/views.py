@@ -81,7 +81,7 @@ def _page_context(
     return {
         "section": links_of(section),
         "name": "" if is_all else name,
-        "entries": entry_links(section, parts[0].keys),
+        "entries": entry_links(section, parts[0].keys, alphabetical=is_all),
         "previous": previous,
         "next": following[0].address if following else next_page,
         "pages": following,

@@ -1,9 +1,13 @@
 """The first page of the site map for people: what is small in full, what is large by name."""
 
+import re
+
 import pytest
 from django.db import OperationalError, connection
 from django.db.models import CharField, Value
 from django.db.models.functions import Cast, Concat
+from django.template import RequestContext, Template
+from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import translation
 
@@ -63,12 +67,32 @@ def test_small_sections_list_all_their_entries(client, sections):
     make_readings([1])
     found = shown(client)
     assert list(found) == ["City guides", "Readings"]
-    assert [title for _, title in found["City guides"]] == ["Rome", "Paris"]
+    assert [title for _, title in found["City guides"]] == ["Paris", "Rome"]
     assert found["Readings"] == [(f"{BASE}/readings/1/", "Level 1")]
     assert not Plan.objects.exists()
     page = body(client.get(FIRST_PAGE))
     assert 'href="/sitemap.xml"' in page
     assert "robots.txt" not in page
+
+
+def test_what_is_shown_whole_is_in_the_order_of_its_titles(client, sections):
+    """Whatever the ids: on the first page, on its own, and by the template tag; without accents."""
+    declare(sections, Articles, name="cities")
+    make_articles("Zagreb", "évora", "Part 10", "Faro", "Oslo", "Élancourt", "Part 9")
+    in_order = ["Élancourt", "évora", "Faro", "Oslo", "Part 9", "Part 10", "Zagreb"]
+    assert [title for _, title in shown(client)["Cities"]] == in_order
+    own = entries(client.get("/sitemap/cities/1/"))
+    assert [title for _, title in own] == in_order
+    tag = Template("{% load sitemapkit_people %}{% sitemap_html 'cities' %}").render(
+        RequestContext(RequestFactory().get("/"))
+    )
+    assert re.findall(">([^<>]+)</a>", tag) == in_order
+
+
+def test_a_list_of_items_keeps_its_order(client, sections):
+    """The project has chosen it."""
+    declare(sections, StaticSection, name="pages", items=["/z/", "/a/"])
+    assert [title for _, title in shown(client)["Pages"]] == ["/z/", "/a/"]
 
 
 @pytest.mark.parametrize(("count", "is_small"), [(3, True), (4, True), (5, False)])
@@ -114,7 +138,7 @@ def test_extra_urls_have_titles(client, sections):
     """Without one it is the path. The section is called "More pages", in the visitor's language."""
     ExtraUrl.objects.create(site=SITE.key, path="/sale/", title="Our sale & more")
     ExtraUrl.objects.create(site=SITE.key, path="/extra/")
-    expected = [(f"{BASE}/sale/", "Our sale & more"), (f"{BASE}/extra/", "/extra/")]
+    expected = [(f"{BASE}/extra/", "/extra/"), (f"{BASE}/sale/", "Our sale & more")]
     assert shown(client) == {"More pages": expected}
     with override_settings(LANGUAGE_CODE="es"):
         assert shown(client) == {"Más páginas": expected}
