@@ -64,7 +64,7 @@ from django_sitemapkit.admin.url_counts import (
 from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
 from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
-from django_sitemapkit.builds.report.status import STATES, states_of
+from django_sitemapkit.builds.report.status import STATES, problem_counts, states_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
@@ -298,7 +298,6 @@ class BuildAdmin(ReadOnlyAdmin):
             "subtitle": None,
             "may_publish": request.user.has_perm("sitemapkit.publish_build")
             and not publish_error(build),
-            "differs": is_publishable(build) and build.previous is not None,
             "several": [site.key for site in known_sites(request)] != [build.site],
             "duration": duration_text(build),
             "warnings": list(map(words_of, build.warnings)),
@@ -326,6 +325,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     urls = _file_urls(request, build, shown["page"].object_list)
     asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
+        "differs": is_publishable(build) and previous is not None,
         "sections": totals,
         "section": section,
         **shown,
@@ -334,7 +334,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "urls": total_change(counts, before),
         "size": sum(each["xml_bytes"] for each in totals),
         "problems": problems,
-        "problem_count": number(sum(row["total"] for row in problems)),
+        "problem_count": number(sum(problem_counts(build).values())),
         "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
         "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }

@@ -20,6 +20,7 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.admin.publishing import build_page
 from django_sitemapkit.builds.manifest import stored_build
+from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
     OTHER_FOLDERS,
@@ -67,13 +68,21 @@ def differences_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
 ) -> HttpResponseBase:
     """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
+    before = live_before([obj])[obj.pk]
     stored = BuildDifferences.objects.filter(build=obj).first()
     if stored is not None and "csv" in request.GET:
         return _csv(request, stored)
-    context = _context_of(request, stored) if stored else _compared(request, obj)
+    context = _context_of(request, stored) if stored else _compared(request, obj, before)
     title = _("Changes in build %(build)s") % {"build": obj.pk}
     page = build_page(
-        model_admin, request, obj, "differences", title=title, here=request.path, **context
+        model_admin,
+        request,
+        obj,
+        "differences",
+        title=title,
+        here=request.path,
+        before=before,
+        **context,
     )
     if "waiting" in context:
         # Without JavaScript, and not in the page: readers of screens may stop it there.
@@ -81,7 +90,7 @@ def differences_view(
     return page
 
 
-def _compared(request: HttpRequest, build: Build) -> dict[str, Any]:
+def _compared(request: HttpRequest, build: Build, before: int | None) -> dict[str, Any]:
     """Compare a build or have it compared; return what differs, or why it cannot be compared."""
     site, reason = known_site(request, build.site)
     if site is None:
@@ -91,7 +100,7 @@ def _compared(request: HttpRequest, build: Build) -> dict[str, Any]:
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if not _takes_long(site, build):
+            if not _takes_long(site, build, before):
                 return _context_of(request, store_differences(site, build))
             name = str(request.user.get_username())
             record_request(site, COMPARE, about=build, by=name)
@@ -103,21 +112,20 @@ def _compared(request: HttpRequest, build: Build) -> dict[str, Any]:
     return {"waiting": True}
 
 
-def _takes_long(site: SitemapSite, build: Build) -> bool:
+def _takes_long(site: SitemapSite, build: Build, before: int | None) -> bool:
     """Return whether so many URLs are compared that nobody should wait for it.
 
     These are those of the files that only one build has. Raises BuildFailed if a build has no files
     any more.
     """
-    previous = build.previous
-    if previous is None:
+    if before is None:
         return False
     places = Place.objects
-    before, after = (
-        set(places.in_build(stored_build(site, each.pk)).pages().values_list("page", "page__urls"))
-        for each in (previous, build)
+    old, new = (
+        set(places.in_build(stored_build(site, each)).pages().values_list("page", "page__urls"))
+        for each in (before, build.pk)
     )
-    return sum(urls for _page, urls in before ^ after) > MAX_COMPARED_AT_ONCE
+    return sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE
 
 
 def _csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:

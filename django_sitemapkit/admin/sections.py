@@ -10,7 +10,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.contrib.admin.utils import label_for_field, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import router, transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
@@ -25,9 +25,10 @@ from django_sitemapkit.admin.editor_settings import (
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
 from django_sitemapkit.builds.report.changes import live_before
+from django_sitemapkit.builds.report.status import problem_counts
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
-from django_sitemapkit.models import Build, Place, Revision, SectionSettings
+from django_sitemapkit.models import Build, Revision, SectionSettings
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.in_force import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
@@ -269,26 +270,12 @@ def _published(site: SitemapSite) -> dict[str, Any]:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
     before = live_before([build])[build.pk]
     counts = url_counts([build.pk, before])
-    files = Place.objects.in_build(build).exclude(section="").exclude(problems={}, skipped=0)
-    faulty = files.order_by().values_list("section")
     return {
         "build": build,
         "names": counts[build.pk],
         "urls": section_changes(counts[build.pk], counts[before] or None),
-        "problems": {
-            section: _problems_text(skipped, count)
-            for section, skipped, count in faulty.annotate(rows=Sum("skipped"), files=Count("pk"))
-        },
+        "problems": {name: number(count) for name, count in problem_counts(build).items()},
     }
-
-
-def _problems_text(skipped: int, files: int) -> str:
-    """Return how many rows of a section were skipped, or how many files have other problems."""
-    if skipped:
-        text = ngettext("%(count)s row skipped", "%(count)s rows skipped", skipped)
-        return text % {"count": number(skipped)}
-    text = ngettext("%(count)s file with problems", "%(count)s files with problems", files)
-    return text % {"count": number(files)}
 
 
 def _unused_rows(

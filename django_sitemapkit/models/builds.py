@@ -349,7 +349,7 @@ class Place(models.Model):
 
 
 class BuildDifferences(models.Model):
-    """What a build changes of the one before it, as it was compared once."""
+    """What a build changes of the one that was live before it, as it was compared once."""
 
     build = models.OneToOneField(
         Build,

@@ -265,19 +265,31 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         )
         if not despite_pause and (pause := pause_at(publication, now)):
             return {"code": "paused", "pause": pause.state}
+        is_live = publication.build_id == record.pk and not is_new
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
+            _forget_differences(record, publication.build_id)
         publication.build = record
         if not is_new:
             publication.save(update_fields=["build"])
         # A build that is gone back to ended when it did: the age of what is served is its own.
-        published = {"published_at": now, "replaced_at": None, "reason": ""}
+        published_at = record.published_at if is_live else now
+        published = {"published_at": published_at, "replaced_at": None, "reason": ""}
         _end(record, Build.Status.PUBLISHED, ended_at=record.ended_at or now, **published)
     state.builds.publication = publication
     # The signal follows after the export.
     text = f"Build {record.pk} is published."
     log_event(logging.INFO, "published", site.key, record.pk, text)
     return ""
+
+
+def _forget_differences(record: Build, replaced: int) -> None:
+    """Delete what is compared with a build that was live before it no longer."""
+    if record.replaced_at is not None:  # It was live: the build that replaced it has lost that.
+        after = Build.objects.filter(site=record.site, published_at=record.replaced_at)
+        BuildDifferences.objects.filter(build__in=[record, *after]).delete()
+    elif record.previous_id != replaced:
+        BuildDifferences.objects.filter(build=record).delete()
 
 
 def _end(record: Build, status: Build.Status, **values: Any) -> None:

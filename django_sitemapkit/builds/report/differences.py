@@ -26,6 +26,7 @@ from django_sitemapkit.builds.manifest import (
     stored_build,
     stored_entries_of,
 )
+from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, BuildDifferences, Place
@@ -210,7 +211,7 @@ def differences_of(
     since: int | None = None,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
-    """Yield what a build changes of what was published before it, or of the build ``since``.
+    """Yield what a build changes of what was live before it, or of the build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
     files of both are read, as long as they are kept, with a heartbeat every 20,000 entries.
@@ -224,7 +225,7 @@ def differences_of(
             raise BuildFailed(f"Site {site.key!r} has no published build yet.")
         build = latest.pk
     record = stored_build(site, build)
-    earlier = record.previous_id if since is None else since
+    earlier = live_before([record])[build] if since is None else since
     if earlier is None:
         raise BuildFailed(f"Build {build} has no previous build: all of its URLs are new.")
     previous = stored_build(site, earlier)
@@ -234,7 +235,7 @@ def differences_of(
 
 
 def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
-    """Compare a build with the one before it, and keep what differs.
+    """Compare a build with the one that was live before it, and keep what differs.
 
     Raises BuildRunning while another process compares a build of the site, BuildFailed where there
     is nothing to compare, and StorageFailure where a file is lost.

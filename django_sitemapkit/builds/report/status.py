@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -431,14 +431,9 @@ def _published(
 ) -> dict[str, Any]:
     """Return the sections as they are published, and totals, given those of now and of before."""
     checked = _checked(build, now) if build else {}
-    problems: dict[str, int] = defaultdict(int)
-    faulty = (
-        Place.objects.filter(build=build).exclude(problems={}) if build else Place.objects.none()
-    )
-    for name, kinds in faulty.values_list("section", "problems") if build else ():
-        problems[name] += sum(kind["count"] for kind in kinds.values())
+    problems = problem_counts(build) if build else {}
     for name, total in now.items():
-        total["problems"] = max(problems[name], total["skipped"])
+        total["problems"] = problems.get(name, 0)
     readers = sections_of(site)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
@@ -461,6 +456,17 @@ def _published(
         "urls": _sum(now, "urls") or 0,
         "urls_before": _sum(before, "urls"),
     }
+
+
+def problem_counts(build: Build) -> dict[str, int]:
+    """Return how many rows and values a build left out, by section; only sections with any."""
+    kept: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    faulty = Place.objects.filter(build=build).exclude(problems={}, skipped=0)
+    for name, kinds, rows in faulty.values_list("section", "problems", "skipped"):
+        kept[name] += sum(kind["count"] for kind in kinds.values())
+        skipped[name] += rows
+    return dict(kept | skipped)
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:

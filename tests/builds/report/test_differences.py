@@ -13,10 +13,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from django_sitemapkit import Section, StaticSection
-from django_sitemapkit.builds import Difference, differences_of, publish
+from django_sitemapkit.builds import Difference, differences_of, publish, status_of
 from django_sitemapkit.builds.report import differences
+from django_sitemapkit.builds.report.differences import store_differences
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
-from django_sitemapkit.models import Build, Place, StoredPage
+from django_sitemapkit.models import Build, BuildDifferences, Place, StoredPage
 from tests.builds import (
     BASE,
     SITE,
@@ -103,6 +104,43 @@ def test_what_is_added_removed_and_changed(edited):
     """By page edits; a row that stayed as it was is not reported, though its page changed."""
     assert shown() == shown(edited) == EDITED
     assert all(isinstance(difference, Difference) for difference in differences_of(SITE))
+
+
+def test_it_is_against_what_was_live_before_whatever_was_published_since(edited):
+    """After a roll-back this is what was rolled back, as the delta on every screen."""
+    first = Build.objects.exclude(pk=edited).get()
+    with pytest.raises(BuildFailed, match="no previous build"):
+        shown(first.pk)
+    undone = {"~ /products/all/p0/", "- /products/all/new/", "+ /readings/10/"}
+    publish(SITE, first.pk)
+    publish(SITE, first.pk)  # It is live: nothing changes.
+    assert shown() == shown(first.pk) == undone
+    status = status_of(SITE, rows=False, export=False)
+    counts = store_differences(SITE, first)
+    assert status.replaced == edited
+    assert status.urls - status.urls_before == counts.count("+") - counts.count("-")
+    publish(SITE, edited)
+    assert not BuildDifferences.objects.exists()  # Nothing replaces it any more.
+    assert shown() == EDITED
+    with pytest.raises(BuildFailed, match="no previous build"):
+        shown(first.pk)
+
+
+def test_a_held_build_is_compared_again_if_another_one_is_live_when_it_is_published(
+    edited, settings
+):
+    """What it was compared with is not what it replaces."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    first = Build.objects.exclude(pk=edited).get()
+    Reading.objects.get(level=0).delete()
+    held = Build.objects.get(pk=run().build)
+    assert held.status == Build.Status.HELD
+    assert store_differences(SITE, held).count("-") == 1
+    publish(SITE, first.pk)
+    assert BuildDifferences.objects.filter(build=held).exists()
+    publish(SITE, held.pk)
+    assert not BuildDifferences.objects.filter(build=held).exists()
+    assert store_differences(SITE, held).count("-") == 2
 
 
 @pytest.mark.thorough
