@@ -15,6 +15,7 @@ django.setup()
 from django.core.management import get_commands, load_command_class  # noqa: E402
 from django.core.management.base import BaseCommand  # noqa: E402
 
+from django_sitemapkit import __main__ as console  # noqa: E402
 from django_sitemapkit import __version__  # noqa: E402  (it may need the settings above)
 
 project = "django-sitemapkit"
@@ -61,10 +62,17 @@ suppress_warnings = ["ref.python"]
 
 
 def options_of(command: str) -> str:
-    """Return the table of a command's options and their help, as ``--help`` has them."""
-    name = get_commands()[command]
-    parser = load_command_class(getattr(name, "name", name), command).create_parser("", command)
+    """Return the table of a command's options and their help, as ``--help`` has them.
+
+    The command is one of ``manage.py``, or of the console script, such as ``sitemapkit crawl``.
+    """
     usual = {action.dest for action in BaseCommand().create_parser("", "")._actions}
+    if command.startswith("sitemapkit "):
+        (verbs,) = console._parser()._subparsers._group_actions
+        parser = verbs.choices[command.partition(" ")[2]]
+    else:
+        name = get_commands()[command]
+        parser = load_command_class(getattr(name, "name", name), command).create_parser("", command)
     rows = [
         f"| `{max(action.option_strings, key=len, default=action.dest)}`"
         f" | {action.help % vars(action)} |"
@@ -76,7 +84,7 @@ def options_of(command: str) -> str:
 
 def write_options(app, page: str, source: list[str]) -> None:
     """Write the tables of options where a page has a block ``{options} NAME``."""
-    block = re.compile(r"^```\{options\} (\w+)\n```$", re.MULTILINE)
+    block = re.compile(r"^```\{options\} ([\w ]+)\n```$", re.MULTILINE)
     source[0] = block.sub(lambda found: options_of(found[1]), source[0])
 
 

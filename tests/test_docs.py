@@ -142,7 +142,7 @@ def test_all_python_is_marked_as_such():
     """No block of Python hides from the tests under another language."""
     languages = {block.language for block in BLOCKS}
     directives = {"{eval-rst}", "{toctree}", "{include} ../CHANGELOG.md"}
-    directives |= {f"{{options}} {name}" for name in COMMANDS}
+    directives |= {f"{{options}} {name}" for name in [*COMMANDS, "sitemapkit crawl"]}
     plain = {"sh", "django", "xml", "text", "ini", "nginx", "apache", "yaml"}
     assert languages - directives == {"python", *plain}
     assert len(PYTHON) > 20
@@ -637,6 +637,14 @@ def test_every_option_of_a_command_is_documented(name):
             assert shown[max(action.option_strings, key=len, default=action.dest)]
 
 
+def test_every_option_of_the_console_is_documented():
+    """Sphinx fills the block of a command of the console script, too."""
+    made = ["```{options} sitemapkit crawl\n```\n"]
+    runpy.run_path(str(ROOT / "docs" / "conf.py"))["write_options"](None, "crawling", made)
+    assert "| `url` | the home page" in made[0]
+    assert "| `--below` | crawl only " in made[0]
+
+
 def test_every_option_in_a_shown_call_exists():
     """What the pages show of a command can be typed."""
     calls = found_in_pages(r"(?<=manage\.py )(?:\w+_sitemaps|\w*sitemap_\w+)(?: [^\n`]+)?")
@@ -893,6 +901,25 @@ def test_every_page_is_in_the_contents():
     """No page of docs/ is left out of the index's list."""
     listed = re.findall(r"^[a-z]+$", text_of("index.md"), flags=re.MULTILINE)
     assert sorted([*listed, "index"]) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+MAINTAINERS = {"architecture", "benchmarks", "contributing", "decisions", "releasing", "scale"}
+"""The pages of those who change the package; all others are for those who use it."""
+
+
+@pytest.mark.parametrize(("for_users", "most"), [(True, 32_000), (False, 15_000)])
+def test_the_pages_are_not_too_many_words(for_users, most):
+    """A tree that is full has one home for each subject; marks of tables are no words."""
+    pages = list((ROOT / "docs").glob("*.md"))
+    assert {page.stem for page in pages} > MAINTAINERS
+    words = [
+        word
+        for page in pages
+        if (page.stem not in MAINTAINERS) == for_users
+        for word in page.read_text("utf-8").split()
+        if not re.fullmatch(r"[|:-]+", word)
+    ]
+    assert most / 2 < len(words) <= most
 
 
 # The differences from contrib in docs/dropin.md that sections have
