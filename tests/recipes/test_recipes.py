@@ -22,6 +22,55 @@ SETTINGS = """
     SITEMAPKIT_BASE_URL = "https://www.example.com"
     STORAGES = {{"sitemaps": {{"BACKEND": "django.core.files.storage.InMemoryStorage"}}}}
 """
+MODELS = {
+    "django-modeltranslation": {
+        "shop/models.py": """
+            from django.db import models
+
+            class City(models.Model):
+                slug = models.SlugField()
+                name = models.CharField(max_length=100)
+        """,
+        "shop/translation.py": """
+            from modeltranslation.translator import TranslationOptions, register
+
+            from .models import City
+
+            @register(City)
+            class CityTranslation(TranslationOptions):
+                fields = ["slug", "name"]
+        """,
+        "shop/sitemaps.py": """
+            from django_sitemapkit import Route, Section, Translated, register
+
+            from .models import City
+
+            @register
+            class Cities(Section):
+                queryset = City.objects.all()
+                location = Route("city", slug=Translated("slug"))
+                i18n = True
+                alternates = True
+        """,
+    },
+    "django-parler": {
+        "shop/models.py": """
+            from django.db import models
+            from django.urls import reverse
+            from parler.models import TranslatableModel, TranslatedFields
+
+            class City(TranslatableModel):
+                public = models.BooleanField(default=True)
+                translations = TranslatedFields(
+                    slug=models.SlugField(),
+                    name=models.CharField(max_length=100),
+                )
+
+                def get_absolute_url(self):
+                    return reverse("city", kwargs={"slug": self.slug})
+        """,
+    },
+}
 URLS = """
     from django.conf.urls.i18n import i18n_patterns
     from django.urls import include, path
@@ -93,6 +142,7 @@ def follow(name, folder):
         "run.py": RUN,
         "shop/__init__.py": "",
         "shop/views.py": "def city(request, slug): ...\n",
+        **MODELS[name],
     }
     files = {path: dedented(text) for path, text in files.items()}
     files |= {block.file: block.text for block in blocks if block.file}
