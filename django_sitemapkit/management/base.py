@@ -116,8 +116,9 @@ class PrintableOutput(OutputWrapper):
 class SiteCommand(BaseCommand):
     """A command for all sites, or for those given by ``--site``.
 
-    A subclass implements `run`. Control characters are escaped in its output and errors. With
-    ``--json``, only what `write_json` prints reaches the output; without it, nothing of that does.
+    A subclass implements `run`, and its module's docstring is its help. Control characters are
+    escaped in its output and errors. With ``--json``, only what `write_json` prints reaches the
+    output; without it, nothing of that does.
     """
 
     interrupted = "Interrupted."
@@ -130,6 +131,9 @@ class SiteCommand(BaseCommand):
     """Whether ``--json`` is given."""
     verbosity = 1
     """What ``--verbosity`` is given; 0 with ``--json``."""
+
+    def __init_subclass__(cls) -> None:
+        cls.help = sys.modules[cls.__module__].__doc__ or ""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; no progress bar in the output of another command."""

@@ -149,11 +149,8 @@ class SectionReader:
         return self._declared(TAGS) | set_here
 
     def _declared(self, options: Sequence[str]) -> dict[str, Source]:
-        found: dict[str, Source] = {}
-        for option in options:
-            if (source := self.source(option)) != UNSET:
-                found[option] = source
-        return found
+        sources = {option: self.source(option) for option in options}
+        return {option: source for option, source in sources.items() if source != UNSET}
 
     @cached_property
     def sources_by_language(self) -> dict[str, dict[str, Source]]:

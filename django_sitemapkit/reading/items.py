@@ -165,10 +165,6 @@ class ContribReader(QuerySetReader, ItemReader):
         """Return items by column."""
         return self._by_key_or_position.chunk(self, rows)
 
-    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
-        """Return for each page how many items it has, and text that changes when one does."""
-        return self._by_key_or_position.fingerprints(self, ranges)
-
     def declaration(self) -> str:
         """Return text that changes whenever the sitemap gives other entries."""
         return self._by_key_or_position.declaration(self)

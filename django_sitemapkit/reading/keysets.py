@@ -38,6 +38,11 @@ class KeyRange:
     lower: Any = None
     upper: Any = None
 
+    def conditions(self, key: str) -> dict[str, Any]:
+        """Return the lookups of a field or annotation ``key`` that has to lie in the range."""
+        bounds = {f"{key}__gte": self.lower, f"{key}__lt": self.upper}
+        return {lookup: bound for lookup, bound in bounds.items() if bound is not None}
+
 
 EVERYTHING = KeyRange()
 
@@ -106,12 +111,7 @@ class Keyset:
 
     def within(self, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range in key order."""
-        conditions = {}
-        if keys.lower is not None:
-            conditions[f"{self.name}__gte"] = keys.lower
-        if keys.upper is not None:
-            conditions[f"{self.name}__lt"] = keys.upper
-        return self.queryset.filter(**conditions).order_by(self.name)
+        return self.queryset.filter(**keys.conditions(self.name)).order_by(self.name)
 
     def after(self, last: Any, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range that come behind the key ``last``."""

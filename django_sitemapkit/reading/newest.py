@@ -61,7 +61,7 @@ def newest_by_index(
     rows = keyset.queryset.annotate(sitemapkit_lastmod=expression, sitemapkit_key=F(keyset.name))
     rows = rows.filter(sitemapkit_lastmod__isnull=False).order_by("-sitemapkit_lastmod")
     newest = {
-        f"range_{place}": Max("sitemapkit_lastmod", filter=_within(keys))
+        f"range_{place}": Max("sitemapkit_lastmod", filter=Q(**keys.conditions("sitemapkit_key")))
         for place, keys in enumerate(closed)
     }
     with keyset.active():
@@ -69,12 +69,6 @@ def newest_by_index(
         found = last.aggregate(**newest)
     values = (_django.converted(found[name], expression, keyset.queryset) for name in newest)
     return {keys: value for keys, value in zip(closed, values, strict=True) if value is not None}
-
-
-def _within(keys: KeyRange) -> Q:
-    """Return the condition on the annotated key of a row that lies in a range."""
-    bounds = {"gte": keys.lower, "lt": keys.upper}
-    return Q(**{f"sitemapkit_key__{one}": key for one, key in bounds.items() if key is not None})
 
 
 def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":

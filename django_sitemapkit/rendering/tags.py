@@ -47,12 +47,8 @@ class Lastmods:
     """The greatest text."""
     dated: int = 0
     """Entries that have one."""
-    _find_key: Callable[[], Any] = lambda: None
-
-    @property
-    def newest_key(self) -> Any:
-        """The key of a row that has the greatest text; it may have to be asked for."""
-        return self._find_key()
+    find_key: Callable[[], Any] = lambda: None
+    """Returns the key of a row that has the greatest text; it may have to be asked for."""
 
     def add(self, entries: EntryColumns) -> None:
         """Take in the lastmods of some entries."""
@@ -73,7 +69,7 @@ class Lastmods:
         self.dated += dated
         self.oldest = min(self.oldest or oldest, oldest)
         if newest > self.newest:
-            self.newest, self._find_key = newest, find_key
+            self.newest, self.find_key = newest, find_key
 
 
 class TagFormatter:

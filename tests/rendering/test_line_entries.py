@@ -268,7 +268,7 @@ def state_of(section, before=None):
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
         "overridden": set(rendering.pipeline.override_hashes),
-        "newest_key": lastmods.newest_key,
+        "newest_key": lastmods.find_key(),
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
         "changes": rendering.pipeline.changes_at,

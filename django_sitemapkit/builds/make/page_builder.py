@@ -327,7 +327,7 @@ def _lastmods_of(page: PageRendering) -> dict[str, Any]:
     dates, keyset = page.pipeline.lastmods, page.section.keyset
     if not dates.newest:
         return {}
-    key = (keyset.encode if keyset else str)(dates.newest_key) or ""
+    key = (keyset.encode if keyset else str)(dates.find_key()) or ""
     return {"oldest": dates.oldest, "newest": dates.newest, "key": key, "count": dates.dated}
 
 

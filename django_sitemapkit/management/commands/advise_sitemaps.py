@@ -11,8 +11,6 @@ from django_sitemapkit.management.base import PublishedCommand
 class Command(PublishedCommand):
     """Show how sections are read, in at most ten lines for each; change nothing."""
 
-    help = __doc__ or ""
-
     def run(self, options: dict[str, Any]) -> None:
         """Show the sections of each site."""
         found = {site: list(readings_of(site)) for site in self.sites(options["site"])}

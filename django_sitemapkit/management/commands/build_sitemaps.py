@@ -36,7 +36,6 @@ from django_sitemapkit.words import english_of
 class Command(SiteCommand):
     """Build the files of all sections, or of the given ones, and publish them atomically."""
 
-    help = __doc__ or ""
     interrupted = "Interrupted. The published files stay; the next run adopts its pages."
     more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS, Exit.CANCELLED)
 

@@ -9,8 +9,6 @@ from django_sitemapkit.management.base import PublishedCommand, caller
 class Command(PublishedCommand):
     """Cancel each site's running build, on whichever machine it runs."""
 
-    help = __doc__ or ""
-
     def run(self, options: dict[str, Any]) -> None:
         """Cancel the build of each site, and print which one it was."""
         for site in self.sites(options["site"]):

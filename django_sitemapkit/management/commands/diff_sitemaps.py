@@ -22,7 +22,6 @@ class Command(PublishedCommand):
     With ``--against`` the same of what the sections give now, compared with another sitemap.
     """
 
-    help = __doc__ or ""
     more_exit_codes = (Exit.PROBLEMS,)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -15,8 +15,6 @@ from django_sitemapkit.sites import SitemapSite
 class Command(PublishedCommand):
     """Show where a URL is published, and whether the next build lists it or why not."""
 
-    help = __doc__ or ""
-
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the URL."""
         super().add_arguments(parser)

@@ -13,7 +13,6 @@ from django_sitemapkit.printable import count_of
 class Command(PublishedCommand):
     """Delete files past their grace period; every build also does this."""
 
-    help = __doc__ or ""
     more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:

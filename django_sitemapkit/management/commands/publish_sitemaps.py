@@ -20,7 +20,6 @@ from django_sitemapkit.sites import SitemapSite
 class Command(PublishedCommand):
     """Publish another build, whose files are all still stored."""
 
-    help = __doc__ or ""
     more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -22,8 +22,6 @@ NO_SCHEDULE = "No build has begun for a day: does a schedule run build_sitemaps?
 class Command(PublishedCommand):
     """Show what the admin's overview shows of each site: what is live, its sections and builds."""
 
-    help = __doc__ or ""
-
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)

@@ -11,7 +11,6 @@ from django_sitemapkit.scaffold import propose, write
 class Command(SiteCommand):
     """Print a module ``sitemaps`` or write it into an app, and say what to do next."""
 
-    help = __doc__ or ""
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

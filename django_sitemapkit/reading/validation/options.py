@@ -124,17 +124,11 @@ def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
                 f"{name} is {value!r}",
                 option.hint or f"Write a method: def {name}(self, obj).",
             )
-        elif isinstance(source, Constant):
-            yield from _wrong_value(name, source.value)
-
-
-def _wrong_value(name: str, value: Any) -> Iterator[Mistake]:
-    option = OPTIONS[name]
-    try:
-        if option.format_value is not None:
-            option.format_value(value)
-    except InvalidValue as refusal:
-        yield Mistake(option.check, f"{name}: {refusal}", option.hint)
+        elif isinstance(source, Constant) and option.format_value is not None:
+            try:
+                option.format_value(source.value)
+            except InvalidValue as refusal:
+                yield Mistake(option.check, f"{name}: {refusal}", option.hint)
 
 
 def unknown_names(options: BaseSection) -> Iterator[Mistake]:

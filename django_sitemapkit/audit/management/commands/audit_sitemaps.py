@@ -14,7 +14,6 @@ from django_sitemapkit.sites import SitemapSite
 class Command(FindingsCommand):
     """Audit each site and print what was found, a paragraph for each kind."""
 
-    help = __doc__ or ""
     interrupted = "Interrupted. Run the same command again to continue the audit."
     kinds = AUDIT_KINDS
 

@@ -29,7 +29,6 @@ MAX_URLS = 100_000
 class Command(FindingsCommand):
     """Crawl each site and print what was found, a paragraph for each kind."""
 
-    help = __doc__ or ""
     interrupted = "Interrupted. Run the same command again to continue the crawl."
     kinds = CRAWL_KINDS
     bad_stands_for = "broken-link"

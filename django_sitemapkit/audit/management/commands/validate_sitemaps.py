@@ -79,7 +79,6 @@ class Totals:
 class Command(PublishedCommand):
     """Validate what is published, or the given URLs, files and folders."""
 
-    help = __doc__ or ""
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
 
     def add_arguments(self, parser: CommandParser) -> None:

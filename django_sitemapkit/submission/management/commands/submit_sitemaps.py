@@ -23,7 +23,6 @@ from django_sitemapkit.submission.submit import SubmissionResult, submit
 class Command(PublishedCommand):
     """Submit each site, and say what search engines answered."""
 
-    help = __doc__ or ""
     interrupted = "Interrupted. The next run sends what has not been sent."
     more_exit_codes = (Exit.RUNNING,)
 
