@@ -195,12 +195,12 @@ def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> 
 
 def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
     """Yield a row for each page that a sitemap lists; those on the host of the first one count."""
-    from django_sitemapkit.audit.moving.sources import source_of  # noqa: PLC0415
+    from django_sitemapkit.audit.moving.sources import sitemap_source  # noqa: PLC0415
     from django_sitemapkit.models import hash_of  # noqa: PLC0415
     from django_sitemapkit.sites import all_sites  # noqa: PLC0415
 
     now, origin = timezone.now(), ""
-    for written, values in source_of(sitemap, all_sites()[0]).entries():
+    for written, values in sitemap_source(sitemap, all_sites()[0]).entries():
         with suppress(InvalidValue):
             host, location = split_origin(normalise_url(written, ""))
             origin = settings.SITEMAPKIT_BASE_URL = origin or host

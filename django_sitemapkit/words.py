@@ -131,7 +131,7 @@ SENTENCES: dict[str, Any] = {
 }
 """The words of each code, with the names of its values; apps add those of their own codes."""
 
-COUNTED = {
+COUNT_TEXTS = {
     "files": ngettext_lazy("%(count)s file", "%(count)s files", "count"),
     "orphans": ngettext_lazy("%(count)s orphan", "%(count)s orphans", "count"),
     "pages": ngettext_lazy("%(count)s page", "%(count)s pages", "count"),
@@ -185,5 +185,5 @@ def _shown(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return "; ".join(map(words_of, value))
     if isinstance(value, int) and name not in PLAIN_NUMBERS:
-        return COUNTED.get(name, "%(count)s") % {"count": Count(value)}
+        return COUNT_TEXTS.get(name, "%(count)s") % {"count": Count(value)}
     return value

@@ -36,7 +36,7 @@ from django_sitemapkit.admin.base import (
     request_rows,
     screen,
 )
-from django_sitemapkit.admin.differences import differences_view
+from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
 from django_sitemapkit.admin.overview import (
     health_view,
@@ -85,9 +85,6 @@ MAX_FILES_WITH_PROBLEMS = 50
 
 MAX_BUILD_REQUESTS = 20
 """Requests that a build's page lists."""
-
-URLS_PER_PAGE = 200
-"""URLs, or rows with problems, of a file on a page."""
 
 DUPLICATE = "duplicate-url"
 """The kind of problem that depends on other pages than that of its row."""

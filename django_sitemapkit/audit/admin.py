@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.history import EXCLUDED, log_rows
-from django_sitemapkit.audit.health import current_runs, findings_of
+from django_sitemapkit.audit.health import current_runs, findings_url
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
@@ -85,7 +85,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
     def kinds(self, run: AuditRun) -> Any:
         """Return each kind with a link to its findings, and what to do about it."""
         rows = (
-            (findings_of(run, kind), kind.label, number(run.counts[kind]), ADVICE[kind])
+            (findings_url(run, kind), kind.label, number(run.counts[kind]), ADVICE[kind])
             for kind in FindingKind
             if run.counts.get(kind)
         )

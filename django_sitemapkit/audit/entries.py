@@ -52,7 +52,7 @@ def entries_of_build(
         yield _entry(section, line)
 
 
-def entries_at(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
+def entries_with(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
     """Yield the entries of stored pages that have one of some URLs."""
     wanted = {url.encode() for url in escaped(list(urls))}
     storage = SitemapStorage()

@@ -14,7 +14,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.audit.auditing import finish, judge_of, judged, record
-from django_sitemapkit.audit.entries import SitemapEntry, entries_at, entries_of_build
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, entries_with
 from django_sitemapkit.audit.judge import Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
@@ -32,7 +32,7 @@ HOLDING_KINDS = BAD_KINDS | {FindingKind.UNDETERMINED}
 MAX_NAMED = 100
 """URLs that a held build names; its audit lists all of them."""
 
-MAX_DETAIL = 200
+MAX_SHOWN_DETAIL = 200
 """Characters of a detail that a held build names."""
 
 
@@ -154,7 +154,7 @@ def _findings(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
     """Yield the bad URLs as states, each with what to do about it: the first of each section."""
     for audit in audits:
         for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(audits))]:
-            shown = printable(detail)[:MAX_DETAIL]
+            shown = printable(detail)[:MAX_SHOWN_DETAIL]
             yield {
                 "code": "bad-page",
                 "url": url,
@@ -170,7 +170,7 @@ def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
     for section, group in groupby(finished.pages, key=lambda page: page.section):
         pages = list(group)
         changed = set(changes[section])
-        entries = list(entries_at(pages, changed)) if changed else []
+        entries = list(entries_with(pages, changed)) if changed else []
         chosen = len(entries)
         others = entries_of_build(pages, sample - chosen)
         entries += [entry for entry in others if entry.url not in changed]

@@ -61,7 +61,7 @@ def findings_of_url(
     for finding in found.order_by("-run", "pk")[:MAX_FINDINGS_OF_URL]:
         if finding.url == location:  # To some databases, other letters are the same.
             text = f"{finding.get_kind_display()}: {finding.detail}".removesuffix(": ")
-            url = findings_of(finding.run, finding.kind)
+            url = findings_url(finding.run, finding.kind)
             yield _name_of(finding.run), format_html('<a href="{}">{}</a>', url, text)
 
 
@@ -78,7 +78,7 @@ def current_runs(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
     return [group for group in groups.values() if group[0].pk >= covering]
 
 
-def findings_of(run: AuditRun, kind: str) -> str:
+def findings_url(run: AuditRun, kind: str) -> str:
     """Return the address of the list of an audit's findings of one kind."""
     query = urlencode({"run__id__exact": run.pk, "kind__exact": kind})
     return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
@@ -132,7 +132,7 @@ def _findings_of_newest(
                 found_by=_name_of(run),
                 count=run.counts[kind],
                 advice=ADVICE[kind],
-                url=findings_of(run, kind) if may_see_findings else "",
+                url=findings_url(run, kind) if may_see_findings else "",
             )
 
 

@@ -12,6 +12,9 @@ from django_sitemapkit.protocol.limits import MAX_LOCATION
 MAX_UNDETERMINED = 0.01
 """The part of the URLs that may be undetermined; a run with more is partial."""
 
+MAX_CRAWLED_URLS = 100_000
+"""URLs of a site that a crawl fetches, by default."""
+
 
 class AuditRun(models.Model):
     """One audit or crawl of a site."""

@@ -171,7 +171,7 @@ def decoded(page: Page, keyset: Keyset) -> PlannedPage:
     return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
 
 
-def in_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
+def in_key_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
     """Return a plan's pages from the open lower end to the open upper end.
 
     Each page begins where one before it ends; where that chain is broken, the list ends early.
@@ -244,7 +244,7 @@ def pages_in(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | 
     if not stored or keyset is None or stored[0].plan.key != keyset.identity:
         return None
     require_pageable(section)
-    return in_order([decoded(page, keyset) for page in stored])
+    return in_key_order([decoded(page, keyset) for page in stored])
 
 
 def all_pages(section: SectionReader) -> list[PlannedPage]:

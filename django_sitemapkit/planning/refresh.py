@@ -14,7 +14,7 @@ from django_sitemapkit.planning.pages import (
     by_position,
     create_plan,
     decoded,
-    in_order,
+    in_key_order,
     planned_rows,
     store_pages,
     stored_plans,
@@ -137,7 +137,7 @@ def _usable_pages(
         return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
         return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    pages = in_order([decoded(page, keyset) for page in stored])
+    pages = in_key_order([decoded(page, keyset) for page in stored])
     if len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):

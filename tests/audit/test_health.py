@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemapkit.audit.health import findings_of
+from django_sitemapkit.audit.health import findings_url
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from tests.builds import Products
@@ -168,5 +168,5 @@ def test_an_inspected_url_has_its_last_finding(admin_client):
     text = admin_client.get(page, {"url": "/Old/"}).text
     assert "302</a>" in text
     assert "301</a>" not in text
-    assert findings_of(run, "redirect").replace("&", "&amp;") in text
+    assert findings_url(run, "redirect").replace("&", "&amp;") in text
     assert "302</a>" not in admin_client.get(page, {"url": "/old/"}).text

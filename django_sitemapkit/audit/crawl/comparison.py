@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, finding_of
 from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_of
+from django_sitemapkit.audit.crawl.outcome import Outcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.entries import entries_of
 from django_sitemapkit.audit.kinds import FindingKind as Kind
@@ -30,8 +31,6 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.sites import SitemapSite
-
-Outcome = CrawledUrl.Outcome
 
 WEB_PAGES = (Outcome.PAGE, Outcome.DUPLICATE, Outcome.NOINDEX)
 """Outcomes of URLs whose links were read."""
@@ -98,7 +97,7 @@ class CrawlComparison:
         findings_of: Callable[[list[CrawledUrl]], Iterable[AuditFinding]],
     ) -> None:
         """Record the findings of some rows, in their order."""
-        for some in in_order(rows):
+        for some in in_crawl_order(rows):
             with self._lease.fenced_transaction():
                 add_findings(self._run, list(findings_of(some)))
 
@@ -195,7 +194,7 @@ class CrawlComparison:
             yield self._finding(Kind.DUPLICATE, row.url, detail)
 
 
-def in_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
+def in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
     """Yield rows in the order in which the crawl met them, some at a time."""
     last = 0
     while some := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):

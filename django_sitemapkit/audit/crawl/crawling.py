@@ -20,16 +20,13 @@ from django_sitemapkit.audit.crawl.comparison import CrawlComparison, listing_se
 from django_sitemapkit.audit.crawl.frontier import Frontier
 from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
-from django_sitemapkit.audit.models import AuditRun, CrawledUrl
+from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch, FetchOverHttp, robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.exceptions import RobotsUnavailable
 from django_sitemapkit.sites import SitemapSite, all_sites
-
-MAX_URLS = 100_000
-"""URLs that a crawl fetches, by default."""
 
 LINKS_PER_RECORD = 20_000
 """Links after which a batch is recorded, however few pages have them."""
@@ -52,7 +49,7 @@ def crawl(
     fetch: FetchOverHttp | None = None,
     external: FetchOverHttp | None = None,
     concurrency: int = 1,
-    max_urls: int = MAX_URLS,
+    max_urls: int = MAX_CRAWLED_URLS,
     max_depth: int | None = None,
     max_seconds: float | None = None,
     restart: bool = False,

@@ -11,14 +11,14 @@ from django_sitemapkit.audit.models import AuditRun, CrawledUrl
 from django_sitemapkit.audit.sorting import sorted_on_disk
 from django_sitemapkit.reading.keysets import read_by_key
 
-MAX_EXAMPLES = 3
+EXAMPLES_PER_CHANGE = 3
 """URLs of each kind of change that a summary names."""
 
 _Outcome = CrawledUrl.Outcome
 _UNKNOWN = frozenset({_Outcome.PENDING, _Outcome.UNKNOWN})
 
 
-class UrlChange(StrEnum):
+class CrawlChange(StrEnum):
     """What became of a URL between two crawls."""
 
     NEW = "new"
@@ -37,7 +37,7 @@ class UrlChange(StrEnum):
 class UrlDifference:
     """One URL that two crawls did not find alike."""
 
-    change: UrlChange
+    change: CrawlChange
     """What became of it."""
     url: str
     """The URL."""
@@ -47,7 +47,7 @@ class UrlDifference:
     """The outcome in the later crawl, likewise."""
 
     def __str__(self) -> str:
-        outcomes = f"  {self.before} → {self.after}" if self.change is UrlChange.CHANGED else ""
+        outcomes = f"  {self.before} → {self.after}" if self.change is CrawlChange.CHANGED else ""
         return f"{self.change}: {self.url}{outcomes}"
 
 
@@ -59,20 +59,20 @@ class ChangeSummary:
     """The earlier crawl."""
     later: AuditRun
     """The later crawl."""
-    counts: Counter[UrlChange] = field(default_factory=Counter)
+    counts: Counter[CrawlChange] = field(default_factory=Counter)
     """The number of URLs by change."""
-    examples: dict[UrlChange, list[UrlDifference]] = field(default_factory=dict)
+    examples: dict[CrawlChange, list[UrlDifference]] = field(default_factory=dict)
     """The first of them."""
 
     def add(self, difference: UrlDifference) -> None:
         """Count a difference."""
         change = difference.change
         self.counts[change] += 1
-        if self.counts[change] <= MAX_EXAMPLES:
+        if self.counts[change] <= EXAMPLES_PER_CHANGE:
             self.examples.setdefault(change, []).append(difference)
 
     def __str__(self) -> str:
-        counts = [f"{self.counts[each]:,} {each}" for each in UrlChange if each in self.counts]
+        counts = [f"{self.counts[each]:,} {each}" for each in CrawlChange if each in self.counts]
         began = f"{self.earlier.started_at:%Y-%m-%d %H:%M}"
         return f"Since crawl {self.earlier.pk} of {began}: {', '.join(counts) or 'no changes'}."
 
@@ -81,7 +81,7 @@ class ChangeSummary:
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
             if not run.is_complete:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
-        for change in (each for each in UrlChange if each in self.counts):
+        for change in (each for each in CrawlChange if each in self.counts):
             yield from map(str, self.examples[change])
             if more := self.counts[change] - len(self.examples[change]):
                 yield f"{change}: {more:,} more"
@@ -115,19 +115,19 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
                 yield UrlDifference(change=change, url=url, before=before, after=after)
 
 
-def _change(before: str, after: str) -> UrlChange | None:
+def _change(before: str, after: str) -> CrawlChange | None:
     """Return what became of a URL by its outcomes; "" stands for a URL that was not met."""
     if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None
     if after == _Outcome.BROKEN:
-        return UrlChange.BROKEN
+        return CrawlChange.BROKEN
     if before == _Outcome.BROKEN:
-        return UrlChange.REPAIRED
+        return CrawlChange.REPAIRED
     if before and after:
-        return UrlChange.CHANGED
+        return CrawlChange.CHANGED
     if after == _Outcome.PAGE:
-        return UrlChange.NEW
-    return UrlChange.GONE if before == _Outcome.PAGE else None
+        return CrawlChange.NEW
+    return CrawlChange.GONE if before == _Outcome.PAGE else None
 
 
 def _paired(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:

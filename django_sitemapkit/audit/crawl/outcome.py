@@ -31,7 +31,7 @@ from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_LOCATION
 from django_sitemapkit.protocol.locations import split_origin
 
-MAX_TEXT = 200
+MAX_SHORT_TEXT = 200
 """Characters of a title and of a link's text."""
 
 MAX_KNOWN_HOSTS = 100
@@ -40,7 +40,7 @@ MAX_KNOWN_HOSTS = 100
 LOST = frozenset({"malformed", "no-such-host"})
 """Codes of failures that will not pass."""
 
-MAX_REASON = 300
+MAX_OUTCOME_DETAIL = 300
 """Characters of why a URL is broken."""
 
 Outcome = CrawledUrl.Outcome
@@ -175,7 +175,7 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
             status=fetched.status,
-            detail=_short(fault[1], MAX_REASON),
+            detail=_short(fault[1], MAX_OUTCOME_DETAIL),
         )
 
     def outcome_of_file(self, url: str, fetched: Fetched | None) -> UrlOutcome:
@@ -191,7 +191,7 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.BROKEN if is_broken else Outcome.UNKNOWN,
             status=status,
-            detail=_short(detail, MAX_REASON),
+            detail=_short(detail, MAX_OUTCOME_DETAIL),
         )
 
     def _redirect(self, url: str, target: str, status: int | None) -> UrlOutcome:
@@ -216,7 +216,7 @@ class CrawlJudge:
             if outcome is Outcome.REDIRECT:
                 return self._redirect(url, detail, fetched.status)
             if outcome is Outcome.BROKEN:
-                detail = _short(f"soft 404: {detail}" if detail else "soft 404", MAX_REASON)
+                detail = _short(f"soft 404: {detail}" if detail else "soft 404", MAX_OUTCOME_DETAIL)
                 return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
             if outcome is Outcome.DUPLICATE:
                 target, following = _short(detail, MAX_LOCATION), self._in_scope(detail)
@@ -267,12 +267,12 @@ def _why_not_all(fetched: Fetched, page: WebPage) -> str:
     """Return why there may be more links than those that were read, or ""."""
     if len(page.links) == MAX_PAGE_LINKS:
         return f"Only the first {MAX_PAGE_LINKS:,} links were read."
-    return _short(fetched.failure, MAX_REASON) if page.is_html else ""
+    return _short(fetched.failure, MAX_OUTCOME_DETAIL) if page.is_html else ""
 
 
 def _text(text: str) -> str:
     """Return a text for people; what joins letters and emoji, which is not printable, stays."""
-    return ILLEGAL_XML.sub("", text)[:MAX_TEXT]
+    return ILLEGAL_XML.sub("", text)[:MAX_SHORT_TEXT]
 
 
 def _short(text: str, length: int) -> str:

@@ -46,10 +46,10 @@ TEXT = re.compile(r"urls(?:-[1-9][0-9]*)?\.txt")
 MARK = ".sitemapkit-crawl"
 """The file that names the files of the last crawl: only these are a later one's to delete."""
 
-WORKSHOP = ".sitemapkit-crawl-"
+CRAWL_WORKSHOP = ".sitemapkit-crawl-"
 """What the names of the folders begin with in which files are made."""
 
-DAY = 86_400
+DAY_SECONDS = 86_400
 
 URL_COLUMNS = {
     "url": "url",
@@ -76,7 +76,7 @@ LINK_COLUMNS = {
 UNKNOWN = (CrawledUrl.Outcome.PENDING, CrawledUrl.Outcome.UNKNOWN)
 WRONG = (CrawledUrl.Outcome.BROKEN, CrawledUrl.Outcome.UNKNOWN, CrawledUrl.Outcome.REDIRECT)
 
-Row = tuple[str, str | None]
+PageRow = tuple[str, str | None]
 """A URL and the text of its lastmod."""
 
 
@@ -207,7 +207,7 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
     return [*names, *texts, INDEX]
 
 
-def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[Row]:
+def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[PageRow]:
     """Yield the rows; a lastmod in the future is not written."""
     now, zone = timezone.now(), timezone.get_default_timezone()
     for url, moment in pages:
@@ -215,7 +215,9 @@ def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[Row]:
         yield url, format_lastmod(moment, zone) if is_past else None
 
 
-def _write_urlset(batch: list[Row], rows: Iterator[Row], xml: Path, text: Path) -> list[Row]:
+def _write_urlset(
+    batch: list[PageRow], rows: Iterator[PageRow], xml: Path, text: Path
+) -> list[PageRow]:
     """Write one XML file and its text; return the first rows of the next one."""
     writer = UrlsetWriter(
         max_urls=settings.MAX_URLS,
@@ -251,7 +253,7 @@ def workshop(folder: Path) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
-        made = TemporaryDirectory(prefix=WORKSHOP, dir=folder)
+        made = TemporaryDirectory(prefix=CRAWL_WORKSHOP, dir=folder)
     except (FileExistsError, NotADirectoryError) as error:
         raise StorageFailure(f"{error.filename} is not a folder. Name another folder.") from error
     except OSError as error:
@@ -271,9 +273,9 @@ def workshop(folder: Path) -> Iterator[Path]:
 
 def _sweep(folder: Path) -> None:
     """Delete what killed processes left a day ago."""
-    for path in folder.glob(WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
+    for path in folder.glob(CRAWL_WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
         with suppress(FileNotFoundError):
-            if path.stat().st_mtime < time.time() - DAY:
+            if path.stat().st_mtime < time.time() - DAY_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
 

@@ -9,7 +9,7 @@ from django.db import router, transaction
 from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import delete_in_batches
-from django_sitemapkit.audit.crawl.comparison import in_order
+from django_sitemapkit.audit.crawl.comparison import in_crawl_order
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.builds.lease import acquire
@@ -100,7 +100,7 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
     result = SavedPages(is_complete=run.is_complete and run.covers_site and found_pages)
     scope = site.scope()
     with acquire(site, "save") as lease:
-        for batch in in_order(rows):
+        for batch in in_crawl_order(rows):
             with lease.fenced_transaction():
                 _save(site, _by_path(batch, scope), seen_at, result)
         if result.is_complete:

@@ -10,6 +10,6 @@ from django_sitemapkit.audit.moving.comparison import (
     EntryDifference,
     SitemapComparison,
 )
-from django_sitemapkit.audit.moving.reader import TAGS
+from django_sitemapkit.audit.moving.reader import VALUE_NAMES
 
-__all__ = ["TAGS", "EntryChange", "EntryDifference", "SitemapComparison"]
+__all__ = ["VALUE_NAMES", "EntryChange", "EntryDifference", "SitemapComparison"]

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.moving.reader import TAGS, EntryValues, read_entries
-from django_sitemapkit.audit.moving.sources import source_of
+from django_sitemapkit.audit.moving.reader import VALUE_NAMES, EntryValues, read_entries
+from django_sitemapkit.audit.moving.sources import sitemap_source
 from django_sitemapkit.audit.sorting import sorted_on_disk
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import inspect_path
@@ -42,7 +42,7 @@ MAX_SHOWN_VALUES = 3
 _OLD, _NEW = "0", "1"
 _without_origin = partial(re.compile(r"[a-z]+://[^/?#]*", re.IGNORECASE).sub, "", count=1)
 
-Row = tuple[str, str, str, str, str, str]
+ComparedRow = tuple[str, str, str, str, str, str]
 """The path, the side, the origin, the URL as written, the section and the values as JSON."""
 
 
@@ -109,7 +109,7 @@ class SitemapComparison:
     """The differences between another sitemap and that of a site's sections: iterate to find them.
 
     ``source`` is a URL, the name of a URL pattern of the project, or a file or folder; ``ignored``
-    are ``TAGS`` that are not compared. Raises ValueError where either is wrong, and
+    are ``VALUE_NAMES`` that are not compared. Raises ValueError where either is wrong, and
     ImproperlyConfigured where the URLconf does not include the package. Iterating reads both
     sitemaps, and raises InvalidSitemap where the other one cannot be read to its end.
 
@@ -122,11 +122,13 @@ class SitemapComparison:
     """
 
     def __init__(self, site: SitemapSite, source: str, ignored: Collection[str] = ()) -> None:
-        if unknown := sorted(set(ignored) - set(TAGS)):
-            raise ValueError(f"Unknown tags: {', '.join(unknown)}. Known tags: {', '.join(TAGS)}.")
+        if unknown := sorted(set(ignored) - set(VALUE_NAMES)):
+            raise ValueError(
+                f"Unknown tags: {', '.join(unknown)}. Known tags: {', '.join(VALUE_NAMES)}."
+            )
         self._site, self._scope = site, site.scope()
-        self._source = source_of(source, site)
-        self._tags = [tag for tag in TAGS if tag not in ignored]
+        self._source = sitemap_source(source, site)
+        self._tags = [tag for tag in VALUE_NAMES if tag not in ignored]
         self._reset()
 
     def _reset(self) -> None:
@@ -273,7 +275,7 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
                 waiting.appendleft(KeyRange(rendering.overflow, keys.upper))
 
 
-def _row(side: str, section: str, url: str, values: EntryValues) -> Row:
+def _row(side: str, section: str, url: str, values: EntryValues) -> ComparedRow:
     try:
         origin, path = _origin_and_path(url)
     except InvalidValue:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from django_sitemapkit.audit.reader import SitemapReader
-from django_sitemapkit.audit.reader.extensions import OPTIONS, OTHER_OPTION
+from django_sitemapkit.audit.reader.extensions import OPTION_OF_NAMESPACE, OTHER_OPTION
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 
 MAX_DOCUMENT_BYTES = 200_000_000
@@ -19,7 +19,7 @@ as one document of several full sections is."""
 EntryValues = dict[str, str | list[str]]
 """The values of one URL by tag; of extensions a sorted list of texts."""
 
-TAGS = ("lastmod", "changefreq", "priority", *OPTIONS.values(), OTHER_OPTION)
+VALUE_NAMES = ("lastmod", "changefreq", "priority", *OPTION_OF_NAMESPACE.values(), OTHER_OPTION)
 """What is read of a URL, by the names of the options of a section."""
 
 

@@ -39,7 +39,7 @@ class SitemapSource:
 
     Example::
 
-        for url, values in source_of("https://old.example.com/sitemap.xml", site).entries():
+        for url, values in sitemap_source("https://old.example.com/sitemap.xml", site).entries():
             print(url, values)
     """
 
@@ -162,7 +162,7 @@ def _file_content(document: str) -> Iterator[Iterator[bytes]]:
         yield file_blocks(file)
 
 
-def source_of(source: str, site: SitemapSite) -> SitemapSource:
+def sitemap_source(source: str, site: SitemapSite) -> SitemapSource:
     """Return another sitemap of a site: at a URL, a URL name without arguments, or a path.
 
     Raises ValueError where it is none of these, or a folder without a sitemap.

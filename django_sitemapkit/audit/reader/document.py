@@ -11,7 +11,7 @@ from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
 from django_sitemapkit.audit.reader.findings import FindingLog
-from django_sitemapkit.audit.reader.quick import END, PREFIXES, QuickEntries
+from django_sitemapkit.audit.reader.quick import END, QUICK_PREFIXES, QuickEntries
 from django_sitemapkit.audit.reader.streams import served_html
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.printable import quoted
@@ -195,7 +195,7 @@ class XmlDocument:
             self._news = True
         elif namespace not in {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}:
             self._others = True
-        if self.kind is None and prefix in PREFIXES:
+        if self.kind is None and prefix in QUICK_PREFIXES:
             self._declared[prefix] = namespace
 
     def _on_start(self, name: str, attributes: list[str]) -> None:

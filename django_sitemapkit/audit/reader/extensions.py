@@ -39,7 +39,7 @@ MAX_NEWS_DAYS = 2
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
 """
 
-OPTIONS = {XHTML: "alternates", IMAGE: "images", VIDEO: "videos", NEWS: "news"}
+OPTION_OF_NAMESPACE = {XHTML: "alternates", IMAGE: "images", VIDEO: "videos", NEWS: "news"}
 """The option of a section that lists the extensions of each namespace."""
 
 OTHER_OPTION = "elements"
@@ -313,7 +313,9 @@ class ExtensionTexts:
         namespace, _, tag = self._open[0][0].rpartition(" ")
         self.end_tag(0, text)
         says = ", ".join(sorted(self._parts)) or tag
-        self._lines.append(" ".join([OPTIONS.get(namespace, OTHER_OPTION), *says.split()]))
+        self._lines.append(
+            " ".join([OPTION_OF_NAMESPACE.get(namespace, OTHER_OPTION), *says.split()])
+        )
         self._parts.clear()
 
     def end_url(self, _location: str | None) -> str:

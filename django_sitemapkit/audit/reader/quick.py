@@ -31,7 +31,7 @@ MAX_BATCH = 64
 END = b"</url>"
 """Where an entry ends."""
 
-PREFIXES = frozenset({None, "xhtml", "image"})
+QUICK_PREFIXES = frozenset({None, "xhtml", "image"})
 """The prefixes, and none, whose namespaces ``QuickEntries`` needs to know."""
 
 _SPACE = r"[ \t\r\n]*+"
@@ -58,8 +58,8 @@ _HREFS = re.compile(rb' href="([^"]+)"').findall
 class QuickEntries:
     """Finds where the next entry is that has to be parsed.
 
-    ``namespaces`` are those of ``PREFIXES`` that the root declares; entries with extensions in
-    others have to be parsed. ::
+    ``namespaces`` are those of ``QUICK_PREFIXES`` that the root declares; entries with extensions
+    in others have to be parsed. ::
 
         end = QuickEntries(checker, {None: NAMESPACE}).skip(block, start)
     """

@@ -20,7 +20,7 @@ from django_sitemapkit.audit.web.responses import (
     MAX_BODY_BYTES,
     content_type,
     header_values,
-    joined,
+    joined_url,
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import MAX_LOCATION
@@ -355,7 +355,7 @@ class _Resolver:
         try:
             if href[0] == "/" and href[:2] != "//" and "#" not in href and "/." not in href:
                 return normalise_url(href, self._origin)
-            target = joined(self._base, href)
+            target = joined_url(self._base, href)
         except InvalidValue:
             target = self._origin + href
         except ValueError:  # Brackets that hold no IPv6 address.

@@ -145,13 +145,13 @@ def absolute_url(url: str, base: str = "") -> str:
     if not base and url.count(":") == 1 and QUICK_URL.fullmatch(url):
         return url
     try:
-        origin, path = split_origin(joined(base, url.strip()))
+        origin, path = split_origin(joined_url(base, url.strip()))
         return normalise_url(origin + path, origin)
     except (InvalidValue, ValueError) as error:
         raise FetchError("invalid-url", f"{quoted(url)} cannot be fetched: {error}") from error
 
 
-def joined(base: str, reference: str) -> str:
+def joined_url(base: str, reference: str) -> str:
     """Return the absolute URL of a reference, without a fragment. Raises ValueError."""
     reference = reference.partition("#")[0]
     if reference.endswith("?"):  # urljoin() drops an empty query, and so asks for another URL.

@@ -35,7 +35,7 @@ MAX_CHANGES = 10_000
 """Changes beyond which all pages are rendered again, instead of finding where each one matters."""
 
 
-PAGES_PER_QUERY = 10
+FINGERPRINTS_PER_QUERY = 10
 """Pages whose fingerprints are computed at a time: between two, the lease may be renewed."""
 
 
@@ -206,8 +206,8 @@ class Fingerprints:
         """
         closed = [keys for keys in ranges if keys.upper is not None]
         counts: dict[KeyRange, int] = {}
-        for start in range(0, len(closed), PAGES_PER_QUERY):
-            some = closed[start : start + PAGES_PER_QUERY]
+        for start in range(0, len(closed), FINGERPRINTS_PER_QUERY):
+            some = closed[start : start + FINGERPRINTS_PER_QUERY]
             heartbeat()
             for keys, (rows, text) in zip(some, self.compute(section, some), strict=True):
                 if text:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire, close_if_unusable
 from django_sitemapkit.builds.manifest import PageName
-from django_sitemapkit.builds.publication.export import INDEX, Export, emptied_pages
+from django_sitemapkit.builds.publication.export import INDEX_PAGE, Export, emptied_pages
 from django_sitemapkit.builds.results import send_signal
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.conf import settings
@@ -122,7 +122,7 @@ def _changed(site: SitemapSite, publication: Publication, *, everything: bool) -
         for file in present | counts.keys()
         if file not in present or counts.get(file) != len(builds)
     }
-    return list(dict.fromkeys([INDEX, *sorted(changed), *emptied_pages(site)]))
+    return list(dict.fromkeys([INDEX_PAGE, *sorted(changed), *emptied_pages(site)]))
 
 
 def _known_outside(publication: Publication) -> set[int]:

@@ -48,7 +48,7 @@ from django_sitemapkit.sites import SitemapSite, all_sites
 GZIP, XML = "application/gzip", "application/xml"
 XML_FORM, TEXT_FORM = "xml.gz", "txt.gz"
 
-INDEX: PageName = ("", 0)
+INDEX_PAGE: PageName = ("", 0)
 """Stands for the index among the pages."""
 
 MANIFEST = "sitemap-manifest.json.gz"
@@ -117,7 +117,7 @@ class Export:
 
     @cached_property
     def _index(self) -> str:
-        return self._name(INDEX)
+        return self._name(INDEX_PAGE)
 
     @cached_property
     def _folder(self) -> str:

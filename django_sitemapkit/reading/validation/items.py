@@ -85,7 +85,7 @@ def kind_of(value: Any) -> str:
 # Classes of contrib -------------------------------------------------------------------------------
 
 
-LOST = ("images", "videos", "news", "alternates")
+ADDITIONS = ("images", "videos", "news", "alternates")
 """What a get_urls() of contrib may add to entries, and a Section has options for."""
 
 CHANGES = ('"item"', "'item'", "location", "pop(", "remove(")
@@ -202,7 +202,7 @@ def _forces_host(sitemap: Any) -> bool:
     Nothing is lost then: scheme and host are those of our own site. It is tried on one entry.
     """
     text = _source_of(type(sitemap).get_urls)
-    if any(word in text for word in (*LOST, *CHANGES)):
+    if any(word in text for word in (*ADDITIONS, *CHANGES)):
         return False
     entries = [{"item": None, "location": "/"}]
     before = [dict(entry) for entry in entries]
@@ -225,5 +225,5 @@ def _source_of(function: Any) -> str:
 def _lost_by(own: Any) -> str:
     """Return what is lost where a method is not asked, as far as its text tells."""
     text = _source_of(getattr(own, "fget", own))
-    named = [word for word in LOST if word in text]
+    named = [word for word in ADDITIONS if word in text]
     return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

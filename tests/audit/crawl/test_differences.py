@@ -5,7 +5,7 @@ import pytest
 from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl.differences import (
     ChangeSummary,
-    UrlChange,
+    CrawlChange,
     crawl_differences,
     previous_crawl,
 )
@@ -120,8 +120,8 @@ def test_a_summary_counts_all_and_names_some():
     earlier = crawled(n="page")
     later = crawled(**dict.fromkeys("abcd", "page"), n="noindex", x="broken")
     summary = summarised(earlier, later)
-    assert summary.counts == {UrlChange.NEW: 4, UrlChange.BROKEN: 1, UrlChange.CHANGED: 1}
-    assert [each.url for each in summary.examples[UrlChange.NEW]] == [
+    assert summary.counts == {CrawlChange.NEW: 4, CrawlChange.BROKEN: 1, CrawlChange.CHANGED: 1}
+    assert [each.url for each in summary.examples[CrawlChange.NEW]] == [
         f"{BASE}/{name}/" for name in "abc"
     ]
     assert (

@@ -472,7 +472,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
 
 def test_what_killed_processes_left_is_deleted(tmp_path):
     """After a day; folders with other names are not theirs."""
-    made = [Path(mkdtemp(prefix=output.WORKSHOP, dir=tmp_path)) for _ in range(2)]
+    made = [Path(mkdtemp(prefix=output.CRAWL_WORKSHOP, dir=tmp_path)) for _ in range(2)]
     others = [".crawl-cache", ".sitemapkit-crawl-cache", ".sitemapkit-crawl-documents"]
     for name in others:
         (tmp_path / name).mkdir()

@@ -251,13 +251,6 @@ def test_nothing_is_printed_without_verbosity(sections, tmp_path):
     assert (tmp_path / "sitemap.xml").exists()
 
 
-def test_the_defaults_of_the_command_are_those_of_the_function():
-    """The command does not import what needs an extra before it runs."""
-    from django_sitemapkit.audit.crawl import crawling
-
-    assert crawl_sitemaps.MAX_URLS == crawling.MAX_URLS
-
-
 @pytest.mark.parametrize(
     ("interrupted", "said"),
     [

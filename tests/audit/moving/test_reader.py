@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from django_sitemapkit.audit.moving import reader as entry_reader
-from django_sitemapkit.audit.moving.reader import TAGS, read_entries
+from django_sitemapkit.audit.moving.reader import VALUE_NAMES, read_entries
 from django_sitemapkit.exceptions import InvalidSitemap
 from tests.audit.moving.documents import index, urlset
 
@@ -23,7 +23,7 @@ def values(inner):
     """Return the values of a URL with these tags."""
     ((url, found),) = read(urlset(LOC + inner))
     assert url == URL
-    assert set(found) <= set(TAGS)
+    assert set(found) <= set(VALUE_NAMES)
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import override_settings
 
 from django_sitemapkit import ExternalSection
-from django_sitemapkit.audit.moving.sources import source_of
+from django_sitemapkit.audit.moving.sources import sitemap_source
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.sites import all_sites
 from tests.audit.moving import urls
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def found_in(source, site=SITE):
     """Return the URLs of another sitemap, in order."""
-    return [url for url, _ in source_of(str(source), site).entries()]
+    return [url for url, _ in sitemap_source(str(source), site).entries()]
 
 
 def failure(source, site=SITE):
@@ -151,13 +151,13 @@ def test_a_folder_that_is_not_complete(tmp_path):
 def test_what_is_nothing_at_all(source):
     """The message has what there may be; a name whose URL needs arguments is none."""
     with pytest.raises(ValueError, match=r"is neither a URL, nor|File name too long"):
-        source_of(source, SITE)
+        sitemap_source(source, SITE)
 
 
 def test_a_folder_without_a_sitemap(tmp_path):
     """It is a mistake, and no empty sitemap."""
     with pytest.raises(ValueError, match="there is no"):
-        source_of(str(tmp_path), SITE)
+        sitemap_source(str(tmp_path), SITE)
 
 
 # A URL name

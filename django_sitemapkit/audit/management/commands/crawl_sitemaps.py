@@ -16,14 +16,11 @@ from django_sitemapkit.audit.management.base import (
     positive,
     positive_number,
 )
-from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun
 from django_sitemapkit.exceptions import InvalidValue, StorageFailure
 from django_sitemapkit.management.base import Exit, ending_cleanly
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
-
-MAX_URLS = 100_000
-"""URLs of a site that are fetched, by default."""
 
 
 class Command(FindingsCommand):
@@ -51,7 +48,7 @@ class Command(FindingsCommand):
         parser.add_argument(
             "--max-urls",
             type=positive,
-            default=MAX_URLS,
+            default=MAX_CRAWLED_URLS,
             metavar="URLS",
             help="End after this many URLs; default: %(default)s.",
         )
