@@ -41,7 +41,7 @@ Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 MAX_LISTED_SITES = 100
-"""With more sites than this, the filter offers only the site that a link chose."""
+"""Sites that a list of choices shows; it says that there are others, and how to find them."""
 
 EXCLUDING = (
     *("sitemapkit.add_urloverride", "sitemapkit.change_urloverride"),
@@ -82,16 +82,18 @@ def known_site(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]
 class SiteFilter(admin.SimpleListFilter):
     """Filters rows by site, without a query for the choices."""
 
-    title = _("site")
+    title: Any = _("site")
     parameter_name = "site"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the sites to choose from."""
         keys = [site.key for site in known_sites(request)]
-        chosen = request.GET.get(self.parameter_name)
-        if len(keys) > MAX_LISTED_SITES or (chosen and chosen not in keys):
-            keys = [chosen] if chosen else []
-        return [(key, key) for key in keys]
+        if len(keys) > MAX_LISTED_SITES:
+            values = {"count": number(MAX_LISTED_SITES)}
+            self.title = gettext("site (only the first %(count)s, search for others)") % values
+        keys = keys[:MAX_LISTED_SITES]
+        chosen = request.GET.get(self.parameter_name, "")
+        return [(key, key) for key in (*keys, *({chosen} - {"", *keys}))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows of the chosen site."""
@@ -202,6 +204,12 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """Return the filters; the site is one of them only if there are several."""
         return self._without_single_site(request, super().get_list_filter(request), SiteFilter)
+
+    def get_search_fields(self, request: HttpRequest) -> Any:
+        """Return the fields to search; the site is one of them if the filter lists only some."""
+        fields = super().get_search_fields(request)
+        is_cut = SiteFilter in self.list_filter and len(known_sites(request)) > MAX_LISTED_SITES
+        return [*fields, "=site"] if is_cut else fields
 
     def _without_single_site(self, request: HttpRequest, items: Any, site_item: Any) -> list[Any]:
         several = len(known_sites(request)) != 1

@@ -55,6 +55,7 @@ from django_sitemapkit.admin.publishing import (
     publish_view,
     resume_view,
 )
+from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
     UrlCounts,
     changes_of,
@@ -304,30 +305,36 @@ class BuildAdmin(ReadOnlyAdmin):
 
 
 def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
-    """Return the template context of a build: totals, problems, and a page of its files."""
+    """Return the template context of a build: totals, problems, and a page of its sections.
+
+    With a section in the query string, it is a page of its files; of all files if it has no name.
+    """
     manifest = Place.objects.in_build(build).defer("override_hashes")
     previous = live_before([build])[build.pk] if is_whole(build) else None
     before = url_counts([previous])[previous] or None
     totals = _section_totals(manifest, before)
     counts = {total["section"]: total["urls"].after for total in totals}
-    section = request.GET.get("section", "")
-    if section not in {total["section"] for total in totals}:
-        section = ""
+    section = request.GET.get("section")
+    if section not in {None, *counts}:
+        section = ""  # All of them.
     chosen = manifest.filter(section=section) if section else manifest
-    files = chosen.order_by(*INDEX_ORDER, "pk")
-    shown = paged(request, files, FILES_PER_PAGE)
+    if section is None:
+        shown = paged(request, totals, SECTIONS_PER_PAGE)
+    else:
+        shown = paged(request, chosen.order_by(*INDEX_ORDER, "pk"), FILES_PER_PAGE)
+        urls = _file_urls(request, build, shown["page"].object_list)
+        shown["files"] = [_row(file, urls) for file in shown["page"].object_list]
+        shown["count"] = number(shown["page"].paginator.count)
     faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
     faulty_files = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     problems = [row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _kinds(file)]
-    urls = _file_urls(request, build, shown["page"].object_list)
     asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
         "differs": is_publishable(build) and previous is not None,
-        "sections": totals,
         "section": section,
         **shown,
-        "files": [_row(file, urls) for file in shown["page"].object_list],
-        "is_folded": not (section or request.GET.get("p")),
+        "has_sections": bool(totals),
+        "file_count": number(manifest.count()),
         "urls": total_change(counts, before),
         "size": sum(each["xml_bytes"] for each in totals),
         "problems": problems,

@@ -17,17 +17,20 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites
+from django_sitemapkit.admin.base import MAX_LISTED_SITES, known_sites
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
 from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.admin.url_inspection import inspection_states_of
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection.urls import inspections_of
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
 from django_sitemapkit.sites import SitemapSite, site_by_key
+
+OPEN_SITE = "sitemap_site"
+"""The parameter of the object's page that names the site whose override it shows."""
 
 
 class InlineForm(EditorSettingForm):
@@ -53,9 +56,12 @@ class InlineForm(EditorSettingForm):
 
 
 class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
-    """The overrides of one object, one per site."""
+    """The override of one object at the only site, or at the one that the request names."""
 
     sites: list[SitemapSite]
+    """This site; none if there are several and the request names none."""
+    other_sites: Sequence[SitemapSite] = ()
+    """All sites to choose from, if there are several."""
     request: HttpRequest | None = None
     """The request that shows messages, and whose user the history names; None for neither."""
 
@@ -102,10 +108,10 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     def explain(self, key: str) -> dict[str, Any]:
         """Return the context that explains the object's URL at a site."""
         obj, site = self.instance, site_by_key(self.sites, key)
-        context: dict[str, Any] = {"site": site if len(self.sites) > 1 else None}
+        context: dict[str, Any] = {"site": site if self.other_sites else None}
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("Save the object first to see its entry.")}
-        states, reason = try_read(lambda: inspection_states_of(site, inspect_object(site, obj)))
+        states, reason = try_read(lambda: inspection_states_of(site, inspections_of(site, obj)))
         if states is None:
             return {**context, "failure": reason}
         return {**context, **states, "nothing": NO_SECTION}
@@ -115,6 +121,22 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         """Return the explanations for sites without a form, which need the add permission."""
         shown = {form.instance.site for form in self.forms}
         return [self.explain(site.key) for site in self.sites if site.key not in shown]
+
+    @property
+    def rows_of_sites(self) -> list[dict[str, Any]]:
+        """Return a row for each of several sites, those with an override first.
+
+        At most ``MAX_LISTED_SITES`` are returned.
+        """
+        overrides = {}
+        if self.instance is not None and self.instance.pk is not None:
+            found = UrlOverride._default_manager.for_object(self.instance)
+            overrides = {row.site: row for row in found}
+        sites = sorted(self.other_sites, key=lambda site: site.key not in overrides)
+        return [
+            {"site": site, "override": overrides.get(site.key), "is_open": site in self.sites}
+            for site in sites[:MAX_LISTED_SITES]
+        ]
 
     def clean(self) -> None:
         """Reject two overrides for one site, and one that another user has just added."""
@@ -180,7 +202,8 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     """Edits an object's sitemap override on the object's own page.
 
     Add it to ``inlines`` of any ``ModelAdmin``. It shows the object's sitemap entry, or why the
-    sitemap does not list it. The permissions on URL overrides apply.
+    sitemap does not list it. The permissions on URL overrides apply. If there are several sites,
+    it has a row for each with what its override sets, and opens the one that the user chooses.
 
     Example::
 
@@ -197,7 +220,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     verbose_name = _("Sitemap")
     verbose_name_plural = _("Sitemap")
     extra = 0
-    """There is a form for each site already."""
+    """The site that is open has a form already."""
     show_change_link = True
     fields = ("site", "in_the_sitemap", "include", "priority", "changefreq", "lastmod", "note")
     readonly_fields = ("in_the_sitemap",)
@@ -207,8 +230,8 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         js = ["sitemapkit/inline.js"]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return how many overrides an object may have: one per site."""
-        sites = len(known_sites(request))
+        """Return how many forms there are: one for the site that is open."""
+        sites = len(_open_sites(request))
         return sites if self.max_num is None else min(self.max_num, sites)
 
     def get_min_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
@@ -220,7 +243,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
         permitted = {
-            "sites": known_sites(request),
+            "sites": _open_sites(request),
             "may_add": self.has_add_permission(request, obj),
             "may_change": self.has_change_permission(request, obj),
         }
@@ -239,10 +262,22 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
                 **options,
             },
         )
-        return type(formset.__name__, (formset,), {"sites": permitted["sites"], "request": request})
+        sites = known_sites(request)
+        shared = {
+            "sites": permitted["sites"],
+            "other_sites": sites if len(sites) > 1 else (),
+            "request": request,
+        }
+        return type(formset.__name__, (formset,), shared)
 
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:
         """Return the object's sitemap entry as saved now, or why it is not listed."""
         explain = getattr(row, "explain", dict)  # The empty form for scripts has none.
         return render_to_string("admin/sitemapkit/editor_settings/explanations.html", explain())
+
+
+def _open_sites(request: HttpRequest) -> list[SitemapSite]:
+    """Return the only site, or the one of several that the query string names; else none."""
+    sites, key = known_sites(request), request.GET.get(OPEN_SITE)
+    return [site for site in sites if len(sites) == 1 or site.key == key]

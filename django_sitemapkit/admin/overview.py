@@ -31,7 +31,7 @@ from django_sitemapkit.admin.base import (
     request_text,
     screen,
 )
-from django_sitemapkit.admin.health.builds import items_now
+from django_sitemapkit.admin.health.builds import STATES_READ, items_now
 from django_sitemapkit.admin.health.items import (
     attention_of,
     in_order,
@@ -39,6 +39,7 @@ from django_sitemapkit.admin.health.items import (
     sources,
 )
 from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
+from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
     chart_of,
@@ -230,7 +231,9 @@ def _site_context(
 ) -> dict[str, Any]:
     """Return the context of a site's page; with ``rows`` in the query string, compare its rows."""
     rows = "rows" in request.GET
-    found, failure = try_read(lambda: _status_context(site, rows=rows))
+    found, failure = try_read(lambda: _status_context(request, site, rows=rows))
+    if found is not None:
+        setattr(request, STATES_READ, [found["status"]])
     message, _reason = try_read(lambda: _message_of_request(site, request))
     return {
         "rows_compared": rows,
@@ -284,7 +287,7 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     }
 
 
-def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
+def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
     status = status_of(site, rows=rows, export=False)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
@@ -299,7 +302,7 @@ def _status_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
         "files": number(status.files),
         "problems": number_or_blank(status.problems),
         "status": status,
-        "sections": sections,
+        **paged(request, sections, SECTIONS_PER_PAGE),
         "columns": _columns(sections, status.builds),
         "progress": status.progress,
         "progress_text": progress_text(status, status.progress),

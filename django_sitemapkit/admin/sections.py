@@ -41,7 +41,7 @@ from django_sitemapkit.sites import SitemapSite, site_by_key
 FIELDS = ("enabled", "changefreq", "priority")
 """The fields of the table, all of which can inherit."""
 
-SECTIONS_PER_PAGE = 100
+SECTIONS_PER_PAGE = 80
 """Sections on a page. Each sends six values, and Django accepts 1,000 by default."""
 
 MAX_UNUSED_ROWS = 100

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -276,14 +277,16 @@ def state_of(
     return UrlState(site, found, search)
 
 
-def inspection_states_of(site: SitemapSite, inspections: Sequence[UrlInspection]) -> dict[str, Any]:
+def inspection_states_of(site: SitemapSite, inspections: Iterable[UrlInspection]) -> dict[str, Any]:
     """Return the states of the first URLs of an object, as context of ``explanations.html``.
 
     All of them share the time of one search.
     """
+    shown = list(islice(inspections, MAX_URLS_SHOWN + 1))
     end = monotonic() + SECONDS
-    shown = inspections[:MAX_URLS_SHOWN]
     return {
-        "states": [state_of(site, found, max(0.0, end - monotonic())) for found in shown],
-        "is_cut": len(inspections) > MAX_URLS_SHOWN,
+        "states": [
+            state_of(site, found, max(0.0, end - monotonic())) for found in shown[:MAX_URLS_SHOWN]
+        ],
+        "is_cut": len(shown) > MAX_URLS_SHOWN,
     }

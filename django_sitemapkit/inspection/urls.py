@@ -81,17 +81,20 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
 
     If a section lists it in several languages, there is one for each of its URLs.
     """
+    return list(inspections_of(site, obj))
+
+
+def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
+    """Yield what becomes of an object, as ``inspect_object()`` does, a section at a time."""
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
     sections = [section for section in on.values() if label_or_none(section) == label]
-    inspected = [found for section in sections for found in _inspect_versions(section, obj.pk)]
+    for section in sections:
+        yield from _inspect_versions(section, obj.pk)
     for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             why = _("Section %(section)s is switched off, or this site does not have it.")
-            inspected.append(
-                UrlInspection(section=cls.get_name(), why=why % {"section": cls.get_name()})
-            )
-    return inspected
+            yield UrlInspection(section=cls.get_name(), why=why % {"section": cls.get_name()})
 
 
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:

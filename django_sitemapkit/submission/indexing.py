@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count
 
 from django_sitemapkit.intervals import share_interval
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.models import Place, Publication
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.models import InspectedUrl
 
@@ -57,10 +57,8 @@ class SectionIndexing:
 
 def indexing_of(site: SitemapSite) -> list[SectionIndexing]:
     """Return the numbers of each published section of which a URL was inspected."""
-    published = Build.objects.published(site)
-    if published is None:
-        return []
-    totals = Place.objects.in_build(published).order_by().totals("section")
+    published = Publication.objects.filter(site=site.key).values("build")
+    totals = Place.objects.filter(build__in=published).totals("section")
     found = {
         total["section"]: SectionIndexing(section=total["section"], urls=total["urls"])
         for total in totals

@@ -35,7 +35,7 @@ def test_the_urls_are_read_in_the_admin(file):
     assert ">https://www.example.com/a&amp;b/</a>" in text
     assert "<td>0.9</td>" in text
     address = page("file", file.build_id, file.pk)
-    text = text_of(person("viewer").get(page("change", file.build_id)))
+    text = text_of(person("viewer").get(page("change", file.build_id), {"section": ""}))
     assert f'<a href="{address}">extra-urls 1</a>' in text
     assert 'aria-label="Download extra-urls 1"' in text
 

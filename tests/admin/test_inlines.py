@@ -16,6 +16,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from django_sitemapkit import Section
+from django_sitemapkit.admin import inlines
 from django_sitemapkit.builds import build
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import UrlOverride
@@ -286,38 +287,81 @@ def test_what_is_wrong_is_told_at_its_field():
     assert not UrlOverride.objects.exists()
 
 
-@pytest.mark.slow
-def test_with_several_sites_there_is_one_row_for_each(settings):
-    """Each row is of one site, and says of which; no other may be made of it."""
+@pytest.fixture
+def main_and_other(settings):
+    """Give the project two sites."""
     del settings.SITEMAPKIT_BASE_URL
     settings.SITEMAPKIT_SITES = {
         "main": {"BASE_URL": "https://www.example.com"},
         "other": {"BASE_URL": "https://testserver"},
     }
+
+
+@pytest.mark.slow
+def test_with_several_sites_there_is_a_row_for_each(main_and_other):
+    """Each opens the form of its site, and no override of another may be made of it."""
     token = TokenFactory()
     path = path_of(token)
     client = chief()
     text = text_of(client.get(url_of(token)))
+    assert f"{PREFIX}-0-include" not in text
+    assert f'name="{PREFIX}-TOTAL_FORMS" value="0"' in text
+    for name in ("main", "other"):
+        assert f'<a href="?sitemap_site={name}#sitemapkit-inline">{name}</a>' in text
+    url = f"{url_of(token)}?sitemap_site=other"
+    text = text_of(client.get(url))
     for name in ("TOTAL", "MIN_NUM", "MAX_NUM"):  # Scripts neither add nor remove any.
-        assert re.search(rf'name="{PREFIX}-{name}_FORMS" value="2"', text)
-    assert "Site: main (https://www.example.com)" in text
+        assert re.search(rf'name="{PREFIX}-{name}_FORMS" value="1"', text)
     assert "Site: other (https://testserver)" in text
-    response = client.post(
-        url_of(token), own(token) | sent({"site": "main"}, {"site": "other", "include": "false"})
-    )
+    assert "Site: main" not in text
+    response = client.post(url, own(token) | sent({"site": "main", "include": "false"}))
+    assert response.status_code == 200
+    assert not UrlOverride.objects.exists()
+    response = client.post(url, own(token) | sent({"site": "other", "include": "false"}))
     assert response.status_code == 302, errors_of(response)
     row = UrlOverride.objects.get()
     assert row.site == "other"
     assert entry(live("tokens"), path)
     assert not entry(live("tokens", host="testserver"), path)
-    rows = ({"id": row.pk, "site": "main", "note": "o"}, {"site": "main", "note": "n"})
-    response = client.post(url_of(token), own(token) | sent(*rows, initial=1))
+    main = f"{url_of(token)}?sitemap_site=main"
+    text = text_of(client.get(main))
+    assert text.index(">other</a>") < text.index(">main</a>")  # It has an override.
+    assert "<td>excluded</td>" in text
+    response = client.post(main, own(token) | sent({"site": "main", "note": "n"}))
     assert response.status_code == 302, errors_of(response)
-    assert set(UrlOverride.objects.values_list("site", "note")) == {("other", "o"), ("main", "n")}
-    rows = ({"site": "main", "note": "1"}, {"site": "main", "note": "2"})
+    assert set(UrlOverride.objects.values_list("site", "note")) == {("other", ""), ("main", "n")}
     UrlOverride.objects.all().delete()
-    response = client.post(url_of(token), own(token) | sent(*rows))
+    rows = ({"site": "main", "note": "1"}, {"site": "main", "note": "2"})
+    response = client.post(main, own(token) | sent(*rows))
     assert "one override per site" in errors_of(response)
+
+
+@pytest.mark.slow
+def test_without_an_open_site_the_object_is_saved_alone(main_and_other):
+    """Its overrides stay as they are."""
+    token = TokenFactory()
+    row = UrlOverride(site="main", note="n")
+    row.model, row.object_id = identity_of(token)
+    row.save()
+    response = chief().post(url_of(token), own(token) | sent())
+    assert response.status_code == 302, errors_of(response)
+    assert UrlOverride.objects.get() == row
+
+
+@pytest.mark.slow
+def test_sites_that_have_no_row_are_named(main_and_other, monkeypatch):
+    """With the page on which each of them can be chosen."""
+    monkeypatch.setattr(inlines, "MAX_LISTED_SITES", 1)
+    token = TokenFactory()
+    text = text_of(chief().get(url_of(token)))
+    assert "Only the first 1 sites are shown." in text
+    add = reverse("inlines:sitemapkit_urloverride_add")
+    add = f"{add}?model=testapp.token&object_id={token.pk}"
+    assert f'href="{add.replace("&", "&amp;")}"' in text
+    text = text_of(chief().get(add))
+    assert '<option value="testapp.token" selected>' in text
+    assert f'value="{token.pk}"' in text
+    assert '<option value="other">other (https://testserver)</option>' in text
 
 
 def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
@@ -347,7 +391,7 @@ def test_a_site_that_cannot_be_explained_says_why(monkeypatch):
     def fail(*args):
         raise ImproperlyConfigured("something is missing")
 
-    monkeypatch.setattr("django_sitemapkit.admin.inlines.inspect_object", fail)
+    monkeypatch.setattr("django_sitemapkit.admin.inlines.inspections_of", fail)
     assert "something is missing" in text_of(chief().get(url_of(TokenFactory())))
 
 

@@ -297,7 +297,7 @@ def test_the_page_tells_what_is_published(built):
     build = run().build
     response = person("viewer").get(OVERVIEW)
     assert f'<a href="{page("change", build)}">Build {build}</a>' in text_of(response)
-    rows = {row["name"]: row for row in response.context["sections"]}
+    rows = {row["name"]: row for row in response.context["page"]}
     assert (rows["products"]["pages"], rows["products"]["urls"].count) == ("3", "5")
     assert rows["products"]["bytes"] > 500
     lines = Place.objects.filter(section="products")

@@ -52,6 +52,9 @@ _CORRECT = _("Correct the value in the row, or what the section makes of it.")
 NOTED_BYTES = 200_000_000
 """Bytes that the database may store without a note."""
 
+STATES_READ = "_sitemapkit_states"
+"""The attribute of a request with the states of the sites that its screen shows, once read."""
+
 _NOW = _("Now")
 _CORRECT_ERROR = _(
     "Correct the error. Until then builds fail, and the published build is still served."
@@ -96,7 +99,7 @@ PROBLEMS: dict[str, tuple[Any, Any]] = {
 def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield what is recorded of the builds of some sites."""
     keys = [site.key for site in sites]
-    states = states_of_sites(sites)
+    states = getattr(request, STATES_READ, None) or states_of_sites(sites)
     yield from _held(states)
     yield from _unfinished(keys)
     yield from _overdue_requests(states)

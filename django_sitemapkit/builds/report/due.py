@@ -42,16 +42,20 @@ class SectionDue:
 
 
 def due(
-    site: SitemapSite, *, rows: bool = True, builds: SiteBuilds | None = None
+    site: SitemapSite,
+    *,
+    rows: bool = True,
+    builds: SiteBuilds | None = None,
+    sections: Sequence[SectionReader] | None = None,
 ) -> Iterator[SectionDue]:
     """Yield for each section what the next build renders again or leaves out, and why.
 
     Without ``rows`` no row is looked at; else the database takes a look at every row of the
     sections that have fingerprints. Sections with methods are always rendered, and only then
     compared. What a build that is held for review has stored already is not rendered again.
-    ``builds`` are the site's builds, if they are read already.
+    ``builds`` and ``sections`` are those of the site, if they are read already.
     """
-    sections = sections_of(site)
+    sections = sections_of(site) if sections is None else sections
     look = _Look(builds or SiteBuilds(site), sections, rows=rows)
     for section in sections:
         name = section.get_name()

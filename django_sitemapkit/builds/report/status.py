@@ -405,13 +405,16 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         build.files = _sum(counts[build.pk], "pages")
         build.urls = _sum(counts[build.pk], "urls")
         build.urls_before = _sum(counts[before.get(build.pk)], "urls")
+    sections = sections_of(site)
     return SiteStatus(
         **state,
-        **_published(site, published, counts[state["build"]], counts[replaced]),
+        **_published(sections, published, counts[state["build"]], counts[replaced]),
         replaced=replaced,
         succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
-        due=tuple(item for item in due(site, rows=rows, builds=builds) if item.pages),
+        due=tuple(
+            item for item in due(site, rows=rows, builds=builds, sections=sections) if item.pages
+        ),
         builds=newest,
         missing=missing_here(builds),
         export=export_status(site) if export else None,
@@ -424,7 +427,7 @@ def _sum(totals: dict[str, dict[str, Any]], name: str) -> int | None:
 
 
 def _published(
-    site: SitemapSite,
+    readers: Sequence[Any],
     build: Build | None,
     now: dict[str, dict[str, Any]],
     before: dict[str, dict[str, Any]],
@@ -434,7 +437,6 @@ def _published(
     problems = problem_counts(build) if build else {}
     for name, total in now.items():
         total["problems"] = problems.get(name, 0)
-    readers = sections_of(site)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
     sections = [
