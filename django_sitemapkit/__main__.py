@@ -41,7 +41,7 @@ DATABASE = ".sitemapkit.sqlite3"
 ROWS_PER_INSERT = 2_000
 
 _FETCHING = (
-    ("--rate", "REQUESTS", "requests a second, at most; default: 10"),
+    ("--rate", "REQUESTS", "maximum requests a second; default: 10"),
     ("--concurrency", "REQUESTS", "requests at a time; default: 4"),
     ("--allow-private", "", "also fetch from private and local addresses"),
 )
@@ -107,9 +107,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     crawl = verbs.add_parser("crawl", help="write a site's sitemap, and list its broken links")
-    crawl.add_argument("url", metavar="URL", help="the home page, or that of a folder")
+    crawl.add_argument("url", metavar="URL", help="the home page of the site or of a folder")
     crawl.set_defaults(prepare=_prepare_crawl, live=True, output="sitemap")
-    audit = verbs.add_parser("audit", help="judge the pages that a sitemap lists")
+    audit = verbs.add_parser("audit", help="check the pages of a sitemap")
     audit.add_argument("url", metavar="URL", help="the address of a sitemap or of an index")
     audit.set_defaults(prepare=_prepare_audit, live=True)
     validate = verbs.add_parser("validate", help="read sitemaps as search engines do")

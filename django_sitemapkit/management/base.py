@@ -60,7 +60,7 @@ class Exit(IntegerChoices):
     USAGE = 2, "invalid arguments or settings"
     HELD = 3, "a build is held for review"
     RUNNING = 4, "another process is working on the site"
-    PROBLEMS = 5, "problems that an option says to fail on"
+    PROBLEMS = 5, "problems that an option treats as failures"
     CANCELLED = 6, "the build was cancelled"
     INTERRUPTED = 130, "interrupted"
     OUTPUT_CLOSED = 141, "the output was closed, as by head"

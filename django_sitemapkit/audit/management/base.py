@@ -45,7 +45,7 @@ class FindingsCommand(PublishedCommand):
 
     kinds: ClassVar[tuple[FindingKind, ...]] = ()
     """The kinds of findings that it may report."""
-    bad_stands_for = "all that keep a URL out of an index"
+    bad_stands_for = "all kinds that keep a URL out of an index"
     """What the help of ``--fail-on`` says of the kinds among them that are bad."""
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
     is_standalone = False
@@ -55,7 +55,7 @@ class FindingsCommand(PublishedCommand):
         """Add the options that these commands share."""
         super().add_arguments(parser)
         parser.add_argument(
-            "--restart", action="store_true", help="Do not continue where a run was interrupted."
+            "--restart", action="store_true", help="Do not continue an interrupted run."
         )
         parser.add_argument(
             "--fail-on",
@@ -67,7 +67,7 @@ class FindingsCommand(PublishedCommand):
         parser.add_argument(
             "--live",
             action="store_true",
-            help="Fetch the pages over HTTP, and not within this process. Needs the extra audit.",
+            help="Fetch the pages over HTTP instead of within this process. Needs the extra audit.",
         )
         parser.add_argument(
             "--concurrency",
@@ -79,7 +79,7 @@ class FindingsCommand(PublishedCommand):
             "--rate",
             type=positive_number,
             metavar="REQUESTS",
-            help="With --live: requests a second to a host, at most; default: 10, or no limit for"
+            help="With --live: maximum requests a second to a host; default: 10, or no limit for"
             " this machine.",
         )
         parser.add_argument(

@@ -9,7 +9,7 @@ from django_sitemapkit.management.base import PublishedCommand
 
 
 class Command(PublishedCommand):
-    """Show how sections are read, in at most ten lines for each; change nothing."""
+    """Show how sections are read, in at most ten lines each, without changing anything."""
 
     def run(self, options: dict[str, Any]) -> None:
         """Show the sections of each site."""

@@ -79,8 +79,8 @@ class Command(SiteCommand):
         parser.add_argument(
             "--runner",
             metavar="NAME",
-            help="What renders the pages: inline, processes, celery, tasks, or the dotted path of a"
-            " runner.",
+            help="The runner that renders the pages: inline, processes, celery, tasks, or a dotted"
+            " path.",
         )
         parser.add_argument(
             "--workers",

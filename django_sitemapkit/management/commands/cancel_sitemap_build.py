@@ -7,7 +7,7 @@ from django_sitemapkit.management.base import PublishedCommand, caller
 
 
 class Command(PublishedCommand):
-    """Cancel each site's running build, on whichever machine it runs."""
+    """Cancel each site's running build, on any machine."""
 
     def run(self, options: dict[str, Any]) -> None:
         """Cancel the build of each site, and print which one it was."""

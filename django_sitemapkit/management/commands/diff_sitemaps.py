@@ -19,7 +19,7 @@ from django_sitemapkit.sites import SitemapSite
 class Command(PublishedCommand):
     """Print the URLs that a build adds (+), removes (-) and changes (~), one per line.
 
-    With ``--against`` the same of what the sections give now, compared with another sitemap.
+    With ``--against``, compare the sections' current output with another sitemap.
     """
 
     more_exit_codes = (Exit.PROBLEMS,)
@@ -36,16 +36,15 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--against",
             metavar="SOURCE",
-            help="Compare what the sections give now with another sitemap of the site, and exit"
-            " with 5 if they differ: a URL, the name of a URL pattern, a file or a folder. Needs"
-            " the app django_sitemapkit.audit.",
+            help="Compare the sections' current output with another sitemap of the site (a URL, the"
+            " name of a URL pattern, a file or a folder), and exit with 5 if they differ. Needs the"
+            " app django_sitemapkit.audit.",
         )
         parser.add_argument(
             "--ignore",
             default="",
             metavar="TAGS",
-            help="With --against: tags that are not compared, separated by commas, such as"
-            " changefreq,priority.",
+            help="With --against: tags to ignore, such as changefreq,priority.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -109,7 +108,7 @@ class Command(PublishedCommand):
             )
         if options["build"] is not None:
             raise CommandError(
-                "--against compares what the sections give now, and no build.",
+                "--against compares the sections' current output, not a build.",
                 returncode=Exit.USAGE,
             )
         if len(sites) != 1:

@@ -13,7 +13,7 @@ from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
-    """Show where a URL is published, and whether the next build lists it or why not."""
+    """Show where a URL is published, and whether the next build lists it, or why not."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the URL."""

@@ -19,7 +19,7 @@ class Command(PublishedCommand):
         """Add the options."""
         super().add_arguments(parser)
         parser.add_argument(
-            "--dry-run", action="store_true", help="Show what would be deleted, without deleting."
+            "--dry-run", action="store_true", help="List the files without deleting them."
         )
 
     def run(self, options: dict[str, Any]) -> None:

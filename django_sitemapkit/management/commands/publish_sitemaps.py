@@ -18,7 +18,7 @@ from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
-    """Publish another build, whose files are all still stored."""
+    """Publish a build that is held for review, or an earlier one with stored files."""
 
     more_exit_codes = (Exit.RUNNING,)
 
@@ -32,12 +32,12 @@ class Command(PublishedCommand):
         which.add_argument(
             "--previous",
             action="store_true",
-            help="Roll back: publish the build that was published before the current one.",
+            help="Roll back: publish the previously published build.",
         )
         which.add_argument(
             "--resume",
             action="store_true",
-            help="Publish nothing, but end a pause: the next build is published again.",
+            help="End a pause without publishing anything: the next build is published again.",
         )
         parser.add_argument(
             "--pause",
@@ -47,7 +47,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--until",
             metavar="TIME",
-            help="When the pause ends, such as 2030-01-31T09:00. Default: with --resume.",
+            help="The end of the pause, such as 2030-01-31T09:00. Default: until you run --resume.",
         )
 
     def run(self, options: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ NO_SCHEDULE = "No build has begun for a day: does a schedule run build_sitemaps?
 
 
 class Command(PublishedCommand):
-    """Show what the admin's overview shows of each site: what is live, its sections and builds."""
+    """Show the published build, sections and builds of each site, as the admin's overview does."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -34,8 +34,8 @@ class Command(PublishedCommand):
             "--max-age",
             type=float,
             metavar="HOURS",
-            help="Exit with 1 if a site has no published build, or the last build of a section is"
-            " more than this many hours old.",
+            help="Exit with 1 if a site has no published build, or a section was last built more"
+            " than this many hours ago.",
         )
 
     def run(self, options: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ class Command(SiteCommand):
         parser.add_argument(
             "--write",
             metavar="APP",
-            help="Write the module into this app of your project, which must not have one yet.",
+            help="Write the module into this app of your project, unless it has one.",
         )
 
     def run(self, options: dict[str, Any]) -> None:

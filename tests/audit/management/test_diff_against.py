@@ -89,7 +89,7 @@ def test_wrong_calls(products, two_sites, old, settings):
     for arguments, message in (
         (["--against", "nowhere.xml", "--site", "one"], "'nowhere.xml' is neither a URL, nor"),
         (["--against", file], "choose it with --site. Known sites: one, two."),
-        (["7", "--against", file], "and no build"),
+        (["7", "--against", file], "not a build"),
         (["--ignore", "lastmod"], "--ignore needs --against."),
     ):
         code, out, err = run("diff_sitemaps", *arguments)

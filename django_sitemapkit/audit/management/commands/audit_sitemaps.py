@@ -12,7 +12,7 @@ from django_sitemapkit.sites import SitemapSite
 
 
 class Command(FindingsCommand):
-    """Audit each site and print what was found, a paragraph for each kind."""
+    """Audit each site, and print a paragraph for each kind of finding."""
 
     interrupted = "Interrupted. Run the same command again to continue the audit."
     kinds = AUDIT_KINDS
@@ -26,7 +26,7 @@ class Command(FindingsCommand):
             type=positive,
             default=200,
             metavar="URLS",
-            help="URLs of each section, spread over all of it; default: %(default)s.",
+            help="Number of URLs of each section, spread over the section; default: %(default)s.",
         )
         size.add_argument("--full", action="store_true", help="Audit all URLs.")
 

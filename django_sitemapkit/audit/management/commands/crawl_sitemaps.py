@@ -24,7 +24,7 @@ from django_sitemapkit.sites import SitemapSite
 
 
 class Command(FindingsCommand):
-    """Crawl each site and print what was found, a paragraph for each kind."""
+    """Crawl each site, and print a paragraph for each kind of finding."""
 
     interrupted = "Interrupted. Run the same command again to continue the crawl."
     kinds = CRAWL_KINDS
@@ -56,7 +56,7 @@ class Command(FindingsCommand):
             "--max-depth",
             type=positive,
             metavar="LINKS",
-            help="Fetch no URL that is more than this many links away from a start.",
+            help="Fetch no URL more than this many links away from a start.",
         )
         parser.add_argument(
             "--max-seconds", type=positive_number, metavar="SECONDS", help="End after this time."
@@ -71,7 +71,7 @@ class Command(FindingsCommand):
             "--output",
             type=Path,
             metavar="FOLDER",
-            help="Write the pages as XML, text and HTML sitemaps, and all URLs and the broken links"
+            help="Write the pages as XML, text and HTML sitemaps, and all URLs and broken links"
             " as CSV, into this folder.",
         )
         parser.add_argument(
@@ -80,7 +80,7 @@ class Command(FindingsCommand):
             help="Save the pages that no section lists, for the sitemap's CrawledSection.",
         )
         parser.add_argument(
-            "--diff", action="store_true", help="Show what changed since the previous crawl."
+            "--diff", action="store_true", help="Show the changes since the previous crawl."
         )
 
     def run(self, options: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ class Totals:
 
 
 class Command(PublishedCommand):
-    """Validate what is published, or the given URLs, files and folders."""
+    """Validate the published sitemaps, or the given URLs, files and folders."""
 
     more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
 
@@ -87,13 +87,13 @@ class Command(PublishedCommand):
         parser.add_argument(
             "sources",
             nargs="*",
-            help="The URL of a sitemap or of an index with its sitemaps, a file, a folder, or - for"
-            " standard input. Default: the published files as they are stored.",
+            help="URLs of sitemaps and indexes, files, folders, or - for standard input. Default:"
+            " the published files in the storage.",
         )
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="Rebuild the published files that are missing or damaged, and publish them.",
+            help="Rebuild missing and damaged published files, and publish them.",
         )
         parser.add_argument(
             "--schema",
@@ -106,14 +106,14 @@ class Command(PublishedCommand):
             type=positive_number,
             default=MAX_SECONDS,
             metavar="SECONDS",
-            help="Time limit for a URL, including all that its index lists; default: %(default)s.",
+            help="Time limit for a URL and all sitemaps of its index; default: %(default)s.",
         )
         parser.add_argument(
             "--fail-on",
             default="",
             metavar="KINDS",
             help="Exit with 5 if there are findings of these kinds, separated by commas; errors and"
-            " warnings stand for all of them.",
+            " warnings stand for all kinds.",
         )
 
     def run(self, options: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from django_sitemapkit.submission.submit import SubmissionResult, submit
 
 
 class Command(PublishedCommand):
-    """Submit each site, and say what search engines answered."""
+    """Submit each site, and print the answers of search engines."""
 
     interrupted = "Interrupted. The next run sends what has not been sent."
     more_exit_codes = (Exit.RUNNING,)
@@ -33,17 +33,17 @@ class Command(PublishedCommand):
             "--since",
             type=int,
             metavar="BUILD",
-            help="Submit what changed since this build, even if it has been submitted already.",
+            help="Submit the changes since this build, even if they were already submitted.",
         )
         parser.add_argument(
             "--retry",
             action="store_true",
-            help="Also send what was rejected or given up: after you have corrected the cause.",
+            help="Also send rejected and given-up batches again, after you corrected the cause.",
         )
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="Show what would be submitted, without sending or recording anything.",
+            help="Show the submission without sending or recording anything.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
