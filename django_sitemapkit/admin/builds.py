@@ -22,7 +22,6 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_sitemapkit.admin.activity import activity_view
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     ReadOnlyAdmin,
@@ -38,22 +37,13 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
-from django_sitemapkit.admin.overview import (
-    health_view,
-    overview_view,
-    progress_view,
-    request_view,
-)
 from django_sitemapkit.admin.publishing import (
     build_page,
     build_title,
-    cancel_view,
     is_live,
     is_publishable,
-    pause_view,
     publish_error,
     publish_view,
-    resume_view,
 )
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
@@ -62,7 +52,6 @@ from django_sitemapkit.admin.url_counts import (
     total_change,
     url_counts,
 )
-from django_sitemapkit.admin.url_inspection import inspection_view
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
 from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
 from django_sitemapkit.builds.report.status import STATES, problem_counts, states_of
@@ -223,12 +212,7 @@ class BuildList(ChangeList):
 class BuildAdmin(ReadOnlyAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
-    screens = (
-        object_view,
-        *(overview_view, request_view, progress_view, activity_view, health_view, inspection_view),
-        *(pause_view, resume_view, cancel_view, publish_view, differences_view),
-        *(file_view, problems_view),
-    )
+    screens = (object_view, publish_view, differences_view, file_view, problems_view)
     list_display = (
         *("name", "site", "shown_status", "url_count"),
         *("started_at", "duration"),
@@ -244,12 +228,6 @@ class BuildAdmin(ReadOnlyAdmin):
 
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
-
-    def has_inspect_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may view builds, or URL overrides."""
-        return self.has_view_permission(request) or request.user.has_perm(
-            "sitemapkit.view_urloverride"
-        )
 
     # The list
 

@@ -83,7 +83,7 @@ BUTTONS: dict[str, dict[str, Any]] = {
 """The request of each button."""
 
 
-@screen("overview/", "overview", "view")
+@screen("", "overview", "view")
 def overview_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
     """Show the only site, the chosen one, or a list of all."""
     return _screen_of_sites(
@@ -180,7 +180,7 @@ def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) 
 
 
 @screen(
-    "overview/request/",
+    "request/",
     "request",
     *("view", "sitemapkit.run_build"),
     methods=["POST"],
@@ -206,7 +206,7 @@ def request_view(
     return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
 
 
-@screen("overview/progress/", "progress", "view", of_site=True)
+@screen("progress/", "progress", "view", of_site=True)
 def progress_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:

@@ -228,7 +228,7 @@ def build_title(build: Build) -> str:
 
 
 @screen(
-    "overview/pause/",
+    "pause/",
     "pause",
     *("view", "sitemapkit.publish_build"),
     methods=["GET", "HEAD", "POST"],
@@ -255,9 +255,7 @@ def pause_view(
     )
 
 
-@screen(
-    "overview/resume/", "resume", "view", "sitemapkit.publish_build", methods=["POST"], of_site=True
-)
+@screen("resume/", "resume", "view", "sitemapkit.publish_build", methods=["POST"], of_site=True)
 def resume_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
@@ -282,7 +280,7 @@ def _record_pause(
 
 
 @screen(
-    "overview/cancel/",
+    "cancel/",
     "cancel",
     *("view", "sitemapkit.run_build"),
     methods=["GET", "HEAD", "POST"],

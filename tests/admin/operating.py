@@ -4,7 +4,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-OVERVIEW = "/admin/sitemapkit/build/overview/"
+OVERVIEW = "/admin/sitemapkit/sitemapsoverview/"
 REQUEST = f"{OVERVIEW}request/"
 PROGRESS = f"{OVERVIEW}progress/"
 

@@ -30,7 +30,7 @@ from django_sitemapkit.testing.factories import (
 from tests.admin.operating import EVIL, OVERVIEW, REQUEST, person, text_of
 from tests.testapp.models import Article
 
-ACTIVITY = "/admin/sitemapkit/build/activity/"
+ACTIVITY = "/admin/sitemapkit/sitemapsoverview/activity/"
 SITES = {name: {"BASE_URL": f"https://{name}.example"} for name in ("one", "two")}
 
 pytestmark = pytest.mark.django_db

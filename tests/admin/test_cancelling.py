@@ -12,7 +12,7 @@ from tests.builds import SITE, run
 pytestmark = pytest.mark.django_db
 
 CANCEL = f"{OVERVIEW}cancel/?site=default"
-ACTIVITY = "/admin/sitemapkit/build/activity/"
+ACTIVITY = "/admin/sitemapkit/sitemapsoverview/activity/"
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
 
-HEALTH = "/admin/sitemapkit/build/health/"
+HEALTH = "/admin/sitemapkit/sitemapsoverview/health/"
 NOW = timezone.now()
 
 

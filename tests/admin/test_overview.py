@@ -532,7 +532,7 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     assert (one.is_running, one.held) == (True, None)
     assert (two.build, two.is_running, two.held.status) == (None, False, "held")
     assert len(two.queue) == 1
-    assert 'href="/admin/sitemapkit/build/overview/?site=two%2F%3Cb%3E%26"' in text
+    assert 'href="/admin/sitemapkit/sitemapsoverview/?site=two%2F%3Cb%3E%26"' in text
     assert "being built" in text
     assert "held for review" in text
     assert "queued" in text
@@ -605,6 +605,17 @@ def test_a_site_costs_the_same_whatever_it_has(built):
             text_of(client.get(OVERVIEW))
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_the_sidebar_marks_the_screen(built):
+    """The overview and those below it are its entry; builds are another one."""
+    run()
+    client = person("viewer")
+    marked = re.compile(r'<a href="([^"]+)" aria-current="page">')
+    for screen in ("", "health/", "activity/", "inspect/"):
+        assert marked.findall(text_of(client.get(f"{OVERVIEW}{screen}"))) == [OVERVIEW]
+    build_page = page("change", Build.objects.get().pk)
+    assert marked.findall(text_of(client.get(build_page))) == [page("changelist")]
 
 
 # What cannot be shown

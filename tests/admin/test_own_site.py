@@ -17,10 +17,15 @@ from tests.testapp.models import Product
 from tests.urls import urlpatterns
 
 SCREENS = [
-    *("build/overview/", "build/", "build/{build}/change/", "build/{build}/publish/"),
+    *("sitemapsoverview/", "build/", "build/{build}/change/", "build/{build}/publish/"),
     *("build/{build}/differences/", "urloverride/", "urloverride/add/", "urloverride/import/"),
     *("urloverride/{row}/change/", "extraurl/", "extraurl/paste/", "exclusionrule/add/"),
-    *("sectionsettings/", "", "build/inspect/?url=/about/", "build/activity/"),
+    *(
+        "sectionsettings/",
+        "",
+        "sitemapsoverview/inspect/?url=/about/",
+        "sitemapsoverview/activity/",
+    ),
 ]
 
 

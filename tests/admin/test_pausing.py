@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 PAUSE = f"{OVERVIEW}pause/?site=default"
 RESUME = f"{OVERVIEW}resume/?site=default"
-HEALTH = "/admin/sitemapkit/build/health/"
+HEALTH = "/admin/sitemapkit/sitemapsoverview/health/"
 WHY = "Publishing is paused by publisher until someone resumes it: Wrong prices"
 
 

@@ -19,7 +19,7 @@ from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
 
-PAGE = "/admin/sitemapkit/build/inspect/"
+PAGE = "/admin/sitemapkit/sitemapsoverview/inspect/"
 EXCLUDE = "/admin/sitemapkit/urloverride/exclude/"
 
 
@@ -76,7 +76,7 @@ def test_the_change_is_published_by_a_click():
     response = chief().get(PAGE, {"url": "/about/"})
     assert 'name="section" value="pages"' in text_of(response)
     data = {"site": SITE.key, "section": "pages", "button": "section"}
-    chief().post("/admin/sitemapkit/build/overview/request/", data)
+    chief().post("/admin/sitemapkit/sitemapsoverview/request/", data)
     assert BuildRequest.objects.get().section == "pages"
 
 
@@ -294,7 +294,7 @@ def test_garbage_excludes_nothing(values):
 
 def test_it_is_offered_where_one_looks_for_it():
     """On the overview, and on the app's own page."""
-    for address in ("/admin/sitemapkit/build/overview/", "/admin/sitemapkit/"):
+    for address in ("/admin/sitemapkit/sitemapsoverview/", "/admin/sitemapkit/"):
         assert f'action="{PAGE}"' in text_of(chief().get(address))
     assert f'action="{PAGE}"' in text_of(client_of("view_urloverride").get("/admin/sitemapkit/"))
 

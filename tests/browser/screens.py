@@ -3,15 +3,15 @@
 import re
 
 SCREENS = [
-    *("sitemapkit/", "sitemapkit/build/overview/", "sitemapkit/build/"),
-    *("sitemapkit/build/health/", "sitemapkit/build/inspect/?url=/about/"),
-    "sitemapkit/build/activity/",
+    *("sitemapkit/", "sitemapkit/sitemapsoverview/", "sitemapkit/build/"),
+    *("sitemapkit/sitemapsoverview/health/", "sitemapkit/sitemapsoverview/inspect/?url=/about/"),
+    "sitemapkit/sitemapsoverview/activity/",
     *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
     *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
-    *("sitemapkit/build/1/publish/", "sitemapkit/build/overview/pause/?site=default"),
+    *("sitemapkit/build/1/publish/", "sitemapkit/sitemapsoverview/pause/?site=default"),
     "sitemapkit/build/1/files/3/",
     *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),
-    "sitemapkit/build/inspect/?url=/abut/",
+    "sitemapkit/sitemapsoverview/inspect/?url=/abut/",
     *("sitemapkit/urloverride/1/change/", "sitemapkit/urloverride/2/change/"),
     *("sitemapkit/urloverride/import/", "sitemapkit/urloverride/1/history/"),
     *("sitemapkit/extraurl/", "sitemapkit/extraurl/add/", "sitemapkit/extraurl/1/change/"),

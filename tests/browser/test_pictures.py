@@ -17,17 +17,17 @@ WIDE = {"viewport": {"width": 1100, "height": 700}}
 DARK = {**WIDE, "color_scheme": "dark"}
 NARROW = {"viewport": {"width": 390, "height": 700}}
 
-OVERVIEW = "sitemapkit/build/overview/"
+OVERVIEW = "sitemapkit/sitemapsoverview/"
 PICTURES = {
     "overview-light": (OVERVIEW, WIDE),
     "overview-dark": (OVERVIEW, DARK),
     "overview-narrow": (OVERVIEW, NARROW),
-    "inspect": ("sitemapkit/build/inspect/?url=/about/", WIDE),
+    "inspect": ("sitemapkit/sitemapsoverview/inspect/?url=/about/", WIDE),
     "inline": ("gazetteer/city/203/change/", WIDE),
     "override": ("sitemapkit/urloverride/1/change/", WIDE),
     "rule": ("sitemapkit/exclusionrule/1/change/", WIDE),
     "sections": ("sitemapkit/sectionsettings/", {"viewport": {"width": 1280, "height": 600}}),
-    "activity": ("sitemapkit/build/activity/", WIDE),
+    "activity": ("sitemapkit/sitemapsoverview/activity/", WIDE),
     "differences": ("sitemapkit/build/2/differences/", WIDE),
 }
 """By the name of the file: the address in the admin, and the window."""

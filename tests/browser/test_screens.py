@@ -78,7 +78,7 @@ def test_other_languages(visit, locale):
 def test_axe_waits_until_the_page_is_still(visit, effect):
     """A page that fades in, as that of a theme may, is measured when it has its colours."""
     visitor = visit(strict=False)
-    visitor.open("sitemapkit/build/overview/")
+    visitor.open("sitemapkit/sitemapsoverview/")
     visitor.page.evaluate(FADE_IN, effect)
     assert violations(visitor, rules=["color-contrast"], include=["#content"]) == []
     assert visitor.page.evaluate("getComputedStyle(document.body).opacity") == "1"

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.browser
 THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 
 BUTTONS = {
-    "sitemapkit/build/overview/": ["Build changes", "Check published files"],
-    "sitemapkit/build/health/": [],
-    "sitemapkit/build/activity/": ["Filter"],
-    "sitemapkit/build/inspect/?url=/about/": ["Inspect", "Exclude now"],
+    "sitemapkit/sitemapsoverview/": ["Build changes", "Check published files"],
+    "sitemapkit/sitemapsoverview/health/": [],
+    "sitemapkit/sitemapsoverview/activity/": ["Filter"],
+    "sitemapkit/sitemapsoverview/inspect/?url=/about/": ["Inspect", "Exclude now"],
     "sitemapkit/build/": [],
     "sitemapkit/build/1/publish/": ["Yes, publish it"],
-    "sitemapkit/build/overview/pause/?site=default": ["Pause publishing"],
+    "sitemapkit/sitemapsoverview/pause/?site=default": ["Pause publishing"],
     "sitemapkit/urloverride/": [],
     "sitemapkit/urloverride/add/": ["Save", "Preview"],
     "sitemapkit/urloverride/1/change/": ["Save", "Preview", "Exclude now"],

@@ -125,7 +125,7 @@ class Visitor:
 
     def open_overview(self):
         """Open the overview."""
-        self.open("sitemapkit/build/overview/")
+        self.open("sitemapkit/sitemapsoverview/")
 
     def build(self, button="Build changes"):
         """Press a button of the overview, and wait until what it began has ended."""
