@@ -38,7 +38,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.items import StaticReader
 from django_sitemapkit.reading.keysets import field_named
-from django_sitemapkit.reading.routes import Candidate
+from django_sitemapkit.reading.routes import FastPattern
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import StaticSection
 
@@ -91,13 +91,12 @@ def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
     if isinstance(section, StaticReader):
         paths = _static_paths(section)
         return None if paths is None else [tuple(path.split("/")) for path in paths]
-    candidates = _candidates_of(section)
-    if candidates is None:
+    patterns = _patterns_of(section)
+    if patterns is None:
         return None
-    segments = [_segments_of(candidate) for candidate in candidates]
     return [
-        tuple(None if _HOLE in text else text.replace("%%", "%") for text in shape)
-        for shape in segments
+        tuple(None if _HOLE in text else text.replace("%%", "%") for text in segments)
+        for segments in (pattern.template.split("/") for pattern in patterns)
     ]
 
 
@@ -106,18 +105,18 @@ def _gives_each_once(section: SectionReader) -> bool:
     if isinstance(section, StaticReader):
         paths = _static_paths(section) or []
         return len(set(paths)) == len(paths)
-    candidates = _candidates_of(section) or ()
-    if len(candidates) != 1 or not isinstance(section, QuerySetReader) or not section.locator:
+    patterns = _patterns_of(section) or ()
+    if len(patterns) != 1 or not isinstance(section, QuerySetReader) or not section.locator:
         return False
-    (candidate,) = candidates
-    if any(text.count(_HOLE) > 1 for text in _segments_of(candidate)):
+    (pattern,) = patterns
+    if any(text.count(_HOLE) > 1 for text in pattern.template.split("/")):
         return False  # "a-b" and "c" make the same as "a" and "b-c".
     rows = section.keyset.queryset
     shape = _django.Shape(rows)
     if shape.is_sliced or shape.has_extra_columns or shape.changes_values:
         return False
     (route,) = section.locator.language_routes
-    columns = [route.arguments[place] for place in candidate.fast.order]  # type: ignore[union-attr]
+    columns = [route.arguments[place] for place in pattern.order]
     paths = [
         name
         for column in columns
@@ -128,26 +127,22 @@ def _gives_each_once(section: SectionReader) -> bool:
     return _tells_apart(rows.model, paths)
 
 
-def _candidates_of(section: SectionReader) -> Sequence[Candidate] | None:
+def _patterns_of(section: SectionReader) -> Sequence[FastPattern] | None:
     """Return the patterns of a section's Route; None without one, or if a value takes a slash."""
     if not isinstance(section, QuerySetReader) or section.language_plan is not None:
         return None
     locator = section.locator
     if locator is None or locator.related or len(locator.language_routes) != 1:
         return None
-    candidates = locator.language_routes[0].route.candidates
-    for candidate in candidates:
-        if candidate.fast is None or any(
-            isinstance(converter, _django.PathConverter) for converter in candidate.fast.converters
+    patterns = []
+    for candidate in locator.language_routes[0].route.candidates:
+        pattern = candidate.fast
+        if pattern is None or any(
+            isinstance(converter, _django.PathConverter) for converter in pattern.converters
         ):
             return None
-    return candidates
-
-
-def _segments_of(candidate: Candidate) -> list[str]:
-    """Return the segments of a pattern as it is written, with ``%s`` in its holes."""
-    assert candidate.fast is not None  # noqa: S101  asked before
-    return candidate.fast.template.split("/")
+        patterns.append(pattern)
+    return patterns
 
 
 def _static_paths(section: StaticReader) -> list[str] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from celery import current_app, shared_task
 from django.core.checks import CheckMessage, Warning  # noqa: A004  Django's name
+from django.core.management import call_command
 
 from django_sitemapkit.runners import helper, queues
 from django_sitemapkit.runners.queues import QueueRunner, request_arguments
@@ -31,8 +32,11 @@ def process_requests(
 
 @shared_task(name="django_sitemapkit.build_sitemaps", ignore_result=True)
 def build_sitemaps() -> None:
-    """Build all sites, and adopt what a killed process left; for Celery beat."""
-    queues.build_sitemaps()
+    """Build all sites, and adopt what a killed process left; for Celery beat.
+
+    Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
+    """
+    call_command("build_sitemaps", skip_if_running=True, verbosity=0)
 
 
 class CeleryRunner(QueueRunner):

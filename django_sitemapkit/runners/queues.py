@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
 from django.db import router, transaction
 
 from django_sitemapkit.builds import FileResult, PageBuilder, Runner, requests
@@ -114,11 +113,3 @@ def process_requests(
         requests.process_requests(site, get_runner, kinds=kinds, wait_seconds=0)
         if BuildRequest.objects.open(site).filter(kind__in=kinds).exists():
             requests.enqueue(site, get_runner(), kinds, delay=REQUEST_DELAY_SECONDS)
-
-
-def build_sitemaps() -> None:
-    """Build all sites, and adopt what a killed process left; for a schedule.
-
-    Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
-    """
-    call_command("build_sitemaps", skip_if_running=True, verbosity=0)

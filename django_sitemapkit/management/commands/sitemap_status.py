@@ -40,14 +40,18 @@ class Command(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Show each site."""
-        _require_hours(options["max_age"])
+        hours = options["max_age"]
+        if hours is not None and not 0 <= hours <= MAX_HOURS:  # Nor is "nan" an age.
+            raise CommandError(
+                f"--max-age must be from 0 to {MAX_HOURS:,} hours, not {hours}.",
+                returncode=Exit.USAGE,
+            )
         sites = self.sites(options["site"])
         reports = [status_of(site, rows=not options["quick"]) for site in sites]
         self.write_json([report.as_dict() for report in reports])
         for report in reports:
             self._show(report)
             self._conclude(report, quick=options["quick"])
-        hours = options["max_age"]
         late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
             raise CommandError(
@@ -111,7 +115,7 @@ class Command(PublishedCommand):
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
                 if section.changed_at is not None:
-                    line += f"  {_age(section.changed_at, report)}"
+                    line += f"  {age_of(section.changed_at, report.as_of)}"
             else:
                 line += " Not built, served live"
             self.stdout.write(line, self.style.WARNING if section.problems else None)
@@ -140,7 +144,7 @@ class Command(PublishedCommand):
             urls = "" if build.urls is None else f"{build.urls:,}"
             change = _change(build.urls or 0, build.urls_before)
             line = f"  {build.pk:<8}{state:<19}{urls:>11}{change:>20}"
-            self.stdout.write(f"{line}  {_age(build.started_at, report)}", style)
+            self.stdout.write(f"{line}  {age_of(build.started_at, report.as_of)}", style)
             if build.reason:
                 self.stdout.write(f"    {english_of(build.reason)}", style)
             for text in map(english_of, build.warnings):
@@ -184,11 +188,6 @@ def _when(moment: dt.datetime, report: SiteStatus) -> str:
     return f"{moment.isoformat(timespec='seconds')} ({age_of(moment, report.as_of)})"
 
 
-def _age(moment: dt.datetime, report: SiteStatus) -> str:
-    """Return the age of a moment in words."""
-    return age_of(moment, report.as_of)
-
-
 def _change(urls: int, before: int | None) -> str:
     """Return how a number of URLs has changed, with its share; "" if it has not."""
     if before in {None, urls}:
@@ -222,11 +221,3 @@ def _late(report: SiteStatus, hours: float) -> str:
     if len(sections) in {0, sum(section.built for section in report.sections)}:
         return report.site
     return f"{report.site} ({', '.join(sections)})"
-
-
-def _require_hours(hours: float | None) -> None:
-    """Reject a number that is not an age, such as "nan"."""
-    if hours is not None and not 0 <= hours <= MAX_HOURS:
-        raise CommandError(
-            f"--max-age must be from 0 to {MAX_HOURS:,} hours, not {hours}.", returncode=Exit.USAGE
-        )
