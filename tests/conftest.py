@@ -20,7 +20,7 @@ ROOMS_WITH_SQL = {
 }
 """Folders whose slow tests run on each database: what these tests see may differ by it."""
 
-ROOMS_WITH_QUERIES = {"admin", "views"}
+ROOMS_WITH_QUERIES = {"builds", "publishing", "runners", "views"}
 """Folders whose slow tests run on one server besides SQLite, which is PostgreSQL."""
 
 WITHOUT_SQL = {
@@ -61,13 +61,11 @@ def pytest_configure():
 
 def sees_the_same(item, database):
     """Return whether a test sees on a server what it sees on another one, or on SQLite."""
-    marked = item.get_closest_marker
     folders = set(item.path.relative_to(TESTS).parts)
-    shown_elsewhere, on_each = WITHOUT_SQL, ROOMS_WITH_SQL | ROOMS_WITH_QUERIES
-    if database == "mysql":
-        shown_elsewhere, on_each = WITHOUT_SQL | WITHOUT_SQL_OF_ITS_OWN, ROOMS_WITH_SQL
-    is_slow = marked("slow") and marked("django_db")
-    return folders & shown_elsewhere or (is_slow and not folders & on_each)
+    on_each = ROOMS_WITH_SQL if database == "mysql" else ROOMS_WITH_SQL | ROOMS_WITH_QUERIES
+    if folders & WITHOUT_SQL or (item.get_closest_marker("slow") and not folders & on_each):
+        return True
+    return database == "mysql" and bool(folders & WITHOUT_SQL_OF_ITS_OWN)
 
 
 def pytest_collection_modifyitems(config, items):

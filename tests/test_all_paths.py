@@ -85,6 +85,7 @@ def rendered(**declared):
 
 
 class AnyRows(TestCase):
+    @pytest.mark.slow
     @settings(
         max_examples=settings.default.max_examples // 4,
         suppress_health_check=list(HealthCheck),

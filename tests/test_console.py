@@ -16,6 +16,8 @@ import pytest
 
 from tests.recipes.walkthrough import own_variables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 FILES = {"links.csv", "pages.csv", "sitemap.html", "sitemap.xml", "urls.txt", ".sitemapkit-crawl"}
 WITHOUT_EXTRAS = (
@@ -187,7 +189,6 @@ def test_a_finished_crawl_whose_output_is_closed_leaves_no_database(site, tmp_pa
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_crawl_is_continued(site, tmp_path, sent):
     """No page is fetched again but those of the last batch; meanwhile no other crawl begins."""

@@ -19,6 +19,7 @@ def get(address, seconds):
         return response.status
 
 
+@pytest.mark.slow
 def test_an_answer_in_time():
     """Nothing is cut off."""
     with serving(Fine) as address:
@@ -32,6 +33,7 @@ def test_an_answer_that_comes_slowly():
         get(address, 0.2)
 
 
+@pytest.mark.slow
 def test_no_time_at_all():
     """A deadline that has passed is a time-out, whatever the server does."""
     with serving(Quiet) as address, pytest.raises(TimeoutError, match="of 0 seconds"):

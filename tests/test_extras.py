@@ -175,6 +175,7 @@ def test_no_extra_is_unknown_here():
     assert set(project["optional-dependencies"]) == set(MODULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("admin", ["admin", "no admin"])
 def test_nothing_imports_an_extra_at_start(tmp_path, admin):
     """Each app starts, is checked and migrated, and each command shows its help."""
@@ -211,6 +212,7 @@ NEEDING = [
 """Commands with the extra that they need, and settings that ask for it."""
 
 
+@pytest.mark.slow
 def test_a_command_that_needs_an_extra_says_how_to_install_it(tmp_path):
     """On one line, even if the system checks that say it are skipped; the others run."""
     first, *others = (([*command, "--skip-checks"], settings) for command, _, settings in NEEDING)

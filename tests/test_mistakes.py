@@ -456,6 +456,7 @@ NO_TABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "options"), NO_TABLE.values(), ids=NO_TABLE)
 @pytest.mark.django_db(transaction=True)
 def test_a_missing_table_is_named_with_its_section(
@@ -481,6 +482,7 @@ def test_a_missing_table_is_named_with_its_section(
     assert "Traceback" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_index_without_any_section_that_can_be_read_waits(without_tags, sections, client):
     """It may list something as soon as the table is there: 503, not 404."""
@@ -569,6 +571,7 @@ def test_a_combined_queryset_has_one_mistake(sections, combined):
     assert found == ["sitemapkit.E104"]
 
 
+@pytest.mark.slow
 def test_the_app_is_not_installed():
     """Whatever imports its tables says which line of the settings is missing."""
     code = (

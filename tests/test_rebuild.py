@@ -365,6 +365,7 @@ def storage(settings, sections, monkeypatch):
     return use_storage(settings, "Memory")
 
 
+@pytest.mark.slow
 def test_the_build_says_what_asked_for_it(storage, begun):
     """It is not the admin."""
     request_builds([Product])
@@ -373,6 +374,7 @@ def test_the_build_says_what_asked_for_it(storage, begun):
     assert Publication.objects.get().build.started_by == "SITEMAPKIT_REBUILD: testapp.product"
 
 
+@pytest.mark.slow
 def test_changes_during_a_build_ask_for_one_more_and_no_third(storage, begun):
     """The running one may have passed those rows already; what is queued is not queued twice."""
     seen = []

@@ -382,6 +382,7 @@ def tenant(settings, unconfigured):
         yield asked
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_nothing_is_kept_between_requests_builds_and_commands(client, rf, tenant, settings):
     """A thread that works on, such as a task queue's, may be another tenant's by then."""
@@ -408,6 +409,7 @@ def test_a_system_check_reads_them_once(tenant):
     assert len(tenant) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("in_task", [False, True])
 def test_each_request_under_asgi_reads_them_once(tenant, in_task):

@@ -56,6 +56,7 @@ def test_what_is_added_meanwhile_is_done_by_the_same_thread(done):
     assert first.daemon
 
 
+@pytest.mark.slow
 def test_a_thread_collects_what_is_added_within_its_delay(done):
     """As many changes ask for one build."""
     background = Background(done.append, FAILURE, delay_seconds=0.2)
@@ -99,6 +100,7 @@ def test_without_room_for_a_thread_the_next_one_does_the_work(done, monkeypatch)
     assert done == [[1, 2]]
 
 
+@pytest.mark.slow
 def test_each_tenant_has_a_thread_with_connections_of_its_own(done, monkeypatch):
     """They begin in the public schema, and are closed. Sites of two may have the same key."""
     switched, closed = [], []

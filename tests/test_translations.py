@@ -67,6 +67,7 @@ def placeholders(text):
     return sorted(re.findall(r"%\(\w+\)[a-zA-Z0-9]+|\{\w*\}|</?\w+>", text))
 
 
+@pytest.mark.slow
 def test_all_is_translated(language):
     """No text is missing, doubtful or obsolete, and each has the placeholders of its source."""
     messages = messages_of(catalogue(language, "po"))
@@ -84,6 +85,7 @@ def test_all_is_translated(language):
             assert text.endswith((".", ":", "?")) == source.endswith((".", ":", "?")), source
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_what_is_written(language):
     """The compiled catalogue has each text of the other one."""
     with catalogue(language, "mo").open("rb") as file:

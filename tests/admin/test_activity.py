@@ -369,6 +369,7 @@ def test_what_a_user_may_not_view_is_not_listed():
     assert 'class="errorlist"' in text_of(person("viewer").get(ACTIVITY, query))
 
 
+@pytest.mark.slow
 def test_the_page_is_linked(built, settings):
     """From the app's page, and from the overview of one site and of several."""
     client = person("viewer")

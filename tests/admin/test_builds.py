@@ -304,6 +304,7 @@ def test_problems_are_told_with_their_reasons(two):
     assert 'id="problems"' not in text
 
 
+@pytest.mark.slow
 def test_all_rows_with_a_problem_are_behind_their_number(built, sections):
     """A build keeps the first of each kind; the page reads the rows again, and says so."""
 
@@ -625,6 +626,7 @@ def test_the_page_leads_back_to_the_overview(two):
 # Builds that have not ended
 
 
+@pytest.mark.slow
 def test_a_build_is_running_only_as_long_as_its_process_has_the_lease(built):
     """The list, the build's page and the overview say what sitemap_status says."""
     client = person("viewer")
@@ -641,6 +643,7 @@ def test_a_build_is_running_only_as_long_as_its_process_has_the_lease(built):
                 assert f'sitemapkit-{state}">{state}</span>' in html, (state, shown)
 
 
+@pytest.mark.slow
 def test_a_problem_leads_to_its_object(built, sections):
     """To its page in the admin or, without one, to its own; what is gone is 404."""
     row = Product.objects.order_by("pk").last()

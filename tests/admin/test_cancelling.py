@@ -26,6 +26,7 @@ def running(built):
         yield lease
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", PEOPLE)
 def test_who_may_cancel(running, who):
     """Users who may build, by POST and with a token, and nobody else."""
@@ -40,6 +41,7 @@ def test_who_may_cancel(running, who):
     assert (cancellable_lease(SITE) is None) == (who == "builder")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["viewer", "builder", "publisher"])
 def test_only_who_may_build_sees_the_link(running, who):
     """And only while there is something to cancel."""
@@ -50,6 +52,7 @@ def test_only_who_may_build_sees_the_link(running, who):
     assert CANCEL not in text_of(client.get(OVERVIEW))
 
 
+@pytest.mark.slow
 def test_a_build_is_cancelled_after_a_confirmation(running):
     """The page says what is done and what stays; the log says who cancelled it."""
     client = person("builder")
@@ -72,6 +75,7 @@ def test_a_build_is_cancelled_after_a_confirmation(running):
     assert "Build cancelled." not in text_of(client.get(ACTIVITY, {"action": "published"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fence", [None, "", "x", "²", "9" * 30, "0"])
 def test_another_build_than_the_confirmed_one_goes_on(running, fence):
     """Whatever was sent."""
@@ -90,6 +94,7 @@ def test_where_nothing_runs_there_is_nothing_to_confirm(built):
     assert "No build is running." in text_of(response)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", ["", "other", "%00"])
 def test_a_site_that_is_not_there_is_not_found(running, site):
     """Nothing is cancelled."""

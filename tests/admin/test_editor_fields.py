@@ -117,6 +117,7 @@ def test_each_field_changes_the_output(model, field):
         assert new_xml != xml
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", EMPTY)
 def test_no_field_is_left_out(model):
     """Whatever field the pages have is in the list above."""

@@ -41,6 +41,7 @@ def add_rule(pattern, confirmed=None, **values):
     return add("exclusionrule", pattern=pattern, **values)
 
 
+@pytest.mark.slow
 def test_a_rule_leaves_out_what_it_matches():
     """It acts on the live pages at once; it may be pasted with the host."""
     assert add_rule("https://www.example.com/ab*t/$", confirmed="/ab*t/$").status_code == 302
@@ -75,6 +76,7 @@ def test_a_duplicate_is_told_with_a_link():
     assert f'This already exists: <a href="{page("exclusionrule", "change", row.pk)}">' in text
 
 
+@pytest.mark.slow
 def test_shows_what_it_hits():
     """Unsaved it is tried on what is listed; saved, on what would be without it."""
     products(3)
@@ -161,6 +163,7 @@ def test_a_rule_for_many_urls_is_confirmed(published):
     assert change(row, pattern="/*").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_rule_for_few_urls_is_saved_at_once(published):
     """Its message has the way back."""
     response = chief().post(
@@ -180,6 +183,7 @@ def test_a_rule_for_everything_says_so(pattern):
     assert not ExclusionRule.objects.exists()
 
 
+@pytest.mark.slow
 def test_many_files_are_counted_on(published, monkeypatch):
     """The first answer is a lower bound; the page of the count goes on to the exact number."""
     monkeypatch.setattr(UrlMatches.read_on, "__defaults__", (-1,))
@@ -204,6 +208,7 @@ def test_many_files_are_counted_on(published, monkeypatch):
     assert client.get(url.replace("products", "a b")).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_rule_is_saved_where_nothing_can_be_counted(published):
     """But only once that is confirmed: nobody has seen how many URLs would go."""
     for name in list(names(published)):

@@ -73,6 +73,7 @@ def test_a_duplicate_is_told_with_a_link():
     assert f'This already exists: <a href="{page("extraurl", "change", row.pk)}">' in text
 
 
+@pytest.mark.slow
 def test_pastes_many():
     """Paths and URLs, one on each line; what is there already is reported, and left as it is."""
     add("extraurl", path="/known/", note="n")
@@ -150,6 +151,7 @@ def test_with_several_sites_a_paste_is_for_one_of_them(settings):
     assert set(ExtraUrl.objects.values_list("site", "path")) == {("other", "/a/"), ("main", "/a/")}
 
 
+@pytest.mark.slow
 def test_warns_of_a_url_that_a_section_gives():
     """It is saved all the same; a URL that only the extra URLs have is none."""
     client = chief()
@@ -163,6 +165,7 @@ def test_warns_of_a_url_that_a_section_gives():
     assert ExtraUrl.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_says_how_many_pasted_urls_are_published(settings):
     """All are looked for in the files, not only the first."""
     use_storage(settings, "Memory")

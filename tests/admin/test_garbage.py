@@ -73,6 +73,7 @@ def rows(sections):
     return {type(row): row.pk for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "name", "keys"), VIEWS)
 def test_no_address_is_a_server_error(rows, model, name, keys):
     """Garbage in the query or in the place of a key is answered, if only by a refusal."""
@@ -88,6 +89,7 @@ def test_no_address_is_a_server_error(rows, model, name, keys):
         assert client.post(url).status_code < 500, key
 
 
+@pytest.mark.slow
 def test_an_export_by_unknown_filters_is_refused():
     """It leads back to the list and says why; a file of all rows would not be what was asked."""
     UrlOverride(site="default", path="/a/").save()

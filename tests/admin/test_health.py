@@ -239,6 +239,7 @@ def test_lost_files_are_counted(built, monkeypatch):
     assert shown[0].count >= Place.objects.pages().count()
 
 
+@pytest.mark.slow
 def test_files_that_this_server_lacks_are_shown_with_the_cause(built, settings, tmp_path):
     """On a server whose disk is not that of the server that built; the overview shows it, too."""
     use_storage(settings, "Disk", location=tmp_path / "one")
@@ -251,6 +252,7 @@ def test_files_that_this_server_lacks_are_shown_with_the_cause(built, settings, 
     assert f"Missing from {tmp_path / 'two'}" in text_of(person("viewer").get(OVERVIEW))
 
 
+@pytest.mark.slow
 def test_many_bytes_in_the_database_are_a_note(built, settings):
     """Which names other storages; a large site has time to choose one."""
     settings.STORAGES = global_settings.STORAGES
@@ -441,6 +443,7 @@ def test_many_sites_take_as_many_queries_as_few(settings, sections, admin_client
     assert "No sites found." in text_of(admin_client.get(HEALTH, {"q": "<none>"}))
 
 
+@pytest.mark.slow
 def test_one_of_many_sites_is_shown_alone(settings, sections, admin_client):
     """With a way back to the list of all."""
     configure(settings, 3)

@@ -215,6 +215,7 @@ def test_an_object_gets_its_override_as_it_is_added(model, values):
     assert "<priority>0.9</priority>" in listed(obj)
 
 
+@pytest.mark.slow
 def test_an_object_without_override_gets_none():
     """Saved as it was, the page makes no empty row, on change pages or add pages."""
     token = TokenFactory()
@@ -268,6 +269,7 @@ def test_both_histories_tell_who_changed_what():
     assert {entry.user.username for entry in entries} == {"editor"}
 
 
+@pytest.mark.slow
 def test_an_object_of_no_section_is_told(sections):
     """An override of it would do nothing; neither would one of a section that is off."""
     for section in list(sections):
@@ -277,6 +279,7 @@ def test_an_object_of_no_section_is_told(sections):
     assert "No section of this site lists objects of this model." in text
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_at_its_field():
     """Nothing is saved, of the object neither."""
     token = TokenFactory()
@@ -364,6 +367,7 @@ def test_sites_that_have_no_row_are_named(main_and_other, monkeypatch):
     assert '<option value="other">other (https://testserver)</option>' in text
 
 
+@pytest.mark.slow
 def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
     """A page that was opened before says so; where it sets nothing, it saves."""
     token = TokenFactory()
@@ -377,6 +381,7 @@ def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
     assert UrlOverride.objects.get().include is True
 
 
+@pytest.mark.slow
 def test_no_site_is_told_as_a_message(settings):
     """The page of the object works without."""
     del settings.SITEMAPKIT_BASE_URL
@@ -385,6 +390,7 @@ def test_no_site_is_told_as_a_message(settings):
     assert chief().post(url_of(token), own(token) | sent()).status_code == 302
 
 
+@pytest.mark.slow
 def test_a_site_that_cannot_be_explained_says_why(monkeypatch):
     """The page of the object works all the same."""
 
@@ -395,6 +401,7 @@ def test_a_site_that_cannot_be_explained_says_why(monkeypatch):
     assert "something is missing" in text_of(chief().get(url_of(TokenFactory())))
 
 
+@pytest.mark.slow
 def test_the_page_of_the_override_links_back_to_the_object():
     """Where the object has a page in the same admin."""
     reading = ReadingFactory(level=-3)
@@ -454,6 +461,7 @@ def test_who_may_only_see_sees_no_fields():
     assert UrlOverride.objects.get().include is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("permissions", "may"),
     [

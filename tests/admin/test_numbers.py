@@ -16,7 +16,7 @@ from tests.factories import products
 from tests.management import run as command
 from tests.testapp.models import Product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MINUS = "\N{MINUS SIGN}"
 

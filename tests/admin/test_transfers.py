@@ -38,6 +38,7 @@ def test_a_dry_run_changes_nothing_and_shows_all():
     assert not LogEntry.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_dry_run_is_applied_in_one_go():
     """The second step does what the first has shown, and the history tells of it."""
     UrlOverride(site="default", path="/old/", note="before").save()
@@ -51,6 +52,7 @@ def test_a_dry_run_is_applied_in_one_go():
     ]
 
 
+@pytest.mark.slow
 def test_refused_lines_hold_back_the_others():
     """Unless the user says so: then the right ones are applied."""
     response = upload("path\n/a/\n/#\n")

@@ -122,6 +122,7 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     assert chart_of(builds, url_counts(keys)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
     """The line leads through the published ones only, and the text says the same."""

@@ -54,6 +54,7 @@ def test_live_sitemaps_need_no_storage(settings):
     assert "Live listed · section pages" in inspect("/about/")
 
 
+@pytest.mark.slow
 def test_a_published_url_has_its_file_and_both_values():
     """What is published now, and what will be."""
     build(SITE)
@@ -69,6 +70,7 @@ def test_a_published_url_has_its_file_and_both_values():
     assert "Publish this change now" in text
 
 
+@pytest.mark.slow
 def test_the_change_is_published_by_a_click():
     """It builds the section that lists the URL."""
     build(SITE)
@@ -100,6 +102,7 @@ def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
     assert link in text
 
 
+@pytest.mark.slow
 def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     """It is found in the file that has its key, and the reason is that of the queryset."""
     first, _second = products(2)
@@ -198,6 +201,7 @@ def test_of_many_sites_none_is_left_out(settings):
         assert f">site-{n}</a>" in "".join(pages)
 
 
+@pytest.mark.slow
 def test_of_several_sites_one_is_chosen(settings):
     """By its host, or by a click."""
     settings.SITEMAPKIT_SITES = {
@@ -220,6 +224,7 @@ def test_the_search_ends_when_its_time_is_over(monkeypatch):
     assert "Published now not listed" in inspect("/gone/", all="1")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_lost_is_not_taken_for_one_without_the_url(storage):
     """What it listed is not known, so that nothing is said to change."""
     build(SITE)
@@ -251,6 +256,7 @@ def test_exclude_now_needs_no_override_before():
     assert UrlOverride.objects.count() == LogEntry.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_an_override_that_includes_it_is_turned_round():
     """There is one for each URL."""
     build(SITE)
@@ -260,6 +266,7 @@ def test_an_override_that_includes_it_is_turned_round():
     assert (row.include, str(row.priority)) == (False, "0.90")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("permissions", "status"), [((), 403), (("view_build",), 200), (("view_urloverride",), 200)]
 )

@@ -63,6 +63,7 @@ def test_an_audit_shows_its_kinds(audited, admin_client):
     assert "7.5%" in admin_client.get(reverse("admin:sitemapkit_audit_auditrun_changelist")).text
 
 
+@pytest.mark.slow
 def test_excluding_sets_overrides(audited, admin_client):
     """For each URL once; one that includes its URL is changed."""
     UrlOverride.objects.create(site="default", path="/old/a/", include=True)
@@ -156,6 +157,7 @@ def test_findings_are_exported_as_csv(audited, admin_client):
     ]
 
 
+@pytest.mark.slow
 def test_actions_need_permissions(audited, client):
     """Viewers may export; who may not change overrides does not change them here."""
     user = User.objects.create_user("viewer", is_staff=True)
@@ -170,6 +172,7 @@ def test_actions_need_permissions(audited, client):
     assert not UrlOverride.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_finding_says_what_to_do_and_leads_to_its_url(audited, admin_client):
     """On its page and in the list, where each has its advice."""
     finding = AuditFinding.objects.get(kind="not-found")
@@ -239,6 +242,7 @@ def crawled(audited):
     return crawled
 
 
+@pytest.mark.slow
 def test_a_crawl_shows_its_kinds_and_limits(crawled, admin_client):
     """Where an audit shows its sample."""
     address = reverse("admin:sitemapkit_audit_auditrun_change", args=[crawled.pk])

@@ -178,6 +178,7 @@ def test_an_interrupted_audit_is_continued(faulty, monkeypatch):
     assert AuditRun.objects.filter(status="running").count() == 0
 
 
+@pytest.mark.slow
 def test_another_build_or_sample_starts_again(faulty, monkeypatch):
     """What was begun is deleted with its findings."""
     monkeypatch.setattr(auditing, "URLS_PER_RECORD", 7)
@@ -540,6 +541,7 @@ def test_nothing_is_found_on_many_clean_pages(faulty, sections):
     assert found(audit(SITE, sample=None)) == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_heartbeat_follows_each_page(faulty, monkeypatch, concurrency):
     """A batch of slow pages may take longer than the lease."""

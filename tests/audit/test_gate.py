@@ -42,6 +42,7 @@ def test_a_build_with_few_bad_pages_is_published(site):
     assert (audited.status, audited.checked, audited.bad) == ("finished", 46, 1)
 
 
+@pytest.mark.slow
 def test_a_build_with_many_is_held(site):
     """The reason says how many of what; someone may publish it all the same."""
     run()
@@ -57,6 +58,7 @@ def test_a_build_with_many_is_held(site):
     publish(SITE, result.build)
 
 
+@pytest.mark.slow
 def test_a_bad_section_is_not_hidden_by_good_ones(site, sections):
     """Each section has its own limit: one of twelve holds the build, whichever it is."""
     sections.remove("pages")
@@ -90,6 +92,7 @@ def audited_urls(monkeypatch, build):
     return {url for url in urls if url != "/robots.txt"}
 
 
+@pytest.mark.slow
 def test_each_build_has_another_sample(site, settings, monkeypatch):
     """What is new or changed is in it, and the rest is at other places."""
     settings.SITEMAPKIT_AUDIT |= {"sample": 20}
@@ -104,6 +107,7 @@ def test_each_build_has_another_sample(site, settings, monkeypatch):
     assert len(first & second) < 10
 
 
+@pytest.mark.slow
 def test_more_changes_than_fit_are_a_sample_of_their_own(site, settings, monkeypatch):
     """The reason says of how many new and changed pages it is one."""
     settings.SITEMAPKIT_AUDIT |= {"sample": 10}
@@ -153,6 +157,7 @@ def test_the_bad_urls_are_named(site, admin_client, settings):
         assert "Not found" not in dict(build.findings)[f"{BASE}/missing/"]
 
 
+@pytest.mark.slow
 def test_a_lost_published_file_does_not_stop_the_audit(site, settings):
     """What is new is not known then: any page may be in the sample."""
     storage = use_storage(settings, "Memory")

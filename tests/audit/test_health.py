@@ -51,6 +51,7 @@ def items(client):
     return [item for look in response.context["looks"] for item in look]
 
 
+@pytest.mark.slow
 def test_a_crawl_of_a_folder_hides_nothing(admin_client):
     """It is shown beside the crawl of the site, until that is repeated."""
     site = {"starts": ["https://www.example.com/"], "below": "", "whole_site": True}
@@ -76,6 +77,7 @@ def user_with(client, *names):
     client.force_login(user)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FindingKind)
 def test_each_kind_is_shown_with_its_advice(admin_client, kind):
     """With how many there are, and a link to their list."""
@@ -88,6 +90,7 @@ def test_each_kind_is_shown_with_its_advice(admin_client, kind):
     assert admin_client.get(link.replace("&amp;", "&")).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_newest_audit_and_the_newest_crawl_count(admin_client):
     """Neither earlier ones, nor audits before publishing: those hold their build for review."""
     add_run(5, redirect=5)
@@ -105,6 +108,7 @@ def test_the_newest_audit_and_the_newest_crawl_count(admin_client):
     assert [item.level.label for item in items(admin_client)[2:]] == ["error", "warning", "note"]
 
 
+@pytest.mark.slow
 def test_it_says_since_when_a_kind_is_found(admin_client):
     """Since the first of the audits that found it one after the other."""
     add_run(5, redirect=1, gone=1)
@@ -157,6 +161,7 @@ def test_audits_are_for_those_who_may_see_them(client):
     assert ">Redirect</a>: 4" in client.get(overview).text
 
 
+@pytest.mark.slow
 def test_an_inspected_url_has_its_last_finding(admin_client):
     """Of the newest audit, for who may see findings; another URL has none."""
     for detail in ("301", "302"):

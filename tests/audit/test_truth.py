@@ -31,7 +31,7 @@ from tests.audit.truth.serving import (
 from tests.audit.truth.site import site
 from tests.builds import use_storage
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MISSES = {}
 """Why something that is true is not found, by statement."""

@@ -78,6 +78,7 @@ def killed_after(files, state="stored", **options):
     return Build.objects.filter(status="running").latest("pk")
 
 
+@pytest.mark.slow
 def test_a_build_of_methods_that_is_killed_again_and_again_ends(storage, client, settings):
     """Each life adds two pages to those of the lives before; what is published is of the last rows.
 
@@ -124,6 +125,7 @@ def test_a_build_may_begin_again_as_often_with_adopted_pages(storage, files):
     assert (result.status, len(rendered)) == ("published" if not files else "unchanged", 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [(), ("hiding",)])
 def test_a_held_build_of_adopted_pages_is_given_up(storage, sections, settings, chosen):
     """Its pages were of earlier rows; the build that followed at once is of the last ones."""
@@ -180,6 +182,7 @@ def test_another_declaration_adopts_nothing(storage, sections):
     assert "have changed" in result.abandoned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 def test_a_full_build_adopts_what_a_full_build_stored(storage, full):
     """And nothing of another one, whose pages may be those that were published before."""
@@ -191,6 +194,7 @@ def test_a_full_build_adopts_what_a_full_build_stored(storage, full):
     assert result.status == ("unchanged" if full else "published")
 
 
+@pytest.mark.slow
 def test_what_was_excluded_since_is_not_adopted(storage, client):
     """The page that lists it is rendered; the others are not, until all is published."""
     killed_after(6)
@@ -278,6 +282,7 @@ def test_a_killed_repair_is_ended_by_the_next_build(trusting):
     assert manifest()["trusting", 1].name != bad
 
 
+@pytest.mark.slow
 def test_a_build_of_a_section_leaves_what_a_build_of_all_has_stored(storage, sections):
     """That waits for the next build of all."""
     sections.add(Products)

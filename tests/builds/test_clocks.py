@@ -52,6 +52,7 @@ def lose_the_last_page():
     Product.objects.exclude(slug__in=["p0", "p1"]).delete()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [-HOUR, HOUR])
 def test_a_builder_whose_clock_is_wrong_ends_no_grace_period(storage, client, clock, wrong_by):
     """Readers of the index before find its pages, for as long as ever."""
@@ -91,6 +92,7 @@ def test_who_prunes_by_a_wrong_clock_deletes_nothing_early(storage, clock):
     assert storage.names() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [-HOUR, HOUR])
 def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, wrong_by):
     """As long as the index out there may be the one before."""

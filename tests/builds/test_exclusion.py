@@ -69,6 +69,7 @@ BY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", BY)
 def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
     """What is due beside it waits for the next build."""
@@ -317,6 +318,7 @@ def test_a_page_that_grew_is_split_where_it_can_be(site, client):
     assert sorted(locations(client)) == sorted(found)
 
 
+@pytest.mark.slow
 def test_a_page_that_has_grown_is_split_though_the_plan_has_split_it_already(site, client):
     """As after a build that was held: the URL is gone at once, and all others are listed."""
     shop = Shop.objects.get(slug="all")
@@ -340,6 +342,7 @@ def test_a_file_that_is_lost_is_told(site):
     assert now(by_object(product(2), include=False)).status == "published"
 
 
+@pytest.mark.slow
 def test_what_was_exported_is_brought_up_to_date(sections, settings, client):
     """Without the URL, and without the page that had it alone."""
     for section in ALL:
@@ -399,6 +402,7 @@ def test_the_url_is_gone_from_the_addresses_of_builds_before(merged, client, way
     assert set(locations(client)) == before - {"/products/all/p2/"}
 
 
+@pytest.mark.slow
 def test_an_address_that_was_withdrawn_stays_so(merged, client):
     """Through later builds of some sections and of all, as long as the old build has it."""
     now(BY["path"]())

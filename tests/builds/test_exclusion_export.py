@@ -63,6 +63,7 @@ def listing(shown):
     ]
 
 
+@pytest.mark.slow
 def test_a_withdrawn_address_is_announced(shown, announced, client):
     """A CDN has it still, whether a build is published or nothing else changes."""
     redeclare(Products, limit=5)
@@ -83,6 +84,7 @@ def test_a_withdrawn_address_is_announced_where_nothing_else_changes(shown, anno
     assert OLD in announced
 
 
+@pytest.mark.slow
 def test_a_killed_exclusion_is_finished_by_the_next_builds(shown, monkeypatch):
     """The exported file goes, though it was not deleted when the exclusion was published."""
     redeclare(Products, limit=5)
@@ -101,6 +103,7 @@ def test_a_killed_exclusion_is_finished_by_the_next_builds(shown, monkeypatch):
     assert listing(shown) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_could_not_be_deleted_goes_with_the_next_build(shown, monkeypatch):
     """A storage may fail once."""
     redeclare(Products, limit=5)

@@ -74,6 +74,7 @@ SLOW_CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", SLOW_CALLS, ids=" ".join)
 @pytest.mark.django_db(transaction=True)
 def test_a_storage_may_take_longer_than_the_lease(settings, sections, call):
@@ -213,6 +214,7 @@ def test_publishing_gives_a_sign_for_each_file(storage, beats):
     assert len(beats) >= len(manifest(first))
 
 
+@pytest.mark.slow
 def test_pruning_ends_where_the_lease_is_lost(storage, settings):
     """What is left is the next one's to delete."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
@@ -324,6 +326,7 @@ def test_sigterm_within_a_query_gives_the_lease_back():
 # --- Transactions of the caller's
 
 
+@pytest.mark.slow
 def test_short_work_may_be_part_of_a_transaction(storage):
     """Such as publishing from a view under ATOMIC_REQUESTS."""
     first = run().build

@@ -102,6 +102,7 @@ def test_a_request_that_is_over_in_the_moment_of_a_click_is_recorded_anew(monkey
 # Doing
 
 
+@pytest.mark.slow
 def test_a_build_that_was_asked_for_is_made_and_says_who_asked(storage):
     """The request knows its build and what came of it."""
     asked = ask()
@@ -168,6 +169,7 @@ def test_a_preview_publishes_nothing(storage):
     assert Publication.objects.get().build_id == done.build_id
 
 
+@pytest.mark.slow
 def test_a_build_that_is_held_back_is_told_so(storage, settings):
     """It did not fail, and says why nothing changed."""
     run()
@@ -180,6 +182,7 @@ def test_a_build_that_is_held_back_is_told_so(storage, settings):
     assert (done.outcome["code"], done.outcome["reason"]["section"]) == ("held", "products")
 
 
+@pytest.mark.slow
 def test_a_check_tells_what_is_wrong(storage):
     """All published files are read."""
     ask("check")
@@ -211,6 +214,7 @@ def test_a_check_of_many_bad_files_tells_of_some(storage, monkeypatch):
     assert len(done.outcome["faults"].splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_old_files_are_pruned(storage, settings):
     """Those of builds that were replaced longer ago than the grace period."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
@@ -467,6 +471,7 @@ def test_what_was_just_asked_for_is_left_to_its_worker(storage, kind):
     assert BuildRequest.objects.open(SITE).count() == 1
 
 
+@pytest.mark.slow
 def test_the_command_builds_what_is_still_open(storage, capsys):
     """What another run asked in full is done in full, and what fails is reported."""
     gone, full = ask(section="gone"), ask(full=True)

@@ -96,6 +96,7 @@ def publish_again():
     publish(SITE, Publication.objects.get().build_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bring_in_line", [build_again, build_all_again, build_other_rows, publish_again]
 )
@@ -111,6 +112,7 @@ def test_an_export_that_a_restored_database_does_not_know_is_replaced(site, clie
     assert exported(site.shown) == served(client)
 
 
+@pytest.mark.slow
 def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_period(site, client):
     """A reader of the index before finds them until then. Files of others stay."""
     others = {"robots.txt", "sitemap-1.xml", "sitemap-other-1.xml.gz", "sitemap-products.xml.gz"}
@@ -137,6 +139,7 @@ def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_perio
     assert exported(site.shown) == served(client)
 
 
+@pytest.mark.slow
 def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, sections):
     """They are files of those pages in another form."""
     settings.SITEMAPKIT_EXPORT_TEXT = True
@@ -153,6 +156,7 @@ def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, 
     assert files(site.shown) == before
 
 
+@pytest.mark.slow
 def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
     """The database is lost, and the rows are loaded into a new one."""
     backup = back_up()
@@ -179,6 +183,7 @@ def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
     assert exported(site.shown) == served(client)
 
 
+@pytest.mark.slow
 def test_files_that_were_restored_without_the_manifest_are_all_replaced(site, client):
     """The index is not the one in the manifest, so that nothing else there can be relied on."""
     backup = site.shown.contents()
@@ -205,6 +210,7 @@ def test_a_manifest_that_is_lost_or_damaged_comes_back(site, content):
     assert run().exported == 0
 
 
+@pytest.mark.slow
 def test_pages_of_a_lost_manifest_go_after_the_grace_period(site):
     """The database knows which pages were published."""
     later = files(site.shown)
@@ -218,6 +224,7 @@ def test_pages_of_a_lost_manifest_go_after_the_grace_period(site):
     assert files(site.shown) == later - {"sitemap-articles-1.xml.gz"}
 
 
+@pytest.mark.slow
 def test_files_of_a_section_that_nobody_knows_any_more_go_too(site, sections, client):
     """Neither the code has it nor the restored database: the manifest has."""
     backup, before = back_up(), files(site.shown)
@@ -297,6 +304,7 @@ def test_a_full_build_copies_all_files(site, client):
     assert site.shown.contents()[page] == whole
 
 
+@pytest.mark.slow
 def test_a_storage_that_was_restored_gets_the_files_it_lacks(site, client):
     """Readers get the rows meanwhile, and the published files after the next run."""
     backup = site.source.contents()
@@ -333,6 +341,7 @@ def test_an_index_has_a_name_that_a_restored_database_does_not_give_again(site):
     assert re.fullmatch(r"[0-9a-f]{6}\.xml", line.name.removeprefix(start))
 
 
+@pytest.mark.slow
 def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch):
     """It put an older file where its successor had put its own, and could still say so."""
     replace = SitemapStorage.replace

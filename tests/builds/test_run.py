@@ -96,6 +96,7 @@ def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
     assert Publication.objects.values().get() == before
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_bytes(storage, settings):
     """Built again into an empty storage, each compressed file is identical."""
     run()
@@ -151,6 +152,7 @@ def test_a_lost_file_is_made_again_and_keeps_its_lastmod(storage):
     assert (after.page.sha256, after.page.lastmod) == (before.page.sha256, before.page.lastmod)
 
 
+@pytest.mark.slow
 def test_a_lost_index_is_made_again(storage):
     """Though no page has changed."""
     run()
@@ -230,6 +232,7 @@ def test_without_a_section_nothing_is_published(storage, sections, client):
     assert served(client) == before
 
 
+@pytest.mark.slow
 def test_without_a_url_nothing_is_published(storage, client):
     """What was published stays, and with rows the next build is published again."""
     run()
@@ -301,6 +304,7 @@ def require_all(client):
     assert found == [f"https://www.example.com/products/all/{slug}/" for slug in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", few(1, [7, 1, 2]))
 def test_rows_added_after_the_plan_split_the_page(storage, client, rows):
     """Plan and manifest gain pages; no URL is lost or doubled."""
@@ -313,6 +317,7 @@ def test_rows_added_after_the_plan_split_the_page(storage, client, rows):
     assert all(line.urls <= 2 for key, line in manifest().items() if key[0] == "products")
 
 
+@pytest.mark.slow
 def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     """No file passes the limit, no URL is lost or doubled."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -328,6 +333,7 @@ def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     assert all(len(xml(storage, line)) == line.xml_bytes for line in lines)
 
 
+@pytest.mark.slow
 def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sections):
     """Rows that fit on one page do not merge if their bytes do not: it would be cut again."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -393,6 +399,7 @@ def test_a_row_too_large_for_any_file_is_left_out_of_the_build(storage, settings
     assert Build.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_page_that_a_view_splits_meanwhile_is_split_by_the_build_too(storage, client, sections):
     """No URL is lost or doubled, and the next build has the pages of the plan."""
 
@@ -416,6 +423,7 @@ def test_a_page_that_a_view_splits_meanwhile_is_split_by_the_build_too(storage, 
 # Going on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", few(3, [1, 4, 7, 2, 3, 5, 6]))
 def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, count):
     """What is done is neither rendered nor stored again, and then the site is built as it is."""
@@ -646,6 +654,7 @@ class Retrying(Runner):
             yield result
 
 
+@pytest.mark.slow
 def test_the_halves_of_a_split_page_are_made_whatever_the_runner_does(storage, monkeypatch):
     """The first half is done in the same round; the second one is of another round."""
     run()

@@ -9,7 +9,7 @@ from tests.builds import SITE, Products, Readings, edit_product, fill, manifest,
 from tests.factories import EPOCH
 from tests.testapp.models import Product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

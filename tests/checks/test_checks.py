@@ -746,6 +746,7 @@ def test_an_alias_of_the_export_is_in_use():
         assert found(checks.files.check_alias) == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_published_files_that_this_server_lacks(sections, settings, tmp_path):
     """``check --deploy`` on a server whose disk is not that of the server that built."""

@@ -248,6 +248,7 @@ def explained_on_page(product, client):
     return found
 
 
+@pytest.mark.slow
 def test_a_page_by_another_key_is_found(sections, client):
     """In the order of the database."""
     options = {"queryset": Word.objects.all(), "key": "text", "limit": 1}
@@ -408,6 +409,7 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     assert (found.section, found.why) == ("", "The exclusion rule /products/ excludes it.")
 
 
+@pytest.mark.slow
 def test_another_path_of_a_row_is_explained_by_its_route(sections, settings):
     """Its section lists the row elsewhere, and another section has nothing to do with it."""
     settings.ROOT_URLCONF = __name__

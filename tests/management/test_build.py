@@ -111,6 +111,7 @@ def test_second_build_stores_nothing(products, storage):
     assert names(storage) == before
 
 
+@pytest.mark.slow
 def test_named_sections_alone_are_made_anew(products, sections):
     """The others keep their files, though their rows have changed."""
     declare(sections, Readings)
@@ -234,6 +235,7 @@ def test_dry_run_compares_with_what_is_published(products, storage):
     assert (names(storage), Place.objects.count()) == (before, rows)
 
 
+@pytest.mark.slow
 def test_fail_on_skipped_ends_with_5_where_a_row_was_skipped(bad, storage):
     """The files are published all the same; without the option the exit code is 0."""
     code, out, err = run("build_sitemaps", "--fail-on-skipped")

@@ -105,6 +105,7 @@ def test_the_status_knows_the_export(shown, settings):
     assert export_json() is None
 
 
+@pytest.mark.slow
 def test_an_export_that_cannot_be_reached_ends_no_status(shown):
     """The rest is reported, and what the storage said."""
     run("build_sitemaps")
@@ -118,6 +119,7 @@ def test_an_export_that_cannot_be_reached_ends_no_status(shown):
     assert "due: sitemap.xml could not be looked up: the bucket is gone" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alias", "storages"),
     [("nowhere", {}), ("broken", {"broken": {"BACKEND": "nowhere.Storage"}})],

@@ -74,6 +74,7 @@ def test_of_what_cannot_be_listed(built, url):
     assert url in err
 
 
+@pytest.mark.slow
 def test_looks_at_every_site(two_sites):
     """A URL of one site is foreign to the other, and found all the same."""
     run("build_sitemaps")
@@ -200,6 +201,7 @@ def test_two_rows_of_one_section_are_told(products, sections):
     assert [each["section"] for each in report["next_build"]["also"]] == ["noted"]
 
 
+@pytest.mark.slow
 def test_the_section_that_leaves_a_url_out_is_told(products, sections, settings):
     """With deduplication it is listed once, by the first one."""
     settings.SITEMAPKIT_DEDUPLICATE = True

@@ -68,6 +68,7 @@ def test_skipped_rows_have_a_line_for_each_reason(many, caplog):
     assert logged == [f"Site 'default': {line}" for line in lines[:2]]
 
 
+@pytest.mark.slow
 def test_pages_that_did_not_change_tell_their_reasons_too(many):
     """The next build says the same, though it renders nothing; so does a dry run."""
     _, _, first = run("build_sitemaps")
@@ -127,6 +128,7 @@ ALL_COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 def test_forgotten_migrate(unmigrated, command):
@@ -138,6 +140,7 @@ def test_forgotten_migrate(unmigrated, command):
     assert "\n" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-products-1.xml"])
 def test_forgotten_migrate_in_the_log_of_a_503(unmigrated, client, caplog, address):
@@ -289,6 +292,7 @@ def test_what_a_server_says_forges_no_line(monkeypatch):
     assert out.splitlines()[1] == f"  error: HTTP error: HTTP Error 500: {SHOWN}"
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_build_forges_no_line(products):
     """Whatever wrote the reason into the database."""
     run("build_sitemaps")

@@ -107,6 +107,7 @@ def test_storage_that_cannot_list(over, monkeypatch):
     assert "cannot list its files" in err
 
 
+@pytest.mark.slow
 def test_while_the_site_is_built(over, storage):
     """Exit 4, and nothing goes."""
     before = names(storage)

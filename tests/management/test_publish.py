@@ -56,6 +56,7 @@ def test_json_has_the_build_of_each_site(two_builds):
     assert json.loads(out) == {"site": "default", "build": two_builds[0], "exported": 0}
 
 
+@pytest.mark.slow
 def test_next_build_is_what_the_database_has(client, two_builds):
     """Going back holds only until a build finds that the rows say otherwise."""
     run("publish_sitemaps", two_builds[0])
@@ -72,6 +73,7 @@ def refused(build, code, reason):
     assert Publication.objects.get().build_id == before
 
 
+@pytest.mark.slow
 def test_unknown_build(two_builds):
     """Exit 2, and nothing changes."""
     refused(max(two_builds) + 1000, 2, "None of these sites has a build")
@@ -156,6 +158,7 @@ def test_previous_rolls_back(client, two_builds):
     assert err == "Site 'default' has no earlier published build."
 
 
+@pytest.mark.slow
 def test_a_roll_back_pauses_publishing_until_it_is_resumed(client, two_builds):
     """The next builds are held; the status says who, why and until when."""
     first, _ = two_builds

@@ -304,6 +304,7 @@ def running_build(seconds=0):
     return build
 
 
+@pytest.mark.slow
 def test_text_and_json_have_the_progress_of_a_build(built):
     """Of one that runs anywhere: what is recorded, and the rate since it began."""
     build = running_build(seconds=10)

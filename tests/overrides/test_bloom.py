@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def filled(texts):
     return made
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_what_was_given_is_found(given_texts, others):
     """Each time it is asked for, wherever it stands, and beside whatever else."""
@@ -27,6 +29,7 @@ def test_what_was_given_is_found(given_texts, others):
     assert {place for place, text in enumerate(asked) if text in wanted} <= set(found)
 
 
+@pytest.mark.slow
 def test_few_others_are_found():
     """One in 32, or there would be too much to look up."""
     for count in (1, 100, 1_000, 4_095, 4_096):

@@ -412,6 +412,7 @@ def readings():
     return [Reading.objects.create(level=level) for level in (1, 2, 3)]
 
 
+@pytest.mark.slow
 def test_an_old_sitemap_is_steered_as_any_section(sections, readings):
     """By path, object, rule and settings."""
     sections.add(Old, "things")

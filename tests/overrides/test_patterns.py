@@ -87,6 +87,7 @@ def test_a_pattern_is_the_regular_expression_it_stands_for(parts, path):
     assert pattern.matches(path) == bool(re.fullmatch(pattern.expression, path)) == matches
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["/a", "/b", "/", "*", "$", "%C3%A9", "~"]), max_size=6))
 def test_the_normal_form_is_its_own(parts):
     """A pattern that is edited and saved stays the same."""

@@ -227,6 +227,7 @@ def test_a_read_only_database_serves_small_sections_and_names_the_large_ones(rea
         pages_of(by_word())
 
 
+@pytest.mark.slow
 def test_a_planned_section_of_a_read_only_database_is_served_but_not_split(read_only, caplog):
     """What is there already is read; what would have to be written is left to a later reader."""
     shops(15)
@@ -615,6 +616,7 @@ def meanwhile(monkeypatch, action):
     monkeypatch.setattr(refresh_module, "_merge_thin", slow)
 
 
+@pytest.mark.slow
 def test_a_split_during_a_refresh_is_seen_and_kept(monkeypatch):
     """The refresh starts over; neither its own change nor the split is lost."""
     words(*range(27))

@@ -206,6 +206,7 @@ ZONES = st.one_of(
 MOMENTS = st.datetimes(dt.datetime(1, 1, 3), dt.datetime(9999, 12, 29), timezones=st.none() | ZONES)
 
 
+@pytest.mark.slow
 @given(st.dates() | MOMENTS, ZONES)
 @example(dt.datetime(1844, 1, 1, tzinfo=ZoneInfo("Pacific/Saipan")), dt.UTC)
 def test_what_is_written_is_valid_everywhere_and_reads_as_what_it_was(value, zone):
@@ -220,6 +221,7 @@ def test_what_is_written_is_valid_everywhere_and_reads_as_what_it_was(value, zon
         assert read == value
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T[0-9.:]{5,14}(Z|[+-][0-9]{2}:[0-9]{2}))?)?)?"))
 def test_any_text_is_written_validly_or_refused(text):
     """No text reaches a document in a form that some readers refuse."""

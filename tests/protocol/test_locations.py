@@ -519,6 +519,7 @@ AUTHORITIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["http:", "HTTPS:", ""]), AUTHORITIES, TEXTS)
 def test_what_is_written_of_any_host_is_what_the_validator_takes(scheme, authority, rest):
     """No URL is written that our own validator refuses, and both have one normal form of it."""
@@ -529,6 +530,7 @@ def test_what_is_written_of_any_host_is_what_the_validator_takes(scheme, authori
         assert normalise_url(url, ORIGIN) == url
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["http:", "https:"]),
     st.sampled_from(["www.example.com", "-a.example", "a.-b.example", "a.b", "a_b.example"]),

@@ -43,6 +43,7 @@ def test_every_boundary_of_blocks(size):
     assert text(blocks_of(xml, size)) == "".join(f"{location}\n" for location in locations)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(categories=["L", "N", "P", "S"])), max_size=20), st.data())
 def test_text_and_xml_list_the_same(paths, data):
     """Whatever the paths and the cuts, the lines are the locations, in order."""

@@ -114,6 +114,7 @@ def test_a_file_is_read_by_one_query_before_its_first_byte():
     assert len(queries) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_file_that_a_killed_process_was_storing_is_not_there():
     """Nobody reads a part of it; what is left of it is listed, so that pruning finds it."""
@@ -167,6 +168,7 @@ def test_postgresql_does_not_compress_once_more():
         assert cursor.fetchone() == ("e",)
 
 
+@pytest.mark.slow
 def test_a_database_restored_without_its_files_is_healed_by_the_next_build(
     client, sections, settings
 ):

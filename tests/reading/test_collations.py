@@ -153,6 +153,7 @@ def listed(section):
     return sorted(urls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", LOCATIONS)
 def test_each_row_is_listed_once(rows, way):
     """As planned, after many rows have come, and after most have gone."""

@@ -205,6 +205,7 @@ def test_the_first_keys_of_a_range_and_the_last(keyset, ordered, django_assert_n
     assert keyset.first_keys(99, EVERYTHING, from_end=True) == ordered[::-1]
 
 
+@pytest.mark.slow
 def test_the_ends_of_ranges_are_read_by_one_query_for_fifty(
     keyset, ordered, django_assert_num_queries
 ):
@@ -232,6 +233,7 @@ def rows_in(keyset, *ranges):
     return filled([(keyset, keys) for keys in ranges])
 
 
+@pytest.mark.slow
 def test_ranges_are_filled_or_not_by_one_query_for_a_hundred(
     keyset, ordered, django_assert_num_queries
 ):

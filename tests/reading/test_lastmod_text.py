@@ -41,6 +41,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vendor", WRITTEN)
 @given(moments=st.lists(MOMENTS, min_size=1, max_size=8))
 def test_the_text_is_that_of_the_moment(vendor, moments):
@@ -50,6 +51,7 @@ def test_the_text_is_that_of_the_moment(vendor, moments):
     assert refusals == {}
 
 
+@pytest.mark.slow
 @given(dates=st.lists(st.none() | st.dates(), min_size=1, max_size=8))
 def test_dates_stay_dates(dates):
     """Nothing is made of NULL, and no time is invented."""
@@ -325,6 +327,7 @@ AROUND_A_CHANGE = [
 """One minute after midnight the clocks went back an hour: a day began twice."""
 
 
+@pytest.mark.slow
 @given(
     moments=st.lists(st.none() | MOMENTS, min_size=1, max_size=8),
     zone=st.sampled_from([*AT_MIDNIGHT, "Africa/Monrovia"]),

@@ -365,6 +365,7 @@ def test_a_key_that_is_added_later_changes_the_digest(offers):
     assert after != before
 
 
+@pytest.mark.slow
 def test_a_build_asks_for_them_while_it_reads_ahead(offers, sections, settings, monkeypatch):
     """One connection does both, one after the other."""
     storage = use_storage(settings, "Memory")
@@ -542,6 +543,7 @@ def test_methods_that_differ_are_called_from_then_on(broken, sections):
     assert not section_of(SITE, "products").reads_objects
 
 
+@pytest.mark.slow
 def test_a_build_with_a_difference_lists_what_the_methods_give(broken, sections, settings):
     """It begins again in the same run."""
     storage = use_storage(settings, "Memory")
@@ -555,6 +557,7 @@ def test_a_build_with_a_difference_lists_what_the_methods_give(broken, sections,
     assert "/products/shop/note/" not in urls
 
 
+@pytest.mark.slow
 def test_all_sections_with_a_difference_are_built_at_once(broken, sections, settings):
     """However many there are, the build begins once more."""
     storage = use_storage(settings, "Memory")

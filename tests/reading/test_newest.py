@@ -111,6 +111,7 @@ def pages_of(rows):
     return [KeyRange(*pair) for pair in itertools.pairwise(bounds)]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(dates=st.lists(DATES, min_size=1, max_size=12), read=st.integers(1, 12))
 def test_a_trusted_page_has_the_same_fingerprint_with_an_index_and_without(dates, read):

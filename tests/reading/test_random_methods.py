@@ -331,6 +331,7 @@ class RandomMethods(TestCase):
             page = PageRendering(reader, EVERYTHING, Scope(SITE.origin))
             return b"".join(page), page.problems.by_code()
 
+    @pytest.mark.slow
     @given(examples())
     def test_it_gives_the_same(self, example):
         """A few examples."""

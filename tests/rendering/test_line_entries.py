@@ -351,6 +351,7 @@ EXAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(options=OPTIONS, **EXAMPLES)
 def test_both_ways_give_the_same(**example):
@@ -358,6 +359,7 @@ def test_both_ways_give_the_same(**example):
     compare(**example)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(options=IN_LANGUAGES, **EXAMPLES)
 def test_both_ways_give_the_same_in_several_languages(**example):
@@ -388,6 +390,7 @@ TOPICS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(
     rows=TOPICS,
@@ -520,6 +523,7 @@ def compare_images(rows, options, media, edits, max_bytes, others):
         require_equal(section, before)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(**IMAGES)
 def test_images_of_files_are_the_same(**example):

@@ -130,6 +130,7 @@ def test_translations_link_across_the_pages_of_a_section(
     assert (report.urls, report.linked) == (8, 5)
 
 
+@pytest.mark.slow
 def test_translations_link_across_sections_that_share_the_field(client, stories, registered):
     """A section for each language, each with its own idea of its URLs."""
 
@@ -144,6 +145,7 @@ def test_translations_link_across_sections_that_share_the_field(client, stories,
     assert sets_of(pages(client).values()) == EXPECTED
 
 
+@pytest.mark.slow
 def test_sections_that_share_no_field_do_not_link(client, stories, registered):
     """Equal numbers of two fields mean nothing."""
 

@@ -126,6 +126,7 @@ class DownAfterRequests(Down):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", [Down, DownForPages, DownAfterRequests])
 def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settings, queue):
     """By a thread or a worker: by the process that does the request."""
@@ -161,6 +162,7 @@ def expire_claims():
     Place.objects.update(claimed_until=DatabaseNow() - dt.timedelta(seconds=1))
 
 
+@pytest.mark.slow
 def test_workers_make_what_one_process_makes(storage, records):
     """File for file; each is recorded once, and a message can be written as JSON."""
     runner = LocalQueue()
@@ -177,6 +179,7 @@ def test_workers_make_what_one_process_makes(storage, records):
     assert by_hash() == hashes
 
 
+@pytest.mark.slow
 def test_what_each_file_came_to_is_reported(storage):
     """A page that turns out as it was keeps its file, by workers too."""
     run()
@@ -188,6 +191,7 @@ def test_what_each_file_came_to_is_reported(storage):
     assert set(found.values()) == {"same"}
 
 
+@pytest.mark.slow
 def test_helpers_get_only_what_has_changed(storage):
     """Pages that keep their files are recorded before any helper starts, and reported once."""
     run()
@@ -206,6 +210,7 @@ def test_a_helper_makes_pages_until_its_time_is_up(storage, monkeypatch):
     assert len(runner.sent) == 1
 
 
+@pytest.mark.slow
 def test_helpers_never_multiply(storage, monkeypatch):
     """However many messages there are: of 3 pages in flight, none is a fourth at any time."""
     waiting, claimed, sent = [], [], []
@@ -230,6 +235,7 @@ def test_helpers_never_multiply(storage, monkeypatch):
     assert len(claimed) == 7
 
 
+@pytest.mark.slow
 def test_a_busy_queue_is_not_filled(storage, monkeypatch):
     """Where helpers wait for workers, no others are enqueued for them, but for what may be lost."""
     monkeypatch.setattr(helper, "LOST_SECONDS", (1_000, 1_000))
@@ -244,6 +250,7 @@ def test_a_busy_queue_is_not_filled(storage, monkeypatch):
     assert 4 + 8 <= len(waiting) <= 4 + 16  # After 0.05, 0.15 and 0.35 seconds.
 
 
+@pytest.mark.slow
 def test_so_many_pages_are_begun_a_minute(storage, monkeypatch):
     """By the database's clock, the first at once, however many helpers there are."""
     monkeypatch.setattr(helper, "HELP_SECONDS", 60)
@@ -255,6 +262,7 @@ def test_so_many_pages_are_begun_a_minute(storage, monkeypatch):
 # Deliveries
 
 
+@pytest.mark.slow
 def test_a_lost_delivery_is_made_good(storage, records):
     """Another helper is started after a while."""
     runner = LocalQueue(lost, None, lost)
@@ -263,6 +271,7 @@ def test_a_lost_delivery_is_made_good(storage, records):
     assert len(records) == len(set(records)) == 7
 
 
+@pytest.mark.slow
 def test_a_doubled_delivery_makes_nothing_twice(storage, records, monkeypatch):
     """The second one makes another page, or ends."""
     rendered = []
@@ -275,6 +284,7 @@ def test_a_doubled_delivery_makes_nothing_twice(storage, records, monkeypatch):
     assert len(records) == 7
 
 
+@pytest.mark.slow
 def test_of_two_workers_with_one_page_the_first_records_it(storage, records, caplog):
     """Where a claim has expired on a slow page: the second one finds out when it records."""
     caplog.set_level("INFO", "django_sitemapkit")
@@ -315,6 +325,7 @@ def killed(arguments):
             help_build(*arguments)
 
 
+@pytest.mark.slow
 def test_what_a_killed_helper_has_claimed_is_made_when_the_claim_expires(storage, records):
     """Nobody else makes it before."""
 
@@ -330,6 +341,7 @@ def test_what_a_killed_helper_has_claimed_is_made_when_the_claim_expires(storage
     assert records[-1] == "products-1"
 
 
+@pytest.mark.slow
 def test_a_claim_is_renewed_by_heartbeats(storage, records, monkeypatch):
     """As long as a helper is at work, nobody else makes its page."""
     render = PageBuilder.render
@@ -355,6 +367,7 @@ def test_a_claim_is_renewed_by_heartbeats(storage, records, monkeypatch):
     assert len(records) == len(set(records)) == 7
 
 
+@pytest.mark.slow
 def test_a_late_delivery_finds_its_build_over(storage, records):
     """Whatever it ended as; and of a build that was pruned nothing is left."""
     kept = []
@@ -371,6 +384,7 @@ def test_a_late_delivery_finds_its_build_over(storage, records):
     assert Place.objects.get(pk=page.pk).status == "pending"
 
 
+@pytest.mark.slow
 def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
     """The build goes on under another fencing token: its own messages make the pages."""
     kept = []
@@ -390,6 +404,7 @@ def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
     assert len(records) == len(set(records))
 
 
+@pytest.mark.slow
 def test_what_an_editor_changes_during_a_build_begins_another_one(storage, monkeypatch):
     """Workers that read the settings of sections later would refuse all pages of the first."""
 
@@ -404,6 +419,7 @@ def test_what_an_editor_changes_during_a_build_begins_another_one(storage, monke
     assert run(full=True).status == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_single_worker_that_refuses_its_own_pages_begins_another_build(storage, monkeypatch):
     """It does not try them again without end."""
 
@@ -416,6 +432,7 @@ def test_a_single_worker_that_refuses_its_own_pages_begins_another_build(storage
     assert "settings of sections were changed" in result.abandoned
 
 
+@pytest.mark.slow
 def test_a_worker_stops_when_the_lease_is_taken(storage, records, settings):
     """And so does the process that builds; nothing is recorded of the page."""
     settings.SITEMAPKIT_LEASE_SECONDS = 1
@@ -468,6 +485,7 @@ def outgrown(storage, monkeypatch):
     monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
 
 
+@pytest.mark.slow
 def test_a_page_that_a_worker_splits_is_followed(outgrown, client):
     """Both halves are made, and split again where they are too large."""
     result = run(runner=LocalQueue())
@@ -477,6 +495,7 @@ def test_a_page_that_a_worker_splits_is_followed(outgrown, client):
     assert len(listed) == len(set(listed)) == 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", ["before", "after"])
 def test_doubled_deliveries_of_a_split_page(outgrown, client, late):
     """One worker splits the page while another renders it by its old bounds."""
@@ -507,6 +526,7 @@ def test_doubled_deliveries_of_a_split_page(outgrown, client, late):
     assert len(listed) == len(set(listed)) == 18
 
 
+@pytest.mark.slow
 def test_a_page_that_was_split_meanwhile_is_not_recorded_by_its_old_bounds(storage, client):
     """One worker has rendered it whole; then rows come, and another worker splits it."""
     render, met = PageBuilder.render, []
@@ -556,6 +576,7 @@ def failing(error, times=1):
     return [fate] * times
 
 
+@pytest.mark.slow
 def test_what_may_pass_is_tried_again(storage, caplog):
     """A database that went away fails no build; the log has the traceback."""
     assert run(runner=LocalQueue(*failing(OperationalError("gone")))).status == "published"
@@ -563,6 +584,7 @@ def test_what_may_pass_is_tried_again(storage, caplog):
     assert not Place.objects.exclude(failure={}).exists()
 
 
+@pytest.mark.slow
 def test_what_fails_three_times_fails_the_build(storage):
     """The message names the page and the last error."""
     with pytest.raises(BuildFailed, match=r"products-1 failed 3 times.*ValueError: boom"):
@@ -570,6 +592,7 @@ def test_what_fails_three_times_fails_the_build(storage):
     assert run().status == "published"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [BuildFailed("wrong"), StorageFailure("full")])
 def test_what_fails_one_process_fails_the_build_at_once(storage, error):
     """As the same error, and the next build is not held up by what is recorded of it."""
@@ -579,6 +602,7 @@ def test_what_fails_one_process_fails_the_build_at_once(storage, error):
     assert run(runner=LocalQueue()).status == "published"
 
 
+@pytest.mark.slow
 def test_a_page_that_a_view_has_split_begins_another_build(storage, caplog):
     """At once, as in one process, and it is no error."""
     moved = failing(page_builder.PagesMoved("split by a request"))
@@ -587,6 +611,7 @@ def test_a_page_that_a_view_has_split_begins_another_build(storage, caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+@pytest.mark.slow
 def test_an_error_that_cannot_be_recorded_leaves_the_page_to_another(storage, monkeypatch):
     """When its claim expires."""
 
@@ -617,6 +642,7 @@ def elsewhere(name, value):
     return fate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -632,6 +658,7 @@ def test_a_worker_of_another_release_refuses_the_page(storage, caplog, name, val
     assert "this process's code or settings are not those" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_build_of_some_sections_is_no_other_release(storage, monkeypatch):
     """What a worker has to know of the build is in the database: sections, full, distrusted."""
     made = []
@@ -649,6 +676,7 @@ def test_a_build_of_some_sections_is_no_other_release(storage, monkeypatch):
     assert manifest()["products", 2].name != name
 
 
+@pytest.mark.slow
 def test_nobody_works(storage):
     """The build fails with what to look at, and any runner resumes it."""
     with pytest.raises(BuildFailed, match=r"No page was recorded for .* 7 left"):
@@ -657,6 +685,7 @@ def test_nobody_works(storage):
     assert run().status == "published"
 
 
+@pytest.mark.slow
 def test_a_queue_that_takes_nothing_fails_the_build_at_once(storage):
     """Later it is waited for."""
 
@@ -668,6 +697,7 @@ def test_a_queue_that_takes_nothing_fails_the_build_at_once(storage):
     assert run(runner=LocalQueue(None, down)).status == "published"
 
 
+@pytest.mark.slow
 def test_what_one_runner_left_another_adopts(storage, records):
     """Pages that are recorded stay."""
     stopped = LocalQueue(None, None, *[lost] * 99, stalled_seconds=0.5)
@@ -689,6 +719,7 @@ def test_what_one_runner_left_another_adopts(storage, records):
 # The process that builds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fate", [lost, elsewhere("SITEMAPKIT_SCHEMA_LOCATION", True)])
 def test_the_process_that_builds_makes_pages_where_nobody_else_does(
     storage, records, monkeypatch, fate
@@ -699,6 +730,7 @@ def test_the_process_that_builds_makes_pages_where_nobody_else_does(
     assert len(records) == len(set(records)) == 7
 
 
+@pytest.mark.slow
 def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypatch):
     """So that it needs no memory and no processor of its own."""
     make_page = helper.make_claimed_page
@@ -714,6 +746,7 @@ def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypa
 # Requests, and a schedule
 
 
+@pytest.mark.slow
 def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_commit_callbacks):
     """Where the runner has a queue: no thread starts."""
     settings.SITEMAPKIT_RUNNER = "dummy"
@@ -796,6 +829,7 @@ def test_a_transaction_or_a_database_of_its_own_is_refused(storage, monkeypatch)
     assert not Build.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_page_is_made_for_the_tenant_that_enqueued_it(sections, settings, monkeypatch):
     """The message has the schema's name, and the worker's connection goes back afterwards."""
     from types import SimpleNamespace

@@ -67,6 +67,7 @@ def test_a_batch_shows_its_first_urls(ledger, admin_client):
     assert f"{BASE}/" not in admin_client.get(url("urlbatch", "change", accepted.pk)).text
 
 
+@pytest.mark.slow
 def test_a_list_does_not_read_urls(ledger, admin_client, django_assert_max_num_queries):
     """They may be megabytes."""
     with django_assert_max_num_queries(8) as queries:

@@ -64,6 +64,7 @@ def statuses():
 # What is sent
 
 
+@pytest.mark.slow
 def test_a_first_build_submits_nothing(engine):
     """What was there before is never sent in bulk."""
     run()
@@ -324,6 +325,7 @@ def test_too_many_requests(engine, header, least, most):
     assert UrlBatch.objects.get().failures == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_waits_is_sent_once(engine, status):
     """Three builds of the same URLs, while the engine refuses, and a fourth URL: one request."""
@@ -346,6 +348,7 @@ def test_what_waits_is_sent_once(engine, status):
     assert len(engine.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_loses_and_doubles_nothing(engine):
     """What changes again after it is sent with the rest, and not once more by a retry."""
     begin("a", "b")
@@ -437,6 +440,7 @@ RAW_ANSWERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", RAW_ANSWERS.values(), ids=RAW_ANSWERS)
 def test_any_failure_waits_and_stops_nothing_else(engine, settings, raw):
     """It is recorded; the next run sends nothing before the time, and other sites are submitted."""
@@ -451,6 +455,7 @@ def test_any_failure_waits_and_stops_nothing_else(engine, settings, raw):
     assert submit(SITE).requests == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "endpoint",
     ["http://a..b/", f"http://{'a' * 70}.example/", "https://127.0.0.1:1/"],
@@ -518,6 +523,7 @@ def test_one_process_submits_at_a_time(engine):
     assert submit(SITE).accepted == 1
 
 
+@pytest.mark.slow
 def test_a_killed_process_keeps_the_next_one_waiting_as_long_as_a_build_does(engine, settings):
     """Its lease expires SITEMAPKIT_LEASE_SECONDS after its last heartbeat."""
     settings.SITEMAPKIT_LEASE_SECONDS = 30
@@ -529,6 +535,7 @@ def test_a_killed_process_keeps_the_next_one_waiting_as_long_as_a_build_does(eng
     assert submit(SITE).accepted == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_answer_may_take_longer_than_the_lease(engine, settings, monkeypatch):
     """A heartbeat is sent meanwhile, so no other process sends the same."""

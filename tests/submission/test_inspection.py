@@ -16,7 +16,7 @@ from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
 from tests.testapp.models import Product, Shop
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 CRAWLED = "2026-05-01T10:00:00Z"
 INDEXED = {

@@ -109,6 +109,7 @@ def test_a_proxys_error_page(console):
     assert problem == "Search Console: 502: Bad Gateway."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "state",
     [
@@ -126,6 +127,7 @@ def test_an_odd_answer_is_a_problem(console, state):
     assert SubmittedSitemap.objects.get().failure == problem
 
 
+@pytest.mark.slow
 def test_an_ill_formed_redirect_is_a_problem(console, settings):
     """As of a proxy before the API."""
     raw = b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n"

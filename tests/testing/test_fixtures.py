@@ -27,6 +27,7 @@ def nothing_left(db):
     assert not Build.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_block_ends_with_the_test(nothing_left, sections, client, monkeypatch, built_sitemaps):
     """Until then the views serve what was built; each call builds."""
     sections.add(Pages)

@@ -65,6 +65,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.slow
 def test_the_entries_of_all_files(products):
     """In the order of the index, with all their values, and no entities."""
     with built_sitemaps() as sitemaps:
@@ -75,6 +76,7 @@ def test_the_entries_of_all_files(products):
     assert [file.state for file in result.files] == ["stored"] * 4
 
 
+@pytest.mark.slow
 def test_the_views_serve_it(products, client):
     """Within the block, from memory; afterwards they serve the rows again."""
 
@@ -93,6 +95,7 @@ def test_the_views_serve_it(products, client):
     assert [read(address) for address in addresses] == [(listed, False) for listed, _ in pages]
 
 
+@pytest.mark.slow
 def test_the_settings_apply(products, client, settings):
     """All but those that the documentation names."""
     settings.SITEMAPKIT_SERVE_FROM = "live"
@@ -100,6 +103,7 @@ def test_the_settings_apply(products, client, settings):
         assert "Last-Modified" not in client.get("/sitemap-products-1.xml").headers
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_database(products):
     """Not even what the block itself wrote."""
     with built_sitemaps():
@@ -111,6 +115,7 @@ def test_nothing_is_left_in_the_database(products):
     assert list(Product.objects.order_by("pk")) == products
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_an_error(products):
     """It passes through."""
     with pytest.raises(ZeroDivisionError), built_sitemaps():
@@ -144,6 +149,7 @@ def test_builds_may_follow_each_other(products):
             assert list(changed.entries) == PRODUCTS[1:] + PAGES
 
 
+@pytest.mark.slow
 def test_a_build_may_be_held(products, settings):
     """By the gates of the project; its entries are what it would publish."""
     settings.SITEMAPKIT_MAX_SHRINK = 0.5
@@ -161,6 +167,7 @@ def test_a_build_of_nothing(sections):
         pass  # pragma: no cover
 
 
+@pytest.mark.slow
 def test_nothing_leaves_the_process(products, settings, monkeypatch):
     """Neither an export nor a submission."""
     _, shown = export_to(settings, f"{Memory.__module__}.Memory")
@@ -174,6 +181,7 @@ def test_nothing_leaves_the_process(products, settings, monkeypatch):
     assert threads == []
 
 
+@pytest.mark.slow
 def test_receivers_are_called(products):
     """Those of the signal of a published build."""
     heard = []
@@ -189,6 +197,7 @@ def test_receivers_are_called(products):
         sitemaps_published.disconnect(hear)
 
 
+@pytest.mark.slow
 def test_one_of_several_sites(products, settings):
     """By its key."""
     settings.SITEMAPKIT_SITES = {

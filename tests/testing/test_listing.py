@@ -93,6 +93,7 @@ def test_the_documentation_shows_the_message(product):
     assert f"AssertionError: {reason(product)}\n" in PAGE.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_url_is_normalised(product):
     """As the sitemap writes it."""
     extra("/é/")
@@ -164,6 +165,7 @@ def test_an_object_is_looked_up_by_its_key(sections):
     assert read == [product]
 
 
+@pytest.mark.slow
 def test_every_page_counts(product):
     """Those of a plan, too, though more rows have come since it was made."""
     made = [product, *ProductFactory.create_batch(4, shop=product.shop)]

@@ -26,6 +26,7 @@ def entries(count):
     return [IndexEntry(location=f"{BASE}/{number:04}.xml") for number in range(count)]
 
 
+@pytest.mark.slow
 def test_the_protocols_limit_is_the_size_of_an_index():
     """50,000 sitemaps fit; of one more, the index says so, and stays valid."""
     assert not write_index(entries(50_000)).problem
@@ -62,6 +63,7 @@ def test_a_live_index_lists_what_fits_and_logs_the_rest(settings, sections, clie
     assert client.get("/sitemap-2.xml").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_build_of_more_sitemaps_than_fit_fails(settings, sections):
     """What is published stays; with room again, the next build publishes all."""
     use_storage(settings, "Memory")

@@ -75,6 +75,7 @@ def tagged(served):
     return [each for each in ADDRESSES if served == PUBLISHED or not each.startswith(LARGE)]
 
 
+@pytest.mark.slow
 def test_each_form_is_the_same_document_every_time(client, served):
     """Neither a time nor a name stands in a gzip header; text lists what the XML lists."""
     for page in (SMALL, LARGE):
@@ -89,6 +90,7 @@ def test_each_form_is_the_same_document_every_time(client, served):
         assert len(listed) in {3, 1200}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "is_accepted"),
     few(
@@ -118,6 +120,7 @@ def test_documents_are_encoded_where_the_reader_asks(client, served, header, is_
         assert response["Content-Type"] == ("application/gzip" if is_file else plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     "middleware",
@@ -165,6 +168,7 @@ def test_other_methods_are_refused(client, served):
             assert response["Allow"] == "GET, HEAD"
 
 
+@pytest.mark.slow
 def test_caches_may_keep_it_and_no_search_lists_it(client, settings, served):
     """The cache's header is a setting; "" sends none."""
     for value, sent in ((None, "max-age=600"), ("public, s-maxage=9",) * 2, ("", None)):
@@ -176,6 +180,7 @@ def test_caches_may_keep_it_and_no_search_lists_it(client, settings, served):
             assert response["X-Robots-Tag"] == "noindex"
 
 
+@pytest.mark.slow
 def test_no_visitor_makes_a_difference(client, settings, served):
     """Neither a login nor a query string nor a forged host; no cookie is set and none is read."""
     settings.USE_X_FORWARDED_HOST = True
@@ -200,6 +205,7 @@ def test_no_visitor_makes_a_difference(client, settings, served):
             assert not [each for each in queries if "session" in each["sql"]]
 
 
+@pytest.mark.slow
 def test_sitemaps_need_no_login(client, settings, served):
     """LoginRequiredMiddleware lets them pass, and stops other views."""
     middleware = "django.contrib.auth.middleware.LoginRequiredMiddleware"
@@ -208,6 +214,7 @@ def test_sitemaps_need_no_login(client, settings, served):
     assert client.get("/about/").status_code == 302
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "head"])
 def test_unchanged_document_is_304(client, served, method):
     """A 304 repeats what a cache keeps by, and has neither body nor type nor encoding.
@@ -253,6 +260,7 @@ def test_if_none_match_in_all_its_forms(client, served, condition, status):
         assert response.status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_async_and_sync_answers_are_equal(client, served, request, encoding):
     """The same status, headers and bytes, HEAD and 304 included."""

@@ -619,6 +619,7 @@ def two_sites(settings, sections):
     make_readings([-1, 0, 1])
 
 
+@pytest.mark.slow
 def test_two_sites_have_their_own_pages(client, two_sites):
     """Each host lists its own sections, at the addresses of its own URLconf."""
     first = pages(client, headers={"host": "www.example.com"})
@@ -872,6 +873,7 @@ def test_no_request_counts_or_skips_rows(client, sections, key, first):
     assert unbounded(statements) == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("address", [INDEX, LARGE, f"{LARGE}.gz"])
 def test_atomic_requests_hold_no_transaction(client, sections, monkeypatch, address):

@@ -137,6 +137,7 @@ def test_what_was_never_built(client, settings, sections, serve, status):
         assert client.get(address).status_code == status
 
 
+@pytest.mark.slow
 def test_addresses_stay_from_build_to_build(client, sections):
     """The names in storage change with the content, the addresses never do."""
     declare(sections, Products)
@@ -194,6 +195,7 @@ def test_xml_for_readers_of_gzip_is_the_file_as_it_is(client, published):
     assert response["Vary"] == "Accept-Encoding"
 
 
+@pytest.mark.slow
 def test_last_modified_is_when_the_content_changed(client, sections, published):
     """It is the manifest's date, which a build of the same content does not move."""
     StoredPage.objects.update(lastmod=LONG_AGO)
@@ -287,6 +289,7 @@ def test_page_of_the_former_generation_answers_through_the_grace_period(
     assert client.get(second).status_code == 404
 
 
+@pytest.mark.slow
 def test_grace_period_is_a_setting(client, settings, sections):
     """With none the former generation is gone at once."""
     settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
@@ -321,6 +324,7 @@ def test_page_that_the_published_build_never_had_is_404(client, published):
     assert client.get("/sitemap-nothing-1.xml").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serve", ["auto", "published"])
 def test_section_that_was_never_built(client, settings, published, sections, serve):
     """Beside published sections it is live where it may be, in the index too; else it is 404."""
@@ -341,6 +345,7 @@ def test_section_that_was_never_built(client, settings, published, sections, ser
     assert len(locations(client.get(address).getvalue())) == 2
 
 
+@pytest.mark.slow
 def test_section_that_was_built_empty_has_no_live_page(client, published, sections):
     """It has been built: its first row is listed by the next build, not before."""
     declare(sections, Readings)
@@ -370,6 +375,7 @@ def test_every_page_of_the_published_index_answers(client, settings, sections, s
     assert everything == shown("abcde") + [f"{BASE}/readings/{n}/" for n in range(20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["xml", "xml.gz"])
 def test_live_and_published_page_are_the_same_bytes(client, settings, sections, form):
     """One rendering makes both, so they cannot disagree; a stream is only compressed in pieces."""
@@ -421,6 +427,7 @@ def test_lost_file_is_rendered_live_and_logged(
     assert client.head(address)["Content-Type"] == answer.headers["Content-Type"]
 
 
+@pytest.mark.slow
 def test_lost_file_of_a_trusted_section_has_no_etag(client, sections):
     """The rows would have one, which is not the file's."""
     declare(sections, Products, lastmod="updated_at", trust_lastmod=True)
@@ -430,6 +437,7 @@ def test_lost_file_of_a_trusted_section_has_no_etag(client, sections):
     assert not {"ETag", "Last-Modified"} & dict(client.get(PAGE).items()).keys()
 
 
+@pytest.mark.slow
 def test_lost_files_are_reported_once_for_each_build(client, sections, published, caplog):
     """However many requests there are, and however many files."""
 
@@ -584,6 +592,7 @@ def test_web_server_sends_nothing_else(client, settings, published, sendfile):
     assert locations(answers[0].getvalue()) == shown("ab")
 
 
+@pytest.mark.slow
 def test_web_server_cannot_send_what_lies_elsewhere(client, settings, remote, sections):
     """A storage without paths is read by Django whatever the setting says."""
     settings.SITEMAPKIT_SENDFILE = "x-sendfile"
@@ -595,6 +604,7 @@ def test_web_server_cannot_send_what_lies_elsewhere(client, settings, remote, se
     assert response.getvalue() == stored(line_of("products"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "headers"), [("xml", {}), ("xml", GZIP), ("xml.gz", {})])
 def test_file_is_never_loaded_whole(remote, sections, form, headers):
     """Every read asks for a bounded block, and the file is closed in the end."""
@@ -649,6 +659,7 @@ def test_server_may_send_the_file_its_own_way(settings, published, one_connectio
     assert len(given) == is_sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", few(2, [PAGE, "/sitemap-products-1.txt.gz", FILE]))
 def test_page_costs_one_query(client, sections, django_assert_num_queries, address):
     """Whatever the number of pages, sections and builds: what is published, and its row."""
@@ -701,6 +712,7 @@ def test_index_costs_three_queries(client, sections, django_assert_num_queries):
 # Sites ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sites_never_mix(client, settings, sections):
     """Each host answers from its own publication, though sections and numbers are the same."""
     settings.ALLOWED_HOSTS = ["one.example", "two.example"]
@@ -730,6 +742,7 @@ def test_sites_never_mix(client, settings, sections):
         assert locations(index.content) == [f"https://{host}{FILE}"]
 
 
+@pytest.mark.slow
 def test_lost_file_is_rendered_by_its_own_range_though_the_plan_moved_on(
     client, sections, settings
 ):
@@ -751,6 +764,7 @@ def test_lost_file_is_rendered_by_its_own_range_though_the_plan_moved_on(
     assert found == before[1]
 
 
+@pytest.mark.slow
 def test_lost_file_records_no_split(client, sections):
     """Not even where the plan is as it was: the next build stores the file again, and splits."""
     declare(sections, Readings, limit=4)
@@ -763,6 +777,7 @@ def test_lost_file_records_no_split(client, sections):
     assert Plan.objects.get().last_number == last_number
 
 
+@pytest.mark.slow
 def test_lost_file_of_a_page_that_was_merged_away_is_rendered(client, sections):
     """The plan has no such page any more; the published index lists it."""
     declare(sections, Readings, limit=4)
@@ -777,6 +792,7 @@ def test_lost_file_of_a_page_that_was_merged_away_is_rendered(client, sections):
     assert sum(map(len, pages(client).values())) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["the section is gone", "it has another key", "its rows are gone"])
 def test_lost_file_that_cannot_be_rendered_is_503(client, sections, how):
     """Rather than a page of rows that the index does not mean, or 404, as it lists the page."""

@@ -42,6 +42,7 @@ def line(remote, sections):
     return Place.objects.get(section="tokens")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "headers"), FORMS)
 def test_file_goes_out_block_by_block(one_connection, line, path, headers):
     """While a reader has only the first block, most of the file is not read yet."""

@@ -479,6 +479,7 @@ def test_entries_heed_the_byte_limit_of_a_page(written, sections, settings, clie
     assert len(set(entries)) == 200
 
 
+@pytest.mark.slow
 def test_a_full_page_is_read_no_further(sections, django_assert_max_num_queries):
     """The rest of it may be millions of rows."""
     declare(sections, Readings, limit=100)

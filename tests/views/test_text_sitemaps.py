@@ -105,6 +105,7 @@ def test_unknown_pages_and_forms_are_404(client, sections):
 # Published
 
 
+@pytest.mark.slow
 def test_a_file_that_is_lost_is_rendered(client, sections):
     """From the rows, as XML is."""
     declare(sections, Products)
@@ -115,6 +116,7 @@ def test_a_file_that_is_lost_is_rendered(client, sections):
     assert client.get(f"{SMALL}.txt").getvalue() == before
 
 
+@pytest.mark.slow
 def test_published_text_is_that_of_the_file(client, sections):
     """Rows that come after the build are in neither form."""
     declare(sections, Products)
@@ -205,6 +207,7 @@ def names(*forms, pages=PAGES):
     return {"sitemap.xml", *(f"{page}.{form}" for page in pages for form in forms)}
 
 
+@pytest.mark.slow
 def test_export_has_text_beside_each_page(shown, client):
     """What the views answer, byte for byte."""
     assert files(shown) == names("xml.gz", "txt.gz")

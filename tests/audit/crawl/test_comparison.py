@@ -108,6 +108,7 @@ def test_only_orphans_have_a_section(linked):
     assert {section for kind, section in rows if kind != "orphan"} == {""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{"max_urls": 20}, {"max_depth": 1}])
 def test_an_incomplete_crawl_has_no_orphans(linked, limits):
     """Pages that were not fetched may link to them."""
@@ -189,6 +190,7 @@ def test_pages_that_the_sitemap_may_not_list_are_not_missing(settings, sections)
     assert found(crawl(SITE)) == [("missing", "folder/b/")]
 
 
+@pytest.mark.slow
 def test_a_duplicate_of_what_is_broken(settings, sections):
     """The detail says what is wrong with the canonical URL."""
     settings.ROOT_URLCONF = "tests.audit.crawl.in_folder"

@@ -199,6 +199,7 @@ def test_time_is_a_limit(linked, monkeypatch):
     assert run.pending > 0
 
 
+@pytest.mark.slow
 def test_an_endless_redirect_ends(linked):
     """After as many redirects as a search engine follows."""
     run = crawl(SITE, starts=["/endless-redirect/0/"])

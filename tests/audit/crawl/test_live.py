@@ -80,6 +80,7 @@ def test_private_addresses_are_refused(site):
         crawl(site, fetch=fetcher.fetch)
 
 
+@pytest.mark.slow
 def test_a_failing_robots_txt_blocks_nothing_for_good(server, site):
     """The next run continues the crawl."""
     answers = server[1]
@@ -90,6 +91,7 @@ def test_a_failing_robots_txt_blocks_nothing_for_good(server, site):
         assert crawl(site, fetch=fetcher.fetch).checked == 48
 
 
+@pytest.mark.slow
 def test_redirects_out_of_the_site_are_not_followed(server, site):
     """Neither to private addresses nor to anybody else's host."""
     with LiveFetcher(allow_private=True, timeout=1) as fetcher:
@@ -223,6 +225,7 @@ def other_host(server):
         yield other, others
 
 
+@pytest.mark.slow
 def test_links_to_other_hosts_are_checked_if_asked_for(other_host, site):
     """Once each, as their robots.txt allows. Only what is gone is broken; nothing is followed."""
     other, others = other_host

@@ -260,6 +260,7 @@ def test_tables_have_every_url_and_each_wrong_link(tmp_path):
 # HTML
 
 
+@pytest.mark.slow
 def test_links_are_grouped_by_folder(tmp_path):
     """By deep folders if these have some links each, else by larger ones."""
     deep = [f"/shop/{kind}/{number}/" for kind in "ba" for number in range(4)]

@@ -57,6 +57,7 @@ def kinds(crawled):
     return {url.removeprefix(BASE): kind for url, kind in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -85,6 +86,7 @@ def test_a_redirect_to_what_is_not_known_is_not_advised(listed):
     assert details[1].startswith(f"{BASE}/busy/ (302) → {BASE}/x/ (Too long.); linked from")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -100,6 +102,7 @@ def test_orphans_are_not_judged_by_a_part_of_a_page(listed, answer):
     assert crawled.undetermined == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [b"<a rel=nofollow href=/behind/>x</a>", b"<meta name=robots content=none><a href=/behind/>x"],
@@ -131,6 +134,7 @@ def test_without_its_robots_file_an_audit_knows_nothing(listed):
 UNKNOWN = {"path": "/busy/", "outcome": "unknown", "status": None}
 
 
+@pytest.mark.slow
 def test_the_files_keep_what_they_listed(tmp_path):
     """Pages that were not met, and the one without an answer; not those known to be gone."""
     write_output(SITE, finished("/", "/busy/", "/behind/", "/gone/"), tmp_path)
@@ -160,6 +164,7 @@ def test_differences_are_between_what_is_known():
     assert list(crawl_differences(earlier, later)) == []
 
 
+@pytest.mark.slow
 def test_a_partial_crawl_says_so_first(listed, settings, monkeypatch):
     """And fails after all is printed."""
     settings.ROOT_URLCONF = "tests.audit.crawl.linked"

@@ -111,6 +111,7 @@ def test_a_start_elsewhere():
     assert "https://other.example/" in error
 
 
+@pytest.mark.slow
 def test_starts_of_several_sites(settings):
     """Each site starts at those that it has; one without any is left out."""
     settings.ALLOWED_HOSTS = ["*"]

@@ -204,6 +204,7 @@ def test_changes_are_printed():
     ]
 
 
+@pytest.mark.slow
 def test_crawls_with_other_starts_are_not_compared(sections):
     """Nor does one that did not start at the home page remove pages."""
     sections.add(CrawledSection)

@@ -174,6 +174,7 @@ def files():
     return Place.objects.filter(build=build, status="done").order_by("section", "number")
 
 
+@pytest.mark.slow
 def test_repair_of_all_that_can_be_lost(built, storage):
     """Pages and index at once."""
     for path in list(storage.rglob("*")):
@@ -184,6 +185,7 @@ def test_repair_of_all_that_can_be_lost(built, storage):
     assert run("inspect_sitemap_url", "/products/all/c/")[0] == 0
 
 
+@pytest.mark.slow
 def test_repair_touches_nothing_that_is_whole(built):
     """Files that are valid stay as they are, and no build is made for them."""
     builds, kept = Build.objects.count(), line_of("products", 2).name
@@ -212,6 +214,7 @@ def test_repair_needs_published_files(tmp_path):
     assert "--repair cannot be combined with sources" in err
 
 
+@pytest.mark.slow
 def test_sites_are_validated_each(two_sites):
     """One site's damage does not fail the other."""
     run("build_sitemaps")
@@ -369,6 +372,7 @@ def test_warnings_fail_a_valid_document_where_asked(tmp_path):
     assert run("validate_sitemaps", file, "--fail-on", "errors,warnings")[0] == 5
 
 
+@pytest.mark.slow
 def test_damaged_files_are_a_kind(built):
     """Of errors, like any other; what was repaired is not failed on."""
     damage(line_of("products"), cut)
@@ -540,6 +544,7 @@ def test_index_at_an_address_is_followed(answers, base):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
@@ -634,6 +639,7 @@ def test_a_time_limit_is_a_number_of_seconds(seconds):
         call_command("validate_sitemaps", "/nowhere", f"--max-seconds={seconds}")
 
 
+@pytest.mark.slow
 def test_repair_of_a_section_that_has_gone(built, sections, client):
     """Its files go with it, and other damaged files are rebuilt."""
     make_readings(range(3))
@@ -646,6 +652,7 @@ def test_repair_of_a_section_that_has_gone(built, sections, client):
     assert {line.section for line in files()} == {"", "readings"}
 
 
+@pytest.mark.slow
 def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
     """Only the one that is still there is made."""
     make_readings(range(3))
@@ -676,6 +683,7 @@ def bad_sources(tmp_path, answers, base):
     ]
 
 
+@pytest.mark.slow
 def test_a_bad_source_never_ends_the_command(bad_sources, tmp_path):
     """It is a finding, the others are read, and totals follow: exit 1."""
     good = tmp_path / "good.xml"
@@ -819,6 +827,7 @@ def test_a_file_is_no_duplicate_of_itself(tmp_path, monkeypatch):
     assert json.loads(out.splitlines()[1])["counts"] == {"duplicate-across-files": 1}
 
 
+@pytest.mark.slow
 def test_the_same_url_in_two_sitemaps_of_an_index_is_a_warning(answers, base):
     """The sitemaps themselves are compared in the index."""
     answers["/i.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml", f"{base}/a.xml"))
@@ -829,6 +838,7 @@ def test_the_same_url_in_two_sitemaps_of_an_index_is_a_warning(answers, base):
     assert (code, kinds) == (0, [["duplicate-url"], [], ["duplicate-across-files"], []])
 
 
+@pytest.mark.slow
 def test_versions_in_two_sitemaps_of_an_index_link_to_each_other(answers, base):
     """One that does not link back is a warning, with both URLs and the sitemap."""
     links = "".join(
@@ -907,6 +917,7 @@ def test_address_may_list_declared_hosts(answers, base, sections, declared):
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_opened_that_an_index_may_not_list(answers, base, tmp_path, monkeypatch):
     """Files, other schemes and other hosts, also after a redirect: a foreign index may name any."""
     opened = []
@@ -937,6 +948,7 @@ def test_nothing_is_opened_that_an_index_may_not_list(answers, base, tmp_path, m
     assert "HTTP error: " in faults[-1]
 
 
+@pytest.mark.slow
 def test_children_may_be_feeds_and_texts(answers, base):
     """Each kind is read, plain or gzip, and what is wrong in it is reported."""
     names = ["a.rss", "b.txt", "c.txt.gz", "d.rss", "e.txt", "f.txt"]

@@ -72,6 +72,7 @@ def test_each_document_is_checked_by_the_schema_of_its_kind(schemas, tmp_path):
     assert (code, out.count("INVALID"), out.count("Schema:")) == (1, 1, 1)
 
 
+@pytest.mark.slow
 def test_line_numbers_far_down(schemas, tmp_path):
     """A file may have more lines than 16 bits count."""
     path = tmp_path / "long.xml"

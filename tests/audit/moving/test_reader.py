@@ -167,6 +167,7 @@ def test_what_is_not_a_sitemap_is_an_error(document, code, message):
     assert raised.value.code == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_document_has_a_limit(monkeypatch, pack):
     """Uncompressed, so that none can be endless."""

@@ -47,6 +47,7 @@ def server():
         yield base, answers
 
 
+@pytest.mark.slow
 def test_a_sitemap_at_a_url(server):
     """Plain or gzip."""
     base, answers = server
@@ -56,6 +57,7 @@ def test_a_sitemap_at_a_url(server):
     assert found_in(f"{base}/b.xml.gz") == ["/c/"]
 
 
+@pytest.mark.slow
 def test_an_index_at_a_url_is_followed(server):
     """To all that it lists, in order."""
     base, answers = server
@@ -75,6 +77,7 @@ def test_external_sitemaps_are_left_out(server, sections):
     assert [path for path, *_ in answers.asked] == ["/sitemap.xml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["https://www.example.com", "http://127.0.0.1:1"])
 def test_an_index_that_names_another_host(server, host):
     """A copy of a site names that of production. What it lists is fetched from the copy alone."""
@@ -95,6 +98,7 @@ def test_an_index_that_lists_a_path(server):
     assert failure(f"{base}/sitemap.xml").startswith("The index lists '/a.xml'. Invalid URL")
 
 
+@pytest.mark.slow
 def test_what_a_server_does_not_send(server):
     """Each failure names the document."""
     base, answers = server

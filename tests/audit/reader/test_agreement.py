@@ -110,6 +110,7 @@ def test_videos(video):
     valid_alone(make, Video.__dataclass_fields__)
 
 
+@pytest.mark.slow
 @given(NEWS)
 def test_news(news):
     """Each field by itself in a valid article."""
@@ -120,6 +121,7 @@ def test_news(news):
     )
 
 
+@pytest.mark.slow
 @given(URLS)
 def test_images(url):
     """The location of an image."""

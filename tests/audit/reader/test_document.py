@@ -681,6 +681,7 @@ def test_fifty_thousand_urls_are_the_limit():
     assert "at most 50,000" in finding.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_bytes_are_counted_uncompressed(compress):
     """The limit is the last byte that is allowed, whether the file is plain or gzip."""
@@ -819,6 +820,7 @@ def test_messages_are_bounded():
 # gzip
 
 
+@pytest.mark.slow
 def test_gzip_is_recognized_by_its_bytes():
     """A gzip file reads as the plain one, of one member or several, cut anywhere."""
     document = urlset(*[LOC] * 2_000)
@@ -934,6 +936,7 @@ def test_chunks_make_no_difference(document, size, repeat):
     assert validate(cut, now=NOW) == report_on(document)
 
 
+@pytest.mark.slow
 @given(documents)
 def test_gzip_makes_no_difference(document):
     """A document and its gzip have the same report."""
@@ -942,6 +945,7 @@ def test_gzip_makes_no_difference(document):
     assert report_on(compressed) == report_on(document)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=400))
 def test_no_gzip_makes_it_raise_anything_else(data):
     """Bytes that pretend to be gzip end in a report."""
@@ -1161,6 +1165,7 @@ def test_other_urls_are_no_duplicates(other):
     assert report_on(urlset(*(f"<loc>{each}</loc>" for each in slashes))).findings == ()
 
 
+@pytest.mark.slow
 def test_every_repetition_is_counted():
     """Whether the entries are ordinary, and also where each URL is repeated."""
     locations = [f"{PLAIN}/{number % 1_000}" for number in range(3_000)]

@@ -95,6 +95,7 @@ def test_a_short_url_is_a_warning():
     assert found(b"http://a.b/") == warnings("short-url")
 
 
+@pytest.mark.slow
 def test_limits_are_those_of_a_file():
     """One more URL, or one more byte, is an error; the default is 50,000."""
     text = b"".join(b"%b/%d\n" % (LINE, number) for number in range(3))

@@ -251,6 +251,7 @@ def test_odd_entries(odd, address):
     assert validated(document, options) == parsed(document, options)
 
 
+@pytest.mark.slow
 @given(DOCUMENTS, OPTIONS, st.sampled_from([65_536, 64, 300, 1_000]))
 def test_any_document(document, options, size):
     """Ordinary and odd entries, in documents of all kinds, in blocks of any size."""
@@ -268,6 +269,7 @@ WHOLE = (
 DAMAGE = [b"", b"<", b">", b"&", b'"', b"/", b"x", b"\r", b"\n", b"\0", b"\xff", b"]", b"</url>"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 3), st.sampled_from(DAMAGE)),

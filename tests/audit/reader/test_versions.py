@@ -182,6 +182,7 @@ def test_a_document_that_is_cut_off(end):
 PAGES = [*"abcd", "%c3%a9", "x?a=1&amp;b=2"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.sampled_from(PAGES), st.sets(st.sampled_from(PAGES))))))
 def test_what_is_missing_is_so(files):
     """By a slow comparison of all entries, for files that list no URL twice."""

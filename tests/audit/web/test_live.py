@@ -135,6 +135,7 @@ def test_connections_that_the_server_closed(fetcher, base, answers):
     assert len(answers.clients) == 3
 
 
+@pytest.mark.slow
 def test_a_connection_that_ends_when_it_is_used_again():
     """The page is asked for again, on a new one."""
     served = []
@@ -230,6 +231,7 @@ def test_several_addresses(base, answers, slept, fetcher):
     assert slept == []
 
 
+@pytest.mark.slow
 def test_the_certificate_must_be_the_hosts():
     """TLS asks for the host's name, not for the address."""
     hellos = []
@@ -248,6 +250,7 @@ def test_the_certificate_must_be_the_hosts():
     assert connection.cert_reqs == connection.ssl_context.verify_mode == 2
 
 
+@pytest.mark.slow
 def test_tls():
     """The address is pinned, the certificate verified for the host, and the connection kept."""
     pem = Path(__file__).with_name("shop.example.pem")

@@ -532,6 +532,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(FRAGMENTS | st.text(max_size=5), max_size=30), st.binary(max_size=40))
 def test_nothing_raises(fragments, noise):
     """Whatever the bytes of the page and its headers are."""

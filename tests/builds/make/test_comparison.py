@@ -112,6 +112,7 @@ def storage(bench):
     return bench.storage
 
 
+@pytest.mark.slow
 @db
 def test_pages_that_lose_a_url_are_made_again(bench):
     """And no others; the next build knows what they leave out, and makes each page once."""
@@ -168,6 +169,7 @@ def test_a_url_that_goes_is_listed_by_the_page_that_left_it_out(built, again):
     assert (result.status, found) == ("unchanged", pages)
 
 
+@pytest.mark.slow
 @db
 def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypatch):
     """Though it exceeds its limit with them, and nothing is known of them at first."""
@@ -184,6 +186,7 @@ def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypat
     assert said() == found
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("runner", [InlineRunner(), Scattered(3)])
 @pytest.mark.parametrize("count", [1, 3, 5, 7])
@@ -207,6 +210,7 @@ def test_a_killed_build_is_adopted_by_any_runner(storage, count, runner):
     assert not Place.objects.filter(url_hashes__isnull=False).exists()
 
 
+@pytest.mark.slow
 @db
 def test_a_build_in_order_is_adopted_by_workers(storage):
     """What it has made stays, and workers make the others."""
@@ -226,6 +230,7 @@ def test_a_build_in_order_is_adopted_by_workers(storage):
     assert of_each(listed()) == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
 
+@pytest.mark.slow
 @db
 def test_a_page_recorded_late_changes_nothing(storage):
     """Another worker has made it, and the pages are compared."""
@@ -254,6 +259,7 @@ def test_a_page_recorded_late_changes_nothing(storage):
     assert of_each(listed()) == {"firsts": "a", "seconds": "x"}
 
 
+@pytest.mark.slow
 @db
 def test_pages_that_change_with_each_rendering_do_not_go_on_for_ever(storage, sections, caplog):
     """The log says so, and the build is published."""
@@ -276,6 +282,7 @@ def test_pages_that_change_with_each_rendering_do_not_go_on_for_ever(storage, se
     assert "changes with each rendering. Its URLs may be listed twice." in caplog.text
 
 
+@pytest.mark.slow
 @db
 def test_the_urls_of_builds_that_were_given_up_are_deleted(storage, settings):
     """By the next build that compares pages."""
@@ -404,6 +411,7 @@ def test_hashes_depend_on_the_secret_key(settings):
     assert hashes_of(["/a"]) != before
 
 
+@pytest.mark.slow
 def test_what_an_editor_excludes_another_worker_lists(storage, db):
     """The first section that may list a URL does."""
     add("firsts", "ab")

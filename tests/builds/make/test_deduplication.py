@@ -190,6 +190,7 @@ def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     assert bench.build()[2] == {"firsts": "b", "seconds": "a"}
 
 
+@pytest.mark.slow
 @db
 def test_items_count_as_rows_do(bench, sections):
     """Sections without a database behind them, too."""
@@ -221,6 +222,7 @@ def test_what_editors_exclude_another_section_may_list(bench, way):
     )
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
@@ -328,6 +330,7 @@ def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "yz", "thirds": "tx"}
 
 
+@pytest.mark.slow
 @db
 def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_same(bench):
     """One before it may have been built by itself since, and keep its file now."""
@@ -420,6 +423,7 @@ def test_switched_on_it_makes_the_pages_concerned(built, settings):
     assert rendered == [("seconds", 1), ("thirds", 2)]
 
 
+@pytest.mark.slow
 @db
 def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, settings):
     """The build is unchanged, and the manifest says what is known now."""
@@ -580,6 +584,7 @@ def cut_short(built, line, size):
     built.storage.put(line.name, built.storage.contents()[line.name][:size])
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("size", [0, 60])
 def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size):
@@ -605,6 +610,7 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size):
     assert run().status == "unchanged"
 
 
+@pytest.mark.slow
 @db
 def test_excluding_at_once_reads_no_other_page(built):
     """One may be damaged; the next build makes that again, and compares what others list now."""
@@ -811,6 +817,7 @@ def keeping_site():
         yield storage
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("runner", EACH_RUNNER)
 @pytest.mark.parametrize(

@@ -228,6 +228,7 @@ def test_rows_may_change_and_their_entries_not(site):
     assert {key for key in after if after[key].name != before[key].name} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_by_day_another_time_on_the_same_day_changes_no_file(site, settings, zone):
@@ -261,6 +262,7 @@ def test_what_is_left_out_may_change(site):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_page_without_a_url_is_made_once(site):
     """Though it has rows, which are all refused; and again as soon as one is not."""
@@ -287,6 +289,7 @@ def test_a_new_section_without_a_url_is_made_once(site, sections):
 # Declarations and settings
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_another_declaration_makes_its_section_anew(site):
     """What its pages say, and the others not."""
@@ -380,6 +383,7 @@ def test_another_time_zone_renders_all(site, settings):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_section_more_is_all_that_is_made(site, sections):
     """And a section less lets the others be."""
@@ -419,6 +423,7 @@ def trusted(site, monkeypatch):
     return site
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_trusted_lastmod_tells_all(trusted):
     """Count and newest lastmod alone: what else changes is as the section has promised."""
@@ -454,6 +459,7 @@ def by_method(section, product):
     return product.updated_at
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("methods_are_called")
 @pytest.mark.django_db
 def test_what_methods_return_is_known_by_rendering(site):
@@ -467,6 +473,7 @@ def test_what_methods_return_is_known_by_rendering(site):
     site.require(PRODUCTS, {FIRST})
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_page_that_leaves_out_a_repeated_url_keeps_its_file(site):
     """An object lists it twice, and no page is compared: the next build renders nothing."""
@@ -480,6 +487,7 @@ def test_a_page_that_leaves_out_a_repeated_url_keeps_its_file(site):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("option", ["location", "entries"])
 def test_what_methods_depend_on_is_known_by_columns(site, option):
@@ -518,6 +526,7 @@ def test_lists_are_known_by_rendering(site, sections):
 # All of them, and lost ones
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_full_build_renders_all_and_keeps_the_files(site):
     """By call and by command; what changed meanwhile is stored."""
@@ -547,6 +556,7 @@ def test_a_lost_file_is_made_again(site, settings, tmp_path, backend):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_what_is_held_back_is_not_made_again(site, settings):
     """The build after finds the pages that the one held back has stored."""
@@ -658,6 +668,7 @@ def test_a_lastmod_for_all_may_lie_in_the_future(site, let_it_be):
 # Meanwhile
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monkeypatch):
     """Though it comes before the page is stored."""
@@ -682,6 +693,7 @@ def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monke
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_edit_before_the_rows_are_read_is_in_this_build(site, monkeypatch):
     """If the fingerprint was taken already, the next one looks, and finds the same."""
@@ -1141,6 +1153,7 @@ def test_the_order_of_a_set_is_no_other_declaration():
     assert len(declared) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_row_that_was_gone_while_others_were_read_comes_back(site, monkeypatch):
     """The fingerprint is that of before; the number of rows tells that they were not all read."""

@@ -60,6 +60,7 @@ def rows_of(pk):
     return Place.objects.filter(pk=pk), translations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_a_changed_translation_makes_its_page_anew(storage, sections, options):
     """And no other: of columns the database tells before, of rows and methods the rendering."""
@@ -138,6 +139,7 @@ def test_a_new_language_makes_all_pages_anew(storage, sections, settings, locati
     assert stored(run()) == set()
 
 
+@pytest.mark.slow
 def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     """So do those that are switched off, and another x-default; another section is left alone."""
     sections.add(type("Plain", (Section,), {"queryset": Place.objects.all(), "location": ROUTE}))
@@ -152,6 +154,7 @@ def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     assert shown() == {}
 
 
+@pytest.mark.slow
 def test_a_difference_may_be_in_an_extension_alone(storage, sections):
     """A link, an image and the second line of a text: the difference is shown."""
     said = {"text": "one\ntwo"}
@@ -177,6 +180,7 @@ def changes(result):
     return {str(difference).replace(BASE, "") for difference in differences_of(SITE, result.build)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_live_and_published_are_the_same(storage, sections, settings, client, options):
     """Byte by byte, and a dry run finds no change."""

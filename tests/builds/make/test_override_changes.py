@@ -163,6 +163,7 @@ def test_a_file_is_looked_through_once(site, monkeypatch):
     assert looked_through.count(FIRST) == 1
 
 
+@pytest.mark.slow
 def test_what_is_changed_or_taken_back_makes_its_pages(site):
     """Known by what met their rows: no file is read for it."""
     row = by_path(path_of(2), include=False)

@@ -27,6 +27,7 @@ from tests.testapp.models import Reading
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatch):
     """Its first half is written to the same local file, with which the press may still be busy."""
     finish = files.PageFile._finish

@@ -56,6 +56,7 @@ def require_all_stored(storage):
     assert named(manifest().values()) <= storage.names()
 
 
+@pytest.mark.slow
 @pytest.mark.inline_runner
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_a_lost_page_of_a_killed_build_is_not_adopted(
@@ -82,6 +83,7 @@ def test_a_lost_page_of_a_killed_build_is_not_adopted(
     assert in_order(served(client)) == in_order(live(client, settings))
 
 
+@pytest.mark.slow
 def test_what_is_lost_of_a_section_that_is_not_asked_for_is_rendered_too(storage, client):
     """A build of some sections publishes the whole manifest."""
     run()
@@ -134,6 +136,7 @@ def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     require_all_stored(storage)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_a_reused_file_that_is_lost_before_the_publication_is_made_again(

@@ -73,6 +73,7 @@ def in_hours(hours):
 # What is held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"full": True}, {"sections": ["products"]}])
 def test_a_build_that_would_be_published_is_held(two, paused, client, options):
     """However it is started; the reason says who paused publishing and why."""
@@ -85,6 +86,7 @@ def test_a_build_that_would_be_published_is_held(two, paused, client, options):
     assert served(client) == paused
 
 
+@pytest.mark.slow
 def test_the_reason_has_the_end_of_the_pause(storage):
     """With the offset of the project's time zone."""
     run()
@@ -95,6 +97,7 @@ def test_the_reason_has_the_end_of_the_pause(storage):
     assert run().cause["pause"]["until"].startswith(f"{local:%Y-%m-%d %H:%M}")
 
 
+@pytest.mark.slow
 def test_the_same_rows_are_held_once(paused):
     """A schedule that goes on does not store the same files again and again."""
     held = run()
@@ -104,6 +107,7 @@ def test_the_same_rows_are_held_once(paused):
     assert list(Build.objects.filter(status="held").values_list("pk", flat=True)) == [held.build]
 
 
+@pytest.mark.slow
 def test_a_build_without_a_change_is_unchanged(storage):
     """There is nothing to hold."""
     run()
@@ -118,6 +122,7 @@ def test_a_gate_names_its_own_reason(paused, settings):
     assert run().code == "shrinkage"
 
 
+@pytest.mark.slow
 def test_a_pause_during_a_build_holds_it(storage):
     """It counts when the build would be published, not when it began."""
     first = run().build
@@ -127,6 +132,7 @@ def test_a_pause_during_a_build_holds_it(storage):
     assert live_id() == first
 
 
+@pytest.mark.slow
 def test_a_pause_at_the_last_moment_holds_it(storage, monkeypatch):
     """Also while the index is stored, after the first look."""
     first = run().build
@@ -178,6 +184,7 @@ def test_a_pause_is_of_one_site(storage, settings):
 # What ends it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["resumed", "over"])
 def test_the_next_build_publishes_what_was_held(two, paused, storage, client, how):
     """Though nothing has changed since: it reuses the files, and gives up the held build."""
@@ -200,6 +207,7 @@ def test_the_next_build_publishes_what_was_held(two, paused, storage, client, ho
     assert run().status == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_pause_lasts_until_its_end(storage):
     """By the clock of the database."""
     run()
@@ -218,6 +226,7 @@ def test_resuming_says_whether_publishing_was_paused(storage):
     assert pause_of(SITE) is None
 
 
+@pytest.mark.slow
 def test_a_pause_that_has_ended_is_not_resumed(storage):
     """Its time has passed."""
     run()
@@ -226,6 +235,7 @@ def test_a_pause_that_has_ended_is_not_resumed(storage):
     assert Publication.objects.get().pause == {}
 
 
+@pytest.mark.slow
 def test_what_a_held_build_changes_is_compared_again_after_a_roll_back(two):
     """It is found again, replaces another build than before, and took as long as it did."""
     pause_publishing(SITE, PAUSE)
@@ -263,6 +273,7 @@ def test_an_end_is_in_the_next_year():
 # What people do meanwhile
 
 
+@pytest.mark.slow
 def test_a_held_build_is_published_by_hand(paused):
     """Publishing stays paused after it."""
     held = run().build
@@ -273,6 +284,7 @@ def test_a_held_build_is_published_by_hand(paused):
     assert run().status == "held"
 
 
+@pytest.mark.slow
 def test_a_roll_back_that_fails_pauses_nothing(two):
     """The pause is recorded with the publication or not at all."""
     with pytest.raises(BuildFailed, match="has no build"):
@@ -282,6 +294,7 @@ def test_a_roll_back_that_fails_pauses_nothing(two):
     assert run().status == "published"
 
 
+@pytest.mark.slow
 def test_exclude_now_is_published_all_the_same(two, paused, client):
     """Without anything else that is due; builds are still held after it."""
     result = exclude_now(SITE, by_path("/products/all/p3/", include=False))
@@ -298,6 +311,7 @@ def test_exclude_now_is_published_all_the_same(two, paused, client):
 # What is reported
 
 
+@pytest.mark.slow
 def test_the_status_has_the_pause(storage):
     """As a value, and as JSON takes it; an earlier one is not reported."""
     assert status_of(SITE).pause is None

@@ -80,6 +80,7 @@ def status_of(build):
 # What is held back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("allowed", "lost", "status"),
     few(
@@ -129,6 +130,7 @@ def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings
     assert Build.objects.get(pk=result.build).reason == result.cause
 
 
+@pytest.mark.slow
 def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
     """The site has more URLs than before, and is held back for one section."""
     lose(6)
@@ -190,6 +192,7 @@ class Half(SmallReadings):
     queryset = Reading.objects.filter(level__lt=50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("since", ["before", "now"])
 def test_a_section_that_is_dropped_is_no_loss_if_another_lists_its_urls(
     storage, sections, client, since
@@ -207,6 +210,7 @@ def test_a_section_that_is_dropped_is_no_loss_if_another_lists_its_urls(
     assert list(differences_of(SITE)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("allowed", "status"), [(0.5, "published"), (0.4, "held")])
 def test_urls_that_only_partly_move_are_a_loss_of_the_others(
     storage, live_id, sections, settings, allowed, status
@@ -220,6 +224,7 @@ def test_urls_that_only_partly_move_are_a_loss_of_the_others(
     assert set(map(str, differences_of(SITE))) == gone
 
 
+@pytest.mark.slow
 def test_urls_that_move_into_a_section_that_is_there_are_no_loss(storage, sections):
     """A page of it changes, and others do not."""
     sections.add(Half)
@@ -231,6 +236,7 @@ def test_urls_that_move_into_a_section_that_is_there_are_no_loss(storage, sectio
     assert list(differences_of(SITE)) == []
 
 
+@pytest.mark.slow
 def test_a_loss_is_held_if_the_files_cannot_be_read(storage, live_id, sections):
     """Nobody knows then what has moved."""
     sections.remove("readings")
@@ -328,6 +334,7 @@ def test_the_warning_is_told_wherever_a_build_is(storage, live_id, settings, cap
     assert "readings: 2 of 10" in command("sitemap_status")[1]
 
 
+@pytest.mark.slow
 def test_urls_that_have_moved_are_no_warning(storage, sections, settings):
     """The files are read to find that out."""
     settings.SITEMAPKIT_MAX_SHRINK = None
@@ -349,6 +356,7 @@ def held(storage, live_id):
     return result.build
 
 
+@pytest.mark.slow
 def test_what_is_let_go_is_the_build_that_was_held_back(storage, live_id, client, settings):
     """Its files are stored; what the rows are by now is the next build's."""
     lose(6)
@@ -396,6 +404,7 @@ def test_a_page_that_did_not_change_since_is_not_made_again(storage, held):
     assert len(storage.saved()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["published", "unchanged"])
 def test_a_build_in_order_again_gives_up_what_was_held_back(
     storage, live_id, client, settings, status
@@ -423,6 +432,7 @@ def test_a_build_in_order_again_gives_up_what_was_held_back(
     assert len(in_order(served(client))) == 12
 
 
+@pytest.mark.slow
 def test_pruning_keeps_what_waits(storage, held, settings):
     """However long, and however few builds are kept."""
     settings.SITEMAPKIT_KEEP_BUILDS, settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 1, 0
@@ -486,6 +496,7 @@ def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, c
 # The commands
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     """What it names lets the build go."""
     before = served(client)

@@ -50,6 +50,7 @@ def late(hours=6):
     return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_build_of_one_section_makes_no_other_recent(storage, changed):
     """Whether it is published or finds nothing changed; the one that is late is named."""
@@ -87,12 +88,14 @@ def test_the_status_has_the_age_of_each_section(storage, sections):
     assert checked["articles"] is None
 
 
+@pytest.mark.slow
 def test_an_exclusion_makes_nothing_recent(storage):
     """It renders a page or two, and looks at no other row."""
     exclude_now(SITE, by_object(Product.objects.get(slug="p0"), include=False))
     assert late() == "Not built within 6 hours: default."
 
 
+@pytest.mark.slow
 def test_what_is_gone_back_to_is_as_old_as_it_is(storage):
     """The build that was replaced says nothing of what is served."""
     first = status_of(SITE).build

@@ -242,6 +242,7 @@ class InLanguages:
     ]
 
 
+@pytest.mark.slow
 def test_the_language_of_the_address_is_that_of_all_links(
     client, visitors, settings, sections, show
 ):

@@ -182,6 +182,7 @@ def test_they_are_contribs_classes():
 # Registered
 
 
+@pytest.mark.slow
 def test_it_is_built_as_contribs_classes_are(sections, settings, client):
     """With pages by key, and what editors have set."""
     settings.STORAGES = {
@@ -215,6 +216,7 @@ def test_a_class_with_its_own_entries_is_named_by_the_check(sections):
 IDLE = {"sitemapkit.W005", "sitemapkit.W031"}
 
 
+@pytest.mark.slow
 def test_without_a_section_the_drop_in_is_enough(sections, settings):
     """No check asks a project that has only its views for sections and addresses."""
     settings.ROOT_URLCONF = "tests.urls_without"
