@@ -46,13 +46,18 @@ def python_of(version):
     return python
 
 
-@pytest.fixture(params=pairs(), ids=lambda pair: "Python {}, Django {}".format(*pair))
-def variables(request, distributions, tmp_path):
+@pytest.fixture(
+    scope="module", params=pairs(), ids=lambda pair: "Python {}, Django {}".format(*pair)
+)
+def variables(request, distributions, tmp_path_factory):
     """Make an environment, and return the variables of a shell in which it is activated."""
     python, django = request.param
     (wheel,) = distributions.glob("*.whl")
     return fresh_environment(
-        tmp_path / "environment", python=python_of(python), wheel=wheel, django=f"~={django}.0"
+        tmp_path_factory.mktemp("quickstart"),
+        python=python_of(python),
+        wheel=wheel,
+        django=f"~={django}.0",
     )
 
 
