@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
@@ -116,10 +117,14 @@ def _report(
     is_listed = found.listed or state.published is not None
     other = "" if is_listed else similar_path(site, path)
     set_for = _set_for(site, path, found)
-    links = [_link(model_admin, request, row) for row in set_for]
+    links: dict[str, list[dict[str, Any]]] = {"row": [], "rules": [], "file": []}
+    for row in set_for:
+        name = "rules" if isinstance(row, (UrlOverride, ExclusionRule)) else "row"
+        links[name].append(_link(model_admin, request, row))
+    if found.page:
+        links["file"].append({"link": format_html('<a href="{0}">{0}</a>', found.page)})
     also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
-    links += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
-    links += _contributed(request, site, location)
+    links["file"] += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
     override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
     actions = []
     if override is not None and user.has_perm("sitemapkit.change_urloverride"):
@@ -135,12 +140,42 @@ def _report(
         "location": location,
         "path": path,
         "state": state,
-        "links": links,
+        "steps": list(_steps(found, links)),
+        "links": list(_contributed(request, site, location)),
         "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
         "actions": actions,
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
         "is_due": found.section and state.is_due and not pause_of(site),
     }
+
+
+def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
+    """Yield what decides about a URL, with ``links`` by step, up to what leaves it out."""
+    valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
+    texts = {
+        "section": (_("Section"), [found.section]),
+        "row": (_("Object"), []),
+        "language": (_("Language"), [found.language]),
+        "values": (_("Values"), found.problems or [valid if found.section else ""]),
+        "rules": (
+            _("Rules and overrides"),
+            [] if links["rules"] else [_("No rule or override is about it.")],
+        ),
+        "file": (_("Sitemap file"), []),
+    }
+    for name, (title, said) in texts.items():
+        items = [{"text": text} for text in said if text] + links.get(name, [])
+        if name == found.step:
+            items.insert(0, {"text": found.why})
+        level = "warning" if name == "values" and found.problems else ""
+        if items:
+            yield {
+                "title": title,
+                "items": items,
+                "level": "error" if name == found.step else level,
+            }
+        if name == found.step:
+            return
 
 
 def _set_for(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
@@ -252,10 +287,30 @@ class UrlState:
         return values
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is known if a published file lists it."""
+        return bool(self.published) or not (self.search.unread or self.search.failures)
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """Whether the sitemap has it, now and after the next build: a level, and a sentence."""
+        listed, published = self.found.listed, bool(self.published)
+        if published == listed or self.search.build is None:
+            if listed:
+                return "ok", _("It is in the sitemap.")
+            if self.is_known:
+                return "error", _("It is not in the sitemap.")
+            return "warning", _("The next build does not list it.")
+        if published:
+            return "warning", _("It is in the sitemap until the next build.")
+        if self.is_known:
+            return "warning", _("It is not in the sitemap yet. The next build adds it.")
+        return "warning", _("The next build lists it.")
+
+    @property
     def is_due(self) -> bool:
         """Whether the next build changes what is published of it, as far as is known."""
-        is_known = bool(self.published) or not (self.search.unread or self.search.failures)
-        if self.search.build is None or not is_known:
+        if self.search.build is None or not self.is_known:
             return False
         is_changed = any(value["changes"] for value in self.values)
         return bool(self.published) != self.found.listed or is_changed

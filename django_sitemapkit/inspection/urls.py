@@ -62,6 +62,13 @@ class UrlInspection:
     """Whether it is in the sitemap, as the rows and the overrides are now."""
     why: str = ""
     """Why it is not; "" where it is."""
+    step: str = ""
+    """What leaves it out: "section", "row", "language", "values" or "rules"; "" where it is listed.
+
+    They decide in this order.
+    """
+    language: str = ""
+    """The code of its language; "" where its section has none."""
     values: dict[str, ValueOrigin] = field(default_factory=dict)
     """The optional tags."""
     xml: str = ""
@@ -94,7 +101,8 @@ def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
     for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             why = _("Section %(section)s is switched off, or this site does not have it.")
-            yield UrlInspection(section=cls.get_name(), why=why % {"section": cls.get_name()})
+            name = cls.get_name()
+            yield UrlInspection(section=name, why=why % {"section": name}, step="section")
 
 
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
@@ -149,20 +157,27 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
     section, why, found, rule = "", "", None, effects.excluded.get(0, "")
+    step = "section"
     if 0 in effects.excluded:
-        why = _excluded(rule)
+        why, step = _excluded(rule), "rules"
     else:
         for reader, pk in rows_at(site, path, listed=False):
             if reader.get_name() != without:
                 why = _why_not_at(reader, pk, site.origin + path)
                 if why:
-                    section, found = reader.get_name(), pk
+                    section, found, step = reader.get_name(), pk, "row"
                     break
     why = why or _why_no_section(site, path)
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(
-        section=section, location=site.origin + path, why=why, values=values, pk=found, rule=rule
+        section=section,
+        location=site.origin + path,
+        why=why,
+        step=step,
+        values=values,
+        pk=found,
+        rule=rule,
     )
 
 
@@ -219,7 +234,7 @@ def _inspect_versions(
         why = f"{type(error).__name__}: {error}"
     if chunk is None:
         why = why or _why_absent(section, pk)
-        absent = UrlInspection(section=name, why=why, pk=pk)
+        absent = UrlInspection(section=name, why=why, step="row", pk=pk)
         locations = unlisted_locations(section, pk)
         return [replace(absent, location=each) for each in locations] or [absent]
     places = places_here(section, chunk)
@@ -227,7 +242,8 @@ def _inspect_versions(
         found = listed_locations_of(section, chunk)
         places = [place for place in places if found.get(place) == location]
     elif not places:
-        return [UrlInspection(section=name, why=_why_no_version(section), pk=pk)]
+        why = _why_no_version(section)
+        return [UrlInspection(section=name, why=why, step="language", pk=pk)]
     return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
 
@@ -282,12 +298,15 @@ def _why_no_url(section: SectionReader) -> str:
 def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
     """Return what becomes of one row of a chunk, which has its versions in all languages."""
     name, row = section.get_name(), _single_row(chunk, place)
+    languages = chunk.versions and chunk.versions.languages
+    language = languages[place] if languages else ""
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
     declared = pipeline.declared(row)
     if not declared.locations:
         reasons = (problem.message for problem in problems.examples if problem.skipped)
-        return UrlInspection(section=name, why=next(reasons, _why_no_url(section)))
+        why = next(reasons, _why_no_url(section))
+        return UrlInspection(section=name, why=why, step="values", language=language)
     doubts = tuple(problem.message for problem in problems.examples)
     overrides: Overrides = section.overrides
     effects = overrides.effects(section, declared.keys, declared.locations)
@@ -302,7 +321,14 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     if 0 in effects.excluded:
         rule = effects.excluded[0]
         return UrlInspection(
-            section=name, location=location, why=_excluded(rule), values=values, rule=rule
+            section=name,
+            location=location,
+            why=_excluded(rule),
+            step="rules",
+            language=language,
+            values=values,
+            rule=rule,
+            problems=doubts,
         )
     extensions: dict[str, str | None] = {}
     if section.extension_sources or section.language_plan or section.links_rows:
@@ -314,6 +340,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         section=name,
         location=location,
         listed=True,
+        language=language,
         values=values,
         xml=url_element(entry),
         page=page,

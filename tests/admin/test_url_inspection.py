@@ -98,7 +98,8 @@ def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
     assert f'href="{page(model._meta.model_name, "change", row.pk)}"' in text_of(response)
     text = inspect("/about/")
     assert "Published now listed" in text
-    assert f"After the next build not listed {reason}" in text
+    assert text.index("It is in the sitemap until the next build.") < text.index("Published now")
+    assert f"Rules and overrides leaves it out {reason}" in text
     assert link in text
 
 
@@ -113,8 +114,8 @@ def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     text = inspect(first.get_absolute_url())
     assert "Published now listed" in text
     assert (
-        "not listed Section public does not list it: its queryset leaves out public = False."
-        in text
+        "Object leaves it out Section public does not list it: its queryset leaves out public ="
+        " False." in text
     )
     assert f"Product {first}" in text
 
@@ -349,7 +350,7 @@ def test_values_that_are_left_out_have_their_reason(sections):
     (row,) = products(1, rank=7.5, updated_at=timezone.now() + dt.timedelta(days=1))
     text = inspect(row.get_absolute_url())
     for word in ("priority", "sometimes", "is in the future"):
-        assert word in text.partition("Values")[0]
+        assert word in text.partition("Values warning")[2].partition("Rules")[0]
 
 
 @pytest.mark.parametrize(
@@ -362,6 +363,77 @@ def test_a_draft_is_explained_by_the_filter_that_leaves_it_out(sections, values,
     sections.add(Careless)
     (row,) = products(1, **values)
     assert f"its queryset leaves out {reason}." in inspect(row.get_absolute_url())
+
+
+STEPS = ["Section", "Object", "Language", "Values", "Rules and overrides", "Sitemap file"]
+
+
+def steps(url):
+    """Return the titles of the steps that decide about a URL, and what the last one says."""
+    found = re.findall("<li><strong>(.*?)</strong>(.*?)</li>", inspected(url), re.DOTALL)
+    titles = [title for title, _text in found]
+    assert titles == sorted(titles, key=STEPS.index)
+    assert all("leaves it out" not in text for _title, text in found[:-1])
+    return titles, " ".join(re.sub("<[^>]+>", " ", found[-1][1]).split())
+
+
+def inspected(url):
+    """Return the HTML of the page."""
+    return text_of(chief().get(PAGE, {"url": url}))
+
+
+def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
+    """Each reason has its step, and what comes after it is not said to be in order."""
+    sections.remove("products")
+    sections.add(Careless)
+    settings.LANGUAGES = [("en", "English"), ("es", "Spanish")]
+    listed, draft, ruled = products(3)
+    Product.objects.filter(pk=draft.pk).update(public=False)
+    ExclusionRule.objects.create(site=SITE.key, pattern=ruled.get_absolute_url())
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    titles, last = steps(listed.get_absolute_url())
+    assert (titles[-1], titles[0]) == ("Sitemap file", "Section")
+    assert "/sitemap-careless-1.xml" in last
+    for path, step, reason in (
+        ("/nowhere/", "Section", "no section produces it"),
+        (draft.get_absolute_url(), "Object", "its queryset leaves out public = False."),
+        (ruled.get_absolute_url(), "Rules and overrides", "The exclusion rule"),
+        ("/about/", "Rules and overrides", "A URL override excludes it."),
+    ):
+        titles, last = steps(path)
+        assert (titles[-1], last.startswith("leaves it out")) == (step, True)
+        assert reason in last
+        assert "Why it is not listed" in inspected(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("is_built", "change", "verdict"),
+    [
+        (False, None, "It is in the sitemap."),
+        (True, None, "It is in the sitemap."),
+        (True, "exclude", "It is in the sitemap until the next build."),
+        (True, "add", "It is not in the sitemap yet. The next build adds it."),
+        (True, "never", "It is not in the sitemap."),
+        (False, "never", "It is not in the sitemap."),
+        (True, "add unread", "The next build lists it."),
+        (True, "never unread", "The next build does not list it."),
+    ],
+)
+def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
+    """It claims nothing of files that were not read."""
+    products(1)
+    if is_built:
+        build(SITE)
+    kind, _, unread = (change or "").partition(" ")
+    url = "/late/" if kind in {"add", "never"} else "/about/"
+    if kind == "add":
+        ExtraUrl.objects.create(site=SITE.key, path=url)
+    elif kind == "exclude":
+        UrlOverride.objects.create(site=SITE.key, path=url, include=False)
+    if unread:
+        monkeypatch.setattr(url_inspection, "SECONDS", -1)
+    assert f'<h2 id="sitemapkit-verdict">{verdict}</h2>' in inspected(url)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,21 @@ def add_submissions():
     )
 
 
+def leave_out():
+    """Have reasons of the project and of editors for which pages are not listed; print nothing."""
+    import django
+
+    django.setup()
+    from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
+    from example_project.gazetteer.models import City
+
+    ExclusionRule.objects.create(site="default", pattern="/countries/france/town-3")
+    UrlOverride.objects.create(site="default", path="/countries/japan/town-3-303/", include=False)
+    ExtraUrl.objects.create(site="default", path="/late/")
+    City.objects.filter(pk=102).delete()
+    sys.stdout.write(json.dumps(None))
+
+
 def addresses(slug):
     """Return the columns of an address that is the same in all languages."""
     return {f"slug_{code}": slug for code in ("en", "es", "fr")}

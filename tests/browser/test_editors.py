@@ -73,7 +73,8 @@ def test_a_page_is_taken_out_in_three_steps(site, visit):
     assert "Published now listed" in editor.text()
     editor.press("Exclude now")
     editor.sees("its sitemap file is published without it")
-    assert "After the next build not listed A URL override excludes it." in editor.text()
+    assert "It is not in the sitemap." in editor.text()
+    assert "Rules and overrides leaves it out A URL override excludes it." in editor.text()
     assert CITY not in site.entries("cities")
 
 

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from tests.browser.conftest import PATH, printed_by
+
 EXCLUDE = re.compile(r"Exclude [\d,]+ URLs?")
 """The button that excludes what a rule matches."""
 
@@ -124,6 +126,37 @@ def test_why_a_page_is_not_listed(chief):
     assert "Published now not listed" in chief.text()
     assert "no section produces it" in chief.text()
     assert actions.count <= 2
+
+
+REASONS = {
+    "a rule": (CITY, "The exclusion rule /countries/france/town-3 excludes it."),
+    "an override": ("/countries/japan/town-3-303/", "A URL override excludes it."),
+    "a draft": ("/articles/on-maps/", "its queryset leaves out published_at = None."),
+    "a fragment": ("/countries/japan/#map", "It has a fragment, which search engines ignore."),
+    "deleted": ("/countries/chile/town-2-102/", "no section produces it"),
+    "no section": ("/sitemap/", "The page is that of the view sitemapkit_people:html."),
+    "no such page": ("/no/such/page/", "The URLconf of the site has no page at this address."),
+    "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
+    "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
+    "a query string": ("/countries/japan/?utm=1", "Did you mean: /countries/japan/"),
+    "another host": ("https://example.net/countries/japan/", "Did you mean:"),
+    "not built": ("/late/", "It is not in the sitemap yet. The next build adds it."),
+}
+"""Why a page is not listed: a URL that is pasted, and what the page says of it."""
+
+
+def test_each_of_twelve_reasons_is_told(chief, tmp_path, port):
+    """A URL is pasted, and sent."""
+    assert len(REASONS) == 12
+    printed_by(f"{PATH}from tests.browser.seeding import leave_out; leave_out()", tmp_path, port)
+    told = {}
+    for name, (url, reason) in REASONS.items():
+        actions = Actions(chief)
+        actions.fill("URL or path", url)
+        actions.press("Inspect")
+        told[name] = reason if reason in chief.text() else chief.text()
+        assert actions.count <= 2
+    assert told == {name: reason for name, (_url, reason) in REASONS.items()}
 
 
 def test_whether_it_is_fresh_and_what_changed(chief):

@@ -75,7 +75,7 @@ def explained(obj, site=SITE):
         _, document = rendered(found.section)
         assert found.listed == (f"<loc>{found.location}</loc>".encode() in document)
         assert not found.listed or found.xml.encode() in document
-    assert bool(found.why) != found.listed
+    assert bool(found.why) == bool(found.step) != found.listed
     assert bool(found.xml) == bool(found.page) == found.listed
     return found
 
@@ -347,7 +347,9 @@ def test_each_of_several_entries_is_explained(sections):
     invalid, found = inspect_object(SITE, Topic.objects.create(code="a"))
     assert "URL not allowed" in invalid.why
     assert (found.location, found.listed) == (f"{BASE}/topics/a", True)
-    assert "URL not allowed" in explained(Topic.objects.create(code="b")).why
+    broken = explained(Topic.objects.create(code="b"))
+    assert "URL not allowed" in broken.why
+    assert (invalid.step, found.step, broken.step) == ("values", "", "values")
 
 
 def test_an_object_that_is_not_listed_has_the_url_it_would_have(sections):
@@ -358,6 +360,7 @@ def test_an_object_that_is_not_listed_has_the_url_it_would_have(sections):
     off = explained(Topic.objects.create(code="a", sitemap_include=False))
     assert (off.location, off.listed) == (f"{BASE}/topics/a", False)
     assert "Its own setting" in off.why
+    assert off.step == hidden.step == "row"
 
 
 def test_a_section_of_a_function_is_switched_off(sections):
@@ -366,7 +369,9 @@ def test_a_section_of_a_function_is_switched_off(sections):
     topic = Topic.objects.create(code="a")
     assert explained(topic).listed
     setting("topics", enabled=False)
-    assert "Section topics is switched off" in explained(topic).why
+    off = explained(topic)
+    assert "Section topics is switched off" in off.why
+    assert off.step == "section"
 
 
 def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):

@@ -509,6 +509,7 @@ def test_an_explanation_of_an_object_without_a_version(sections, settings):
         (explained,) = inspect_object(SITE, made)
         assert not explained.listed
         assert explained.why == "It has no version in a language that section things lists here."
+        assert explained.step == "language"
     assert not inspect_path(SITE, "/es/places/b-es/").listed
 
 
