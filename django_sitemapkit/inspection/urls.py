@@ -297,8 +297,8 @@ def _why_no_url(section: SectionReader) -> str:
 
 def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
     """Return what becomes of one row of a chunk, which has its versions in all languages."""
-    name, row = section.get_name(), _single_row(chunk, place)
-    languages = chunk.versions and chunk.versions.languages
+    name, languages = section.get_name(), chunk.versions.languages if chunk.versions else None
+    row = chunk.repeated([place], [chunk.locations[place]], languages and [languages[place]])
     language = languages[place] if languages else ""
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
@@ -372,25 +372,9 @@ def _excluded(pattern: str) -> str:
     return _("A URL override excludes it.")
 
 
-def _single_row(chunk: Chunk, place: int) -> Chunk:
-    here = slice(place, place + 1)
-    return replace(
-        chunk,
-        keys=chunk.keys[here],
-        locations=chunk.locations[here],
-        columns={tag: column[here] for tag, column in chunk.columns.items()},
-        row_values={tag: column[here] for tag, column in chunk.row_values.items()},
-        extensions={option: column[here] for option, column in chunk.extensions.items()},
-        translations=chunk.translations and chunk.translations[here],
-        versions=chunk.versions
-        and chunk.versions.of_rows(n == place for n in range(len(chunk.keys))),
-    )
-
-
 def _page_address_of(section: SectionReader, key: Any) -> str:
     """Return the address of the page whose key range has a key; the database compares."""
     keyset = section.row_keyset
-
     pages = all_pages(section)
     if not pages:
         return ""

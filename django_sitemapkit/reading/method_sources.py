@@ -24,9 +24,6 @@ MAX_NODES = 1_000
 MAX_STEPS = 50
 """Statements that are followed, each on every way to a ``return``."""
 
-_Functions = Mapping[CodeType, Sequence[ast.FunctionDef | ast.Lambda]]
-
-
 _nodes: dict[CodeType, ast.FunctionDef | ast.Lambda] = {}
 """The sources that were found. They stay those of the code, whatever becomes of the file."""
 
@@ -114,7 +111,7 @@ def _node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
 
 
 @lru_cache(maxsize=64)
-def _functions_of(text: str) -> _Functions:
+def _functions_of(text: str) -> Mapping[CodeType, Sequence[ast.FunctionDef | ast.Lambda]]:
     """Return the functions of a module's source by the code that they compile to."""
     try:
         tree = ast.parse(text)
