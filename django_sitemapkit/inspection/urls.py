@@ -25,7 +25,6 @@ from django_sitemapkit.inspection.candidates import (
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
-from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import normalise_path
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
@@ -34,7 +33,7 @@ from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import ProblemLog, page_address
-from django_sitemapkit.rendering.entry_columns import EntryColumns, with_texts
+from django_sitemapkit.rendering.entry_columns import with_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
@@ -313,9 +312,11 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     texts = pipeline.override_texts(effects, declared.keys)
     entries = with_texts(declared, texts)
     location = declared.locations[0]
-    final = {tag: _tag_text(entries, tag) for tag in TAGS}
+    entry = entries.entry(0)
     values = {
-        tag: ValueOrigin(final[tag], _origin_of(section, row, tag, overridden=tag in texts))
+        tag: ValueOrigin(
+            getattr(entry, tag), _origin_of(section, row, tag, overridden=tag in texts)
+        )
         for tag in TAGS
     }
     if 0 in effects.excluded:
@@ -335,22 +336,16 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         # Of the whole chunk, for versions link to each other.
         listed = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
         extensions = dict(zip(listed.locations, listed.extensions or (), strict=False))
-    entry = UrlEntry(location=location, **final, extensions=extensions.get(location))
     return UrlInspection(
         section=name,
         location=location,
         listed=True,
         language=language,
         values=values,
-        xml=url_element(entry),
+        xml=url_element(replace(entry, extensions=extensions.get(location))),
         page=page,
         problems=doubts,
     )
-
-
-def _tag_text(entries: EntryColumns, tag: str) -> str | None:
-    column = entries.tags.get(tag)
-    return column if column is None or isinstance(column, str) else column[0]
 
 
 def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bool) -> str:

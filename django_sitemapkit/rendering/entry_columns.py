@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
+from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading.chunks import Versions
 
@@ -41,6 +42,15 @@ class EntryColumns:
             "locations": self.locations[rows],
             **{name: _rows_of(column, rows) for name, column in columns.items()},
         }
+
+    def entry(self, row: int) -> UrlEntry:
+        """Return one of the rows as a value."""
+        columns = {**self.tags, "extensions": self.extensions}
+        texts = {
+            name: column if column is None or isinstance(column, str) else column[row]
+            for name, column in columns.items()
+        }
+        return UrlEntry(location=self.locations[row], **texts)
 
 
 def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:

@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from math import inf
 from typing import Any
 
@@ -306,14 +305,7 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     """
     rendering = PageRendering(section, page.keys, scope)
     for _, entries, begin, end in rendering.written():
-        written = entries.written(begin, end)
-        locations = written.pop("locations")
-        columns = [
-            repeat(column) if column is None or isinstance(column, str) else column
-            for column in written.values()
-        ]
-        for location, *values in zip(locations, *columns, strict=False):
-            yield UrlEntry(location=location, **dict(zip(written, values, strict=True)))
+        yield from map(entries.entry, range(begin, end))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:

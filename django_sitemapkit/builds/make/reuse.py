@@ -1,6 +1,5 @@
 """Whether a page keeps the file that is stored, or why not: asked by builds and by the status."""
 
-import hashlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
-from django_sitemapkit.builds.make.url_hashes import DIGEST_DIGITS, hashes_of
+from django_sitemapkit.builds.make.url_hashes import digest, hashes_of
 from django_sitemapkit.builds.manifest import StoredFiles, keys_of, locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
@@ -239,7 +238,7 @@ class Fingerprints:
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
         """Return the fingerprint of a page by its number of rows and their digest."""
-        return f"{self.code_of(section)} {_digest(f'{rows} {text}')}"
+        return f"{self.code_of(section)} {digest(f'{rows} {text}'.encode())}"
 
     def of(self, section: SectionReader, keys: KeyRange) -> str:
         """Return the fingerprint of a page as it was when it was asked for first, or prefetched."""
@@ -256,7 +255,7 @@ class Fingerprints:
             zone = (django_settings.USE_TZ, django_settings.TIME_ZONE)
             limits = (settings.MAX_BYTES, section.max_urls, settings.SCHEMA_LOCATION)
             state = (__version__, self._address, limits, zone, key)
-            self._codes[name] = _digest(repr((state, section.declaration())))
+            self._codes[name] = digest(repr((state, section.declaration())).encode())
         return self._codes[name]
 
     def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:
@@ -264,7 +263,7 @@ class Fingerprints:
         codes = [(section.get_name(), self.code_of(section)) for section in sections]
         # A killed build may have stored hashes, which depend on SECRET_KEY.
         hashing = settings.DEDUPLICATE and hashes_of([""])
-        return _digest(repr((repr(self._site), hashing, sorted(chosen), codes)))
+        return digest(repr((repr(self._site), hashing, sorted(chosen), codes)).encode())
 
 
 class Reuse:
@@ -355,7 +354,3 @@ class Reuse:
         if not now:
             return Reason.METHODS
         return Reason.ROWS if now != previous.fingerprint else None
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_DIGITS]

@@ -11,7 +11,6 @@ from django_sitemapkit.overrides import Overrides, with_overrides
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.dates import day_of
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.rendering.entry_columns import EntryColumns
@@ -83,16 +82,13 @@ class NumberedPage:
     ) -> dict[str, Any]:
         assert entries.versions is not None  # noqa: S101  a NumberedReader sets them
         place, languages = entries.versions.objects[row], entries.versions.languages
-        item = self.reader.items[place]
+        item, entry = self.reader.items[place], entries.entry(row)
         return {
             "item": (item, languages[row]) if languages else item,
-            "location": entries.locations[row],
-            "lastmod": self._lastmod(
-                (place, languages[row] if languages else None),
-                _text(entries.tags.get("lastmod"), row),
-            ),
-            "changefreq": _text(entries.tags.get("changefreq"), row),
-            "priority": _text(entries.tags.get("priority"), row) or "",
+            "location": entry.location,
+            "lastmod": self._lastmod((place, languages[row] if languages else None), entry.lastmod),
+            "changefreq": entry.changefreq,
+            "priority": entry.priority or "",
             "alternates": [
                 {"location": location, "lang_code": code}
                 for code, location in versions.get(place, ())
@@ -111,7 +107,3 @@ class NumberedPage:
         problems = self.rendering.problems
         if problems:
             logger.warning("%r: page %s: %s", self.reader, self.number, problems.summary())
-
-
-def _text(column: TagColumn, row: int) -> str | None:
-    return column if column is None or isinstance(column, str) else column[row]
