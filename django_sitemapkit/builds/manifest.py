@@ -51,6 +51,9 @@ STORED = (
 Not the revision: a page may be found the same by a rendering that follows a later one.
 """
 
+DIGEST_DIGITS = 16
+"""Hexadecimal digits of a digest."""
+
 MANIFEST_ROWS_PER_QUERY = 500
 """Rows that are recorded at a time."""
 
@@ -75,6 +78,11 @@ _ENTRY = re.compile(
     + "".join(f"(?:<{tag}>(?P<{tag}>[^<]*)</{tag}>)?" for tag in TAGS)
     + "(?P<extensions>.+)?</url>"
 )
+
+
+def digest(data: bytes) -> str:
+    """Return what stands for what a page lists, for its rows, or for code and settings."""
+    return hashlib.sha256(data).hexdigest()[:DIGEST_DIGITS]
 
 
 def page_name_of(row: Place) -> PageName:

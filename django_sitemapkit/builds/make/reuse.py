@@ -17,8 +17,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
-from django_sitemapkit.builds.make.url_hashes import digest, hashes_of
-from django_sitemapkit.builds.manifest import StoredFiles, keys_of, locations_of
+from django_sitemapkit.builds.make.url_hashes import hashes_of
+from django_sitemapkit.builds.manifest import StoredFiles, digest, keys_of, locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.utils.crypto import salted_hmac
 
+from django_sitemapkit.builds.manifest import digest
 from django_sitemapkit.conf import settings
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
@@ -17,9 +18,6 @@ from django_sitemapkit.rendering import listed_entries
 
 HASH_BYTES = 8
 """Bytes that stand for a URL."""
-
-DIGEST_DIGITS = 16
-"""Hexadecimal digits that stand for what a page lists, for its rows, or for code and settings."""
 
 
 def hashes_of(locations: Iterable[str]) -> list[int]:
@@ -59,11 +57,6 @@ def from_hex(texts: Mapping[str, str]) -> dict[int, str]:
 def digest_of(ordered: "array[int]") -> str:
     """Return what stands for the URLs of a page, by their sorted hashes; "" for none."""
     return digest(ordered.tobytes()) if ordered else ""
-
-
-def digest(data: bytes) -> str:
-    """Return a digest of some bytes."""
-    return hashlib.sha256(data).hexdigest()[:DIGEST_DIGITS]
 
 
 NO_URLS = digest(b"")
