@@ -237,6 +237,9 @@ def paged(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
 class ReadOnlyAdmin(CheckedListAdmin):
     """A screen of rows that the package writes, and nobody adds, changes or deletes by hand."""
 
+    class Media:
+        css = {"all": ["sitemapkit/theme.css"]}
+
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Return False."""
         return False

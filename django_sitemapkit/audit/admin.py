@@ -13,10 +13,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin import Level
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.audit.health import current_runs, findings_url
-from django_sitemapkit.audit.kinds import ADVICE, FindingKind
+from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
@@ -40,8 +41,8 @@ class AuditRunAdmin(ReadOnlyAdmin):
     list_filter = (SiteFilter, "kind", "status", "started_at")
     ordering = ("-pk",)
     fields = (
-        *("kind", "site", "status", "source", "live", "started_at", "ended_at"),
-        *("checked", "bad", "share", "undetermined", "kinds"),
+        *("kinds", ("checked", "bad", "share", "undetermined"), ("kind", "site", "status")),
+        *(("started_at", "ended_at"), ("source", "live")),
     )
 
     def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:
@@ -49,7 +50,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         is_crawl = obj is not None and obj.kind == AuditRun.Kind.CRAWL
         return (
             *self.fields,
-            *(("others_checked", "starts", "limits", "pending") if is_crawl else ("sample",)),
+            *((("others_checked", "pending"), "starts", "limits") if is_crawl else ("sample",)),
         )
 
     @admin.display(description=_("starts"))
@@ -68,7 +69,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
             texts.append(ngettext("%s link deep", "%s links deep", depth) % number(depth))
         return ", ".join(texts) or "-"
 
-    @admin.display(description=_("bad"))
+    @admin.display(description=_("share of bad URLs"))
     def share(self, run: AuditRun) -> str:
         """Return which part of the URLs is bad."""
         return f"{run.bad / run.checked:.1%}" if run.checked else "-"
@@ -83,13 +84,21 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("findings"))
     def kinds(self, run: AuditRun) -> Any:
-        """Return each kind with a link to its findings, and what to do about it."""
+        """Return each kind with a link to its findings, and what to do; bad URLs come first."""
         rows = (
-            (findings_url(run, kind), kind.label, number(run.counts[kind]), ADVICE[kind])
-            for kind in FindingKind
+            (
+                *(("error", Level.ERROR) if kind in BAD_KINDS else ("warning", Level.WARNING)),
+                *(findings_url(run, kind), kind.label, number(run.counts[kind]), ADVICE[kind]),
+            )
+            for kind in sorted(FindingKind, key=lambda kind: kind not in BAD_KINDS)
             if run.counts.get(kind)
         )
-        kinds = format_html_join("", '<div><dt><a href="{}">{}</a></dt><dd>{}. {}</dd></div>', rows)
+        kinds = format_html_join(
+            "",
+            '<div><dt><span class="sitemapkit-status sitemapkit-level-{}">{}</span>'
+            ' <a href="{}">{}</a>: {}</dt><dd>{}</dd></div>',
+            ((name, level.label, *others) for name, level, *others in rows),
+        )
         return format_html('<dl class="sitemapkit-problems">{}</dl>', kinds) if kinds else "-"
 
 
@@ -150,7 +159,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
 
     list_display = ("url", "kind", "what_to_do", "detail", "section")
     list_filter = ("kind", SectionFilter, RunFilter)
-    fields = ("run", "section", "kind", "what_to_do", "url", "detail", "inspected")
+    fields = ("url", ("kind", "what_to_do"), "detail", ("section", "run"))
     list_select_related = ("run",)
     search_fields = ("url",)
     ordering = ("pk",)
@@ -158,14 +167,10 @@ class AuditFindingAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
-        """Return what to do about a finding of this kind."""
-        return ADVICE[FindingKind(finding.kind)]
-
-    @admin.display(description=_("in the sitemap"))
-    def inspected(self, finding: AuditFinding) -> Any:
-        """Return a link to the page that says why a URL is listed, and can exclude it."""
+        """Return what to do, and a link to the page that says why the URL is listed."""
         address = self.url_to("inspect", site=finding.run.site, url=finding.url)
-        return format_html('<a href="{}">{}</a>', address, gettext("Inspect"))
+        advice = ADVICE[FindingKind(finding.kind)]
+        return format_html('{} <a href="{}">{}</a>', advice, address, gettext("Inspect"))
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may exclude many URLs."""

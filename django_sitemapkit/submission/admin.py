@@ -8,7 +8,8 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter
-from django_sitemapkit.submission.health import search_engines
+from django_sitemapkit.submission.health import RETRY_ADVICE, search_engines
+from django_sitemapkit.submission.ledger import STOPPED
 from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap, UrlBatch
 
 __all__ = ["InspectedUrlAdmin", "SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engines"]
@@ -21,19 +22,32 @@ MAX_SHOWN_URLS = 200
 class UrlBatchAdmin(ReadOnlyAdmin):
     """The requests to IndexNow."""
 
-    list_display = ("__str__", "site", "status", "count", "build", "failures", "sent_at", "answer")
+    list_display = ("__str__", "site", "status", "count", "answer", "sent_at", "failures", "build")
     list_filter = ("status", SiteFilter)
     ordering = ("-pk",)
-    fields = (
-        *("site", "host", "build", "status", "count", "failures", "sent_at", "answer"),
-        "first_urls",
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *(("status", "count", "failures"), "answer", "what_to_do"),
+                    *("sent_at", ("site", "host", "build")),
+                ),
+            },
+        ),
+        (_("URLs"), {"fields": ("first_urls",), "classes": ("collapse",)}),
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the batches; a list of them does not read their URLs."""
         return super().get_queryset(request).defer("urls")
 
-    @admin.display(description=_("URLs"), empty_value="-")
+    @admin.display(description=_("what to do"), empty_value="-")
+    def what_to_do(self, batch: UrlBatch) -> Any:
+        """Return what to do about a batch that is not sent any more."""
+        return RETRY_ADVICE if batch.status in STOPPED else None
+
+    @admin.display(description=_("first URLs"), empty_value="-")
     def first_urls(self, batch: UrlBatch) -> str | None:
         """Return the first URLs of a batch, a line each."""
         urls = batch.urls.split("\n", MAX_SHOWN_URLS)[:MAX_SHOWN_URLS] if batch.urls else []

@@ -24,6 +24,9 @@ from django_sitemapkit.submission.models import (
     UrlBatch,
 )
 
+RETRY_ADVICE = gettext_lazy("Correct the cause, then run submit_sitemaps --retry.")
+"""What to do about URLs that are not sent to IndexNow any more."""
+
 
 @register_health(
     gettext_lazy("Search engines"),
@@ -93,7 +96,7 @@ def _stopped(batch: UrlBatch, urls: int) -> HealthItem:
         found_by="IndexNow",
         count=urls,
         details=[batch.answer],
-        advice=_("Correct the cause, then run submit_sitemaps --retry."),
+        advice=RETRY_ADVICE,
         url=f"{reverse('admin:sitemapkit_submission_urlbatch_changelist')}?{query}",
     )
 

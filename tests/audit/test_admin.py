@@ -178,11 +178,26 @@ def test_a_finding_says_what_to_do_and_leads_to_its_url(audited, admin_client):
     finding = AuditFinding.objects.get(kind="not-found")
     page = reverse("admin:sitemapkit_audit_auditfinding_change", args=[finding.pk])
     advice = "Exclude the URL, or correct what the section lists."
-    assert advice in admin_client.get(FINDINGS).text
-    text = admin_client.get(page).text
-    assert advice in text
-    link = re.search('<a href="([^"]*/inspect/[^"]*)">Inspect</a>', text)[1]
-    assert f"{BASE}/gone/" in admin_client.get(unescape(link)).text
+    for address in (FINDINGS, page):
+        text = admin_client.get(address).text
+        link = re.search(f'{advice} <a href="([^"]*/inspect/[^"]*)">Inspect</a>', text)[1]
+        assert f"{BASE}/gone/" in admin_client.get(unescape(link)).text
+
+
+@pytest.mark.slow
+def test_an_audit_begins_with_its_errors(audited, admin_client):
+    """With the number of each kind, a link to its findings, and what to do."""
+    audited.counts = {"title-missing": 7, "not-found": 1200}
+    audited.save()
+    text = admin_client.get(
+        reverse("admin:sitemapkit_audit_auditrun_change", args=[audited.pk])
+    ).text
+    plain = " ".join(re.sub("<[^>]+>", " ", text.partition("Findings:")[2]).split())
+    assert plain.startswith(
+        "error Not found : 1,200 Exclude the URL, or correct what the section lists. warning"
+        " Title missing : 7 Give the page a title."
+    )
+    assert f'href="{FINDINGS}?run__id__exact={audited.pk}&amp;kind__exact=not-found"' in text
 
 
 def test_nobody_changes_an_audit(audited, admin_client):

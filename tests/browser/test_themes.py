@@ -29,6 +29,16 @@ BUTTONS = {
     "gazetteer/city/203/change/": ["Save"],
 }
 
+TITLES = {
+    "sitemapkit/sitemapsoverview/health/": "Health",
+    "sitemapkit/sitemapsoverview/inspect/?url=/about/": "Inspect a URL",
+    "sitemapkit/sitemapsoverview/pause/?site=default": "Pause publishing",
+    "sitemapkit/urloverride/import/": "Import URL overrides",
+    "sitemapkit/extraurl/paste/": "Paste extra URLs",
+    "sitemapkit/sectionsettings/": "Section settings",
+}
+"""Screens that are the package's own, some without a button, with their headings."""
+
 OWN = [
     *(".sitemapkit-button", ".sitemapkit-exclude button", ".sitemapkit-status"),
     *(".sitemapkit-notice", ".sitemapkit-error", ".sitemapkit-left-out"),
@@ -103,6 +113,9 @@ def test_screens_are_usable_under_a_theme(site, visit):
                 screen,
                 button,
             )
+        if screen in TITLES:
+            heading = visitor.page.get_by_role("heading", level=1, name=TITLES[screen], exact=True)
+            assert heading.is_visible(), screen
     assert "/countries/japan/" not in site.entries("countries")
     assert [fault for fault in visitor.faults() if fault.startswith(("5", "4"))] == []
 
