@@ -43,8 +43,8 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"django_sitemapkit\."
-            r"(audit\.(crawl\.\w+|models|reader\.\w+|rules)|builds\.(make|manifest)|models|planning|reading|registry"
-            r"|rendering|sections)\..*"
+            r"(audit\.(crawl\.\w+|models|reader\.\w+|rules)|builds\.(make|manifest|report\.changes)"
+            r"|models|planning|reading|registry|rendering|sections)\..*"
         ),
     ),
     (r"py:class", "Schemas"),  # It needs lxml, so that only its type is imported.
