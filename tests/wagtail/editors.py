@@ -151,6 +151,8 @@ def test_a_site_is_as_on_the_overview(chief, home, settings, monkeypatch, screen
     status = status_of(site, rows=False, export=False)
     assert (status.urls, status.urls_before, status.problems) == (5, 2, 1)
     text = said(chief.get(url))
+    titles = {"report": "Home Sitemaps ", "page": "Home Sitemap"}
+    assert titles[screen] in text
     assert f"{site.base} {english_of(status.headline)}, +3 (+150 %) since build" in text
     assert f"since build {status.replaced} Published: just now · Problems: 1" in text
     settings.SITEMAPKIT_MAX_SHRINK = 0

@@ -49,11 +49,21 @@ class PageOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("include", "priority", "changefreq", "note")
 
 
-class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
+class SitemapView(WagtailAdminTemplateMixin, TemplateView):
+    """A view whose header has its own title, too."""
+
+    header_icon = "site"
+
+    def get_breadcrumbs_items(self) -> list[dict[str, Any]]:
+        """Return the links of the header, which ends with the title of the view."""
+        title = {"url": "", "label": self.get_page_title(), "sublabel": self.get_page_subtitle()}
+        return [*super().get_breadcrumbs_items(), title]
+
+
+class PageSitemapView(SitemapView):
     """What becomes of a page in the sitemaps of its sites, and a form for each to change it."""
 
     page_title = _("Sitemap")
-    header_icon = "site"
     template_name = "sitemapkit_wagtail/page.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -125,11 +135,10 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
         return PageOverrideForm(data, instance=row, prefix=site.key)
 
 
-class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
+class SitemapReportView(SitemapView):
     """What is published of each site, with a button to build it."""
 
     page_title = _("Sitemaps")
-    header_icon = "site"
     template_name = "sitemapkit_wagtail/report.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
