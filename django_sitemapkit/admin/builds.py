@@ -293,7 +293,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     totals = _section_totals(manifest, before)
     counts = {total["section"]: total["urls"].after for total in totals}
     section = request.GET.get("section")
-    if section not in {None, *counts}:
+    if section not in {None, *counts} or not counts:
         section = ""  # All of them.
     chosen = manifest.filter(section=section) if section else manifest
     if section is None:

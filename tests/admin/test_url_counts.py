@@ -69,12 +69,12 @@ def test_a_build_that_lost_much_does_not_look_like_the_others(shrunk):
     lost = first.urls - second.urls
     viewer = person("viewer")
     rows = text_of(viewer.get(page("changelist"))).partition("<tbody>")[2].split("<tr>")[1:]
-    assert f'sitemapkit-loss">{MINUS}{lost} (' in rows[0]
+    assert f'sitemapkit-loss" dir="ltr">{MINUS}{lost} (' in rows[0]
     assert f'<td class="field-url_count">{first.urls}</td>' in rows[1]
     text = text_of(viewer.get(page("change", second.build)))
     assert text.count("sitemapkit-loss") == 2  # In total, and of its section.
     text = text_of(viewer.get(OVERVIEW))  # In total, of its section, and in the list of builds.
-    assert text.count(f'sitemapkit-loss">{MINUS}{lost} (') == 3
+    assert text.count(f'sitemapkit-loss" dir="ltr">{MINUS}{lost} (') == 3
     assert (
         f'aria-label="URLs of the last 2 builds: build {first.build}, {first.urls} to'
         f' build {second.build}, {second.urls}."' in text

@@ -35,6 +35,7 @@ ARGUMENTS = [
 # Appended, so that an installed wheel comes before the checkout; python -P keeps the rest away.
 PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"
 SEED = f"{PATH}from tests.browser.seeding import seed; seed()"
+HEAL = f"{PATH}from tests.browser.seeding import heal; heal()"
 TROUBLE = f"{PATH}from tests.browser.seeding import trouble; trouble()"
 SERVE = f"{PATH}from django.core.management import execute_from_command_line as run; run(sys.argv)"
 
@@ -173,6 +174,16 @@ def troubled(filled, port, tmp_path_factory):
     copy = tmp_path_factory.mktemp("troubled")
     shutil.copytree(folder, copy, dirs_exist_ok=True)
     return copy, sessions, printed_by(TROUBLE, copy, port)
+
+
+@pytest.fixture(scope="session")
+def healthy(filled, port, tmp_path_factory):
+    """Return a folder in which nothing needs attention, and the sessions."""
+    folder, sessions = filled
+    copy = tmp_path_factory.mktemp("healthy")
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    printed_by(HEAL, copy, port)
+    return copy, sessions
 
 
 @pytest.fixture

@@ -28,3 +28,14 @@ def visitors_language(get_response):
         return get_response(request)
 
     return answer
+
+
+def hebrew(get_response):
+    """Speak Hebrew where the address names no language."""
+
+    def answer(request):
+        if not translation.get_language_from_path(request.path_info):
+            translation.activate("he")
+        return get_response(request)
+
+    return answer

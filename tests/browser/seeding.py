@@ -1,5 +1,6 @@
 """What is in the database of the browser's site: little data, and users with their sessions."""
 
+import datetime as dt
 import json
 import sys
 
@@ -209,3 +210,38 @@ def trouble():
     paths += [f"{place.build_id}/change", file, f"{file}/problems/invalid-url"]
     screens = ["sitemapkit/build/", *(f"sitemapkit/build/{path}/" for path in paths)]
     sys.stdout.write(json.dumps(screens))
+
+
+def heal():
+    """Take away all that needs attention, and have the site grow, by a build a day until today."""
+    import django
+
+    django.setup()
+    from django.contrib.admin.models import LogEntry
+
+    from django_sitemapkit.audit.models import AuditRun
+    from django_sitemapkit.builds import build
+    from django_sitemapkit.models import Build, ExclusionRule, UrlOverride
+    from django_sitemapkit.sites import all_sites
+    from django_sitemapkit.submission.models import SubmittedSitemap, UrlBatch
+    from example_project.gazetteer.models import City
+
+    for model in (AuditRun, UrlBatch, SubmittedSitemap, ExclusionRule):
+        model.objects.all().delete()
+    UrlOverride.objects.update(note="Campaign of the press office")
+    LogEntry.objects.filter(object_repr__startswith="/press/").delete()  # Its path is very long.
+    (site,) = all_sites()
+    cities = list(City.objects.order_by("pk"))
+    for day in range(10):
+        for city in cities[: 2 + day % 5]:
+            city.pk = 1_000 + City.objects.count()
+            city.save(force_insert=True)
+        build(site, started_by="scheduler")
+    later = None
+    for days, each in enumerate(Build.objects.order_by("-pk")):
+        for name in ("started_at", "ended_at", "published_at"):
+            setattr(each, name, getattr(each, name) - dt.timedelta(days=days, hours=2))
+        each.replaced_at = later and later.published_at
+        each.save()
+        later = each
+    sys.stdout.write("null")

@@ -11,6 +11,9 @@ pytestmark = pytest.mark.browser
 
 THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 
+LOOKS = [*((theme, "en-GB") for theme in THEMES), ("hebrew", "he"), ("", "es-ES"), ("", "fr-FR")]
+"""Themes and languages; "" is the plain admin."""
+
 BUTTONS = {
     "sitemapkit/sitemapsoverview/": ["Build changes", "Check published files"],
     "sitemapkit/sitemapsoverview/health/": [],
@@ -72,7 +75,7 @@ UNSEEN = """() => {
 @pytest.fixture(params=THEMES)
 def theme(request):
     """Give the name of a theme; skip where it is not installed."""
-    if importlib.util.find_spec(request.param) is None:
+    if request.param in THEMES and importlib.util.find_spec(request.param) is None:
         missing(f"django-{request.param} is not installed; it is in the dependency group browser")
     return request.param
 
@@ -86,7 +89,7 @@ def content(filled):
 @pytest.fixture
 def settings_of_site(theme):
     """Return the settings with the theme."""
-    return f"tests.browser.settings_{theme}"
+    return f"tests.browser.settings_{theme}" if theme else "tests.browser.settings"
 
 
 def reveal(visitor, name):
@@ -131,3 +134,18 @@ def test_screens_look_like_screens_under_a_theme(visit, scheme):
         found += [f"{screen}: {each}" for each in visitor.page.evaluate(UNSEEN)]
         found += violations(visitor, rules=["color-contrast"], include=OWN)
     assert "\n".join(found) == ""
+
+
+@pytest.mark.parametrize(("theme", "locale"), LOOKS, indirect=["theme"])
+def test_axe_finds_nothing_on_the_overview(visit, theme, locale):
+    """By all of its rules and practices, whatever surrounds it and whichever language it is in.
+
+    The colours of links and texts are the theme's, "hebrew" and "" are none.
+    """
+    for scheme in ("light", "dark"):
+        visitor = visit(strict=False, locale=locale, color_scheme=scheme)
+        visitor.open("sitemapkit/sitemapsoverview/")
+        found = violations(visitor, include=["#content-main"])
+        if theme in THEMES:
+            found = [each for each in found if ": color-contrast: " not in each]
+        assert found == []

@@ -58,7 +58,7 @@ class UrlChange:
         if not self.text:
             return self.count
         kind = "sitemapkit-loss" if self.is_loss else "quiet"
-        return format_html('{} <span class="{}">{}</span>', self.count, kind, self.text)
+        return format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
 
 
 def _signed(value: int) -> str:
