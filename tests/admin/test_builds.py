@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.admin import base, builds, differences, publishing
+from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
@@ -416,6 +417,24 @@ def test_the_differences_are_told_by_kind(two):
     section = Build.objects.get(pk=third).places.filter(section__startswith="reading").first()
     counted = {tuple(group) for group in stored.groups}
     assert counted == {(sign, section.section, "/readings/", 1) for sign in "+-"}
+
+
+@pytest.mark.slow
+def test_the_differences_name_the_build_that_was_live_before(two, settings):
+    """After a roll-back, the one that was rolled back, as the change in URLs does."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    client = person("viewer")
+    first, second = two
+    said = "Compared with build %s, which was live before this one."
+    assert said % first in text_of(client.get(page("differences", second)))
+    assert page("differences", first) not in text_of(client.get(page("change", first)))
+    Reading.objects.filter(level=0).delete()
+    held = run().build
+    text = text_of(client.get(page("differences", held)))
+    assert f"Compared with build {second}, which was live when this one ended." in text
+    publish(SITE, first)
+    assert said % second in text_of(client.get(page("differences", first)))
+    assert page("differences", first) in text_of(client.get(page("change", first)))
 
 
 @pytest.mark.slow
