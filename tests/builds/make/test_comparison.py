@@ -52,6 +52,8 @@ class Scattered(Runner):
         self.random.shuffle(begun)
         ended = set()
         for row in begun:
+            if not Place.objects.filter(pk=row.pk, number=row.number, upper=row.upper).exists():
+                continue  # A process that begins a page which another one has split gives it up.
             record = Build.objects.get(pk=builder.record_of_build.pk)
             with PageBuilder(SiteBuilds(SITE), record, builder.lease, sections_of(SITE)) as worker:
                 self.made.append((row.section, row.number))
