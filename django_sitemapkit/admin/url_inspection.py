@@ -29,7 +29,7 @@ from django_sitemapkit.builds.report.published import PublishedUrl
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
+from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path, url_match
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
@@ -40,7 +40,7 @@ from django_sitemapkit.sites import SitemapSite
 CHOICES_PER_PAGE = 50
 """Sites on a page, where a path may be of any of them."""
 
-SECONDS = 0.5
+SECONDS = 1.0
 """How long published files are searched for the URLs of a page."""
 
 MAX_URLS_SHOWN = 5
@@ -133,7 +133,8 @@ def _report(
     elif override is None and user.has_perm("sitemapkit.add_urloverride"):
         url = model_admin.url_to("urloverride_add", site=site.key, path=path)
         actions.append((_("Change its values"), url))
-    if not (found.section or found.listed) and user.has_perm("sitemapkit.add_extraurl"):
+    is_unknown = not (found.section or found.listed)
+    if is_unknown and user.has_perm("sitemapkit.add_extraurl") and url_match(site, path):
         url = model_admin.url_to("extraurl_add", site=site.key, path=path)
         actions.append((_("Add it as an extra URL"), url))
     return {

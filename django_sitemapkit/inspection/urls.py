@@ -197,7 +197,9 @@ def _why_no_section(site: SitemapSite, path: str) -> str:
     if match is None:
         page = _("The URLconf of the site has no page at this address.")
     else:
-        page = _("The page is that of the view %(view)s.") % {"view": match.view_name}
+        page = _(
+            "This address belongs to the view %(view)s; whether it answers 404 was not checked."
+        ) % {"view": match.view_name}
     if all(is_searched(section) for section in sections_of(site)):
         text = _("This URL is not in the sitemap: no section produces it.")
     else:

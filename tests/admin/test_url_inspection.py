@@ -157,11 +157,12 @@ def test_a_url_that_two_sections_list_is_told_of_both(sections, settings):
 
 
 @pytest.mark.slow
-def test_a_url_that_is_nowhere_may_be_added():
-    """With a link to the form, which has its path."""
+def test_a_url_of_a_view_may_be_added():
+    """With a link to the form, which has its path; not one at which the site has no page."""
     build(SITE)
-    response = chief().get(PAGE, {"url": "/nowhere/"})
-    assert f"{page('extraurl', 'add')}?site=default&amp;path=%2Fnowhere%2F" in text_of(response)
+    links = [f"{page('extraurl', 'add')}?site=default&amp;path=%2F{end}" for end in ("", "nowhere")]
+    assert links[0] in text_of(chief().get(PAGE, {"url": "/"}))
+    assert links[1] not in text_of(chief().get(PAGE, {"url": "/nowhere/"}))
     text = inspect("/nowhere/")
     assert "Published now not listed After the next build not listed" in text
     assert "Exclude now" not in text
@@ -440,7 +441,7 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
     ("url", "reason"),
     [
         ("/none/such/page/at/all/", "The URLconf of the site has no page at this address."),
-        ("/", "The page is that of the view home."),
+        ("/", "This address belongs to the view home; whether it answers 404 was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "Did you mean: /about/"),
     ],

@@ -134,7 +134,7 @@ REASONS = {
     "a draft": ("/articles/on-maps/", "its queryset leaves out published_at = None."),
     "a fragment": ("/countries/japan/#map", "It has a fragment, which search engines ignore."),
     "deleted": ("/countries/chile/town-2-102/", "no section produces it"),
-    "no section": ("/sitemap/", "The page is that of the view sitemapkit_people:html."),
+    "no section": ("/sitemap/", "This address belongs to the view sitemapkit_people:html;"),
     "no such page": ("/no/such/page/", "The URLconf of the site has no page at this address."),
     "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
     "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
