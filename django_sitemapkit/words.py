@@ -104,6 +104,10 @@ SENTENCES: dict[str, Any] = {
         "It puts back %(files)s of build %(build)s, which was rolled back: from %(before)s to"
         " %(urls)s."
     ),
+    "returning": gettext_noop(
+        "The next build puts back what build %(build)s changed, unless you correct it before:"
+        " it had %(urls)s, the live build has %(before)s."
+    ),
     # What a build or a request came to.
     "abandoned": gettext_noop("Build %(build)s was abandoned: %(reason)s."),
     "build-cancelled": gettext_noop("The build was cancelled by %(by)s."),

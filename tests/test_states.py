@@ -181,6 +181,13 @@ EXAMPLES = {
         {"build": 1_200, "files": 1, "before": 1_000, "urls": 2_000},
         "It puts back 1 file of build 1200, which was rolled back: from 1,000 to 2,000 URLs.",
     ),
+    "returning": (
+        {"build": 1_200, "before": 1_000, "urls": 2_000},
+        (
+            "The next build puts back what build 1200 changed, unless you correct it before: it had"
+            " 2,000 URLs, the live build has 1,000."
+        ),
+    ),
     "rows-skipped": ({"rows": 2_000}, "2,000 rows skipped."),
     "shrinkage": (
         {"section": "shop", "before": 2_000, "urls": 1, "moved": 0, "allowed": "12.5"},

@@ -32,6 +32,11 @@ class BuildManager(PrimaryManager["Build"]):
         held = self.filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
         return held.order_by("-pk").first()
 
+    def rolled_back(self, published: "Build") -> "Build | None":
+        """Return the later build that was rolled back last; None if there is none with files."""
+        later = self.filter(site=published.site, pk__gt=published.pk, pruned_at=None)
+        return later.exclude(replaced_at=None).order_by("-replaced_at").first()
+
 
 class PlaceQuerySet(models.QuerySet["Place"]):
     """The places of pages in builds."""

@@ -86,11 +86,20 @@ def test_the_change_is_against_what_was_live_before(two):
 
 
 def test_a_build_that_undoes_a_roll_back_says_so_and_how_much(two):
-    """In its result, in words, with the files and URLs that come back."""
+    """In its result, with the files and URLs that come back; every screen says so before it."""
     first, second = two
     before, after = listed(first), listed(second)
+    shown = OVERVIEW, f"{OVERVIEW}health/"
+    assert not any("Rolled back" in texts(text_of(person("viewer").get(url))) for url in shown)
     publish(SITE, first)
+    returning = (
+        f"The next build puts back what build {second} changed, unless you correct it before:"
+        f" it had {sum(after.values())} URLs, the live build has {sum(before.values())}."
+    )
+    assert all(returning in texts(text_of(person("viewer").get(url))) for url in shown)
+    assert returning in command("sitemap_status")[1]
     result = run()
+    assert returning not in command("sitemap_status")[1]
     (warning,) = (text for text in result.new_warnings if "rolled back" in text)
     files = [Place.objects.in_build(each).pages().count() for each in two]
     assert warning == (

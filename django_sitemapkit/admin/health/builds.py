@@ -31,6 +31,7 @@ from django_sitemapkit.builds.report.due import due, missing_here
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,
+    returning,
     states_of,
     states_of_sites,
 )
@@ -101,6 +102,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     keys = [site.key for site in sites]
     states = getattr(request, STATES_READ, None) or states_of_sites(sites)
     yield from _held(states)
+    yield from _rolled_back(states)
     yield from _unfinished(keys)
     yield from _overdue_requests(states)
     yield from _failed_requests(keys)
@@ -129,6 +131,20 @@ def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             details=(build.reason_text,),
             advice=_("Look at its changes. Then publish it, or correct the cause and build again."),
             url=_url_of(build.pk),
+        )
+
+
+def _rolled_back(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+    """Yield that the next build undoes a roll-back."""
+    for state, what in returning(states):
+        yield HealthItem(
+            site=state.site,
+            title=_("Rolled back"),
+            found_at=state.published_at or timezone.now(),
+            found_by=state.published,
+            details=(words_of(what),),
+            advice=_("Correct the cause before the next build, or pause publishing."),
+            url=_overview_of(state.site),
         )
 
 

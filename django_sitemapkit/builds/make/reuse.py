@@ -177,6 +177,7 @@ class Reason(TextChoices):
     DATE = "date", _("a lastmod is no longer in the future")
     METHODS = "methods", _("rendered by every build")
     ROWS = "rows", _("rows changed")
+    LATER = "later", _("different in a later build")
     OVERRIDES = "overrides", _("overrides changed")
     SOMEWHERE = "somewhere", _("may be affected by changed overrides")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")

@@ -335,9 +335,8 @@ def _put_back(finished: FinishedBuild) -> Iterator[State]:
     now, new = _digests(finished.published), _digests(finished.pages)
     if not now or now == new:
         return
-    live = max(row.build_id for row in finished.published)
-    later = Build.objects.filter(site=finished.site.key, pk__gt=live, pruned_at=None)
-    rolled_back = later.exclude(replaced_at=None).order_by("-replaced_at").first()
+    live = Build.objects.published(finished.site)
+    rolled_back = live and Build.objects.rolled_back(live)
     if rolled_back is None:
         return
     back = _digests(Place.objects.in_build(rolled_back).pages())

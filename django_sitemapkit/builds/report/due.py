@@ -9,9 +9,9 @@ from django.utils.translation import override
 
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
 from django_sitemapkit.builds.make.url_hashes import NO_URLS, hashed_sections, next_prefix
-from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles
+from django_sitemapkit.builds.manifest import PageName, SiteBuilds, StoredFiles
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Place
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages, pages_in, stored_plans
 from django_sitemapkit.publishing import SitemapStorage, folder_of
@@ -19,8 +19,8 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
 
-Known = dict[int, list[Place]]
-"""The rows of a section's pages, by number: as published, and as held for review."""
+Known = dict[int, Place]
+"""The rows of a section's published pages, by number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ def due(
     builds: SiteBuilds | None = None,
     sections: Sequence[SectionReader] | None = None,
 ) -> Iterator[SectionDue]:
-    """Yield for each section what the next build renders again or leaves out, and why.
+    """Yield for each section which published pages the next build replaces or removes, and why.
 
-    Without ``rows`` no row is looked at; else the database takes a look at every row of the
-    sections that have fingerprints. Sections with methods are always rendered, and only then
-    compared. What a build that is held for review has stored already is not rendered again.
+    Without ``rows`` no row is looked at: then pages that differ in a build that is held for review,
+    or was rolled back, are due. Otherwise the database takes a look at every row of the sections
+    that have fingerprints. Sections with methods are always rendered, and only then compared.
     ``builds`` and ``sections`` are those of the site, if they are read already.
     """
     sections = sections_of(site) if sections is None else sections
@@ -109,11 +109,11 @@ class _Look:
         self._prefix = NO_URLS
         self._files = StoredFiles(site, ask=rows)
         self._reuse = Reuse(site, self._files, hashed=hashed_sections(sections))
-        published, held = self._builds.published, self._builds.held
-        self._last = held or published
+        self._later = {} if rows else _files_of_later_build(builds)
         self.known: dict[str, Known] = {}
-        for (section, number), stored in self._builds.finished_pages().items():
-            self.known.setdefault(section, {})[number] = stored
+        for row in builds.rows_of(builds.published):
+            if row.section and row.status != Place.Status.PENDING:
+                self.known.setdefault(row.section, {})[row.number] = row
 
     def at(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
@@ -128,20 +128,24 @@ class _Look:
             return Counter({Reason.NEVER: len(planned)})
         reasons: Counter[Reason] = Counter()
         for page in planned:
-            reason, urls_digest = self._why(section, page, known.pop(page.number, []))
+            reason, urls_digest = self._why(section, page, known.pop(page.number, None))
             if reason is not None:
                 reasons[reason] += 1
             self.pass_page(section.get_name(), reason or urls_digest)
         return reasons + self.gone(known)
 
     def _why(
-        self, section: SectionReader, page: PlannedPage, stored: list[Place]
+        self, section: SectionReader, page: PlannedPage, published: Place | None
     ) -> tuple[Reason | None, str]:
         """Return why a page is due; or None, and what stands for what its file lists."""
         keys = page.keys if self._rows else None
+        stored = [published] if published else []
         previous, reason = self._reuse.look(section, keys, stored)
         if previous is None:
             return reason, ""
+        later = self._later.get((previous.section, previous.number), previous.page_id)
+        if later != previous.page_id:
+            return Reason.LATER, ""
         return self._duplicates(previous), previous.urls_digest
 
     def _duplicates(self, row: Place) -> Reason | None:
@@ -157,15 +161,21 @@ class _Look:
 
     def gone(self, known: Known) -> Counter[Reason]:
         """Count the files that the next build has no more."""
-        rows = (row for stored in known.values() for row in stored)
-        last = self._last.pk if self._last else None
-        gone = sum(row.status == Place.Status.DONE and row.build_id == last for row in rows)
+        gone = sum(row.status == Place.Status.DONE for row in known.values())
         return Counter({Reason.GONE: gone} if gone else {})
 
     def has_lost_index(self) -> bool:
         """Return whether the stored file of the index is gone."""
-        index = self._builds.index_of(self._last)
+        index = self._builds.index_of(self._builds.published)
         return index is not None and not self._files.has(index.page.name)
+
+
+def _files_of_later_build(builds: SiteBuilds) -> dict[PageName, int | None]:
+    """Return the files of the build that is held for review, else of the one rolled back last."""
+    published = builds.published
+    later = published and (builds.held or Build.objects.rolled_back(published))
+    rows = Place.objects.filter(build=later).values_list("section", "number", "page")
+    return {(section, number): page for section, number, page in rows} if later else {}
 
 
 def _unseen(section: SectionReader, known: Known | None) -> Counter[Reason]:

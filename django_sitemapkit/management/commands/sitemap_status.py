@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.status import returning
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
@@ -90,10 +91,12 @@ class Command(PublishedCommand):
         self._show_builds(report)
 
     def _show_now(self, report: SiteStatus) -> None:
-        """Print that publishing is paused, what is built, and what is requested."""
+        """Print a pause, a roll-back, what is built, and what is requested."""
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
+        for _site, what in returning([report]):
+            write(f"  {english_of(what)}", warning)
         for text in _now(report):
             write(f"  Now: {text}")
         for asked in report.requests:

@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.builds import status_of
+from django_sitemapkit.builds import build, publish, status_of
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.models import Place
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
@@ -82,6 +82,21 @@ def test_pages_whose_rows_changed_are_due(built):
     assert shown() == {"products": {Reason.ROWS: 2}}
     assert made() == {"products": 2}
     assert shown() == {}
+
+
+@pytest.mark.parametrize("how", ["held for review", "rolled back"])
+def test_what_is_due_is_measured_against_what_is_live(built, how):
+    """Neither a held build nor one that was rolled back has published its changes."""
+    edit_product("p0")
+    if how == "held for review":
+        build(SITE, preview=True)
+    else:
+        run()
+        publish(SITE, built.build)
+    assert shown() == {"products": {Reason.ROWS: 1}}
+    assert shown(rows=False) == {"products": {Reason.LATER: 1}}
+    publish(SITE, Build.objects.latest("pk").pk)
+    assert shown() == shown(rows=False) == {}
 
 
 @pytest.mark.thorough
