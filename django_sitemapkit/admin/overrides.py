@@ -43,7 +43,7 @@ from django_sitemapkit.admin.history import (
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import texts_of
+from django_sitemapkit.admin.url_counts import changes_of, texts_of
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.report.changes import LOSS
@@ -52,7 +52,7 @@ from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitE
 from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
-from django_sitemapkit.models import UrlOverride, hash_of
+from django_sitemapkit.models import Build, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.printable import logger
@@ -223,7 +223,18 @@ def _published_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[
         )
         text %= {"reason": words_of(result.cause)}
         level = messages.WARNING
+    elif result.build is not None:
+        text = _with_what_waited(text, result.build)
     return level, text
+
+
+def _with_what_waited(text: str, build: int) -> str:
+    """Return a message with the change in URLs if a build changed more than the excluded URL."""
+    change = changes_of([Build.objects.get(pk=build)])[build]
+    if change.before is None or change.after == change.before - 1:
+        return text
+    more = gettext("All waiting changes of this file are live now: %(change)s URLs.")
+    return f"{text} {more % {'change': change.text or 0}}"
 
 
 def _is_listed(site: SitemapSite, row: UrlOverride) -> bool:

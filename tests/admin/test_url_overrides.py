@@ -456,6 +456,22 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
     assert LogEntry.objects.count() == 1  # Nothing was set a second time.
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_exclude_now_says_how_much_else_of_the_file_went_live(settings, waits):
+    """Its file follows all that editors have changed since the last build."""
+    use_storage(settings, "Memory")
+    products(2)
+    build(SITE)
+    (row,) = overrides("/about/")
+    if waits:
+        overrides("/press/", include=False)
+    text = text_of(chief().post(page("urloverride", "exclude", row.pk), follow=True))
+    assert "its sitemap file is published without it." in text
+    more = "All waiting changes of this file are live now: \N{MINUS SIGN}2 ("
+    assert (more in text) is waits
+    assert ("waiting" in text) is waits
+
+
 @pytest.mark.parametrize(
     ("error", "shown"),
     [

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import pause_text, request_text
+from django_sitemapkit.admin.base import number, pause_text, request_text
 from django_sitemapkit.admin.health.items import (
     HealthItem,
     Level,
@@ -137,9 +137,12 @@ def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
 def _rolled_back(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield that the next build undoes a roll-back."""
     for state, what in returning(states):
+        counts = {name: number(what[name]) for name in ("before", "urls")}
+        shown = {"build": what["build"], **counts}
         yield HealthItem(
             site=state.site,
-            title=_("Rolled back"),
+            title=_("Next build puts back build %(build)s: from %(before)s to %(urls)s URLs")
+            % shown,
             found_at=state.published_at or timezone.now(),
             found_by=state.published,
             details=(words_of(what),),

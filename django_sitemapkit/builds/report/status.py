@@ -194,7 +194,7 @@ def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
     return [SiteState(**values) for values in values_of(sites)]
 
 
-def returning(states: Iterable[SiteState]) -> Iterator[tuple[SiteState, State]]:
+def returning(states: Iterable[SiteState]) -> Iterator[tuple[SiteState, dict[str, Any]]]:
     """Yield the sites that were rolled back, with what the next build puts back."""
     rolled_back = [state for state in states if state.rolled_back]
     wanted = {pk for state in rolled_back for pk in (state.build, state.rolled_back)}

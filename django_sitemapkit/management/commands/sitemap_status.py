@@ -95,8 +95,8 @@ class Command(PublishedCommand):
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
-        for _site, what in returning([report]):
-            write(f"  {english_of(what)}", warning)
+        for _site, returned in returning([report]):
+            write(f"  {english_of(returned)}", warning)
         for text in _now(report):
             write(f"  Now: {text}")
         for asked in report.requests:
