@@ -175,7 +175,7 @@ EXAMPLES = {
             "stored": 8,
             "more": {"code": "rows-skipped", "rows": 1},
         },
-        "Build 7: published; 9 URLs in 8 files and the index, 8 stored. 1 row skipped.",
+        "Build 7: published; 9 URLs in 8 files and the index, 8 new. 1 row skipped.",
     ),
     "put-back": (
         {"build": 1_200, "files": 1, "before": 1_000, "urls": 2_000},
@@ -243,7 +243,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; 1 URL in 1 file and the index, 0 stored.",
+        "Build 7: unchanged; 1 URL in 1 file and the index, 0 new.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -274,7 +274,7 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, 8 stockés."
+            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, dont 8 nouveaux."
             " Ignorées : 1 ligne."
         )
 

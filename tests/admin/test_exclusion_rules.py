@@ -82,7 +82,8 @@ def test_shows_what_it_hits():
     products(3)
     ArticleFactory()
     text = text_of(add("exclusionrule", pattern="/products/*-none/", _preview="1"))
-    assert "The rule matches 0 of 6 URLs (0 %)." in text
+    assert "The rule matches none of the 6 URLs that were read." in text
+    assert "Capitals matter" in text
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
     assert "The rule matches 1 of 6 URLs (17 %)." in text
@@ -180,6 +181,17 @@ def test_a_rule_for_everything_says_so(pattern):
     """Even where there is nothing yet that it could remove."""
     text = text_of(add_rule(pattern))
     assert "This rule matches every URL of the site. Only URLs that" in text
+    assert not ExclusionRule.objects.exists()
+
+
+@pytest.mark.slow
+def test_a_rule_that_has_matched_nothing_so_far_is_no_danger(published, monkeypatch):
+    """It is not saved before all URLs were read, unless the user says so."""
+    monkeypatch.setattr(UrlMatches.read_on, "__defaults__", (-1,))
+    text = text_of(add_rule("/Products/"))
+    assert "The rule matches none of the 20 URLs that were read." in text
+    assert "Save the rule</button>" in text
+    assert "sitemapkit-danger" not in text
     assert not ExclusionRule.objects.exists()
 
 

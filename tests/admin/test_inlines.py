@@ -140,7 +140,7 @@ def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     assert listed(obj)
     client = chief()
     text = text_of(client.get(url_of(obj)))
-    assert "<td>0.3</td><td>declaration of the section</td>" in text
+    assert '>0.3</td><td data-label="Source">declaration of the section</td>' in text
     assert path_of(obj) in text
     response = client.post(url_of(obj), own(obj) | sent({"include": "false"}))
     assert response.status_code == 302, errors_of(response)
@@ -446,7 +446,7 @@ def test_who_may_only_see_sees_no_fields():
     token = TokenFactory()
     client = client_of("change_token", "view_urloverride")
     text = text_of(client.get(url_of(token)))
-    assert "<td>0.3</td><td>declaration of the section</td>" in text
+    assert '>0.3</td><td data-label="Source">declaration of the section</td>' in text
     assert f"{PREFIX}-0-include" not in text
     client.post(url_of(token), own(token) | sent({"include": "false"}))
     assert not UrlOverride.objects.exists()

@@ -156,6 +156,12 @@ def test_a_url_that_two_sections_list_is_told_of_both(sections, settings):
     assert "Section that leaves it out twice (" in inspect("/about/")
 
 
+def test_the_page_leads_back_to_the_overview():
+    """By its breadcrumbs."""
+    crumbs = text_of(chief().get(PAGE)).partition('class="breadcrumbs"')[2].partition("</ol>")[0]
+    assert '<a href="/admin/sitemapkit/sitemapsoverview/">Sitemaps overview</a>' in crumbs
+
+
 @pytest.mark.slow
 def test_a_url_of_a_view_may_be_added():
     """With a link to the form, which has its path; not one at which the site has no page."""

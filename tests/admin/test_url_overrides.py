@@ -151,14 +151,14 @@ def test_shows_where_each_value_comes_from():
     )
     by_object.save()
     text = text_of(chief().get(page("urloverride", "change", row.pk)))
-    assert "<td>daily</td><td>URL override</td>" in text
-    assert "<td>0.3</td><td>declaration of the section</td>" in text
-    assert "<td>–</td><td>not set</td>" in text
+    assert '>daily</td><td data-label="Source">URL override</td>' in text
+    assert '>0.3</td><td data-label="Source">declaration of the section</td>' in text
+    assert '>–</td><td data-label="Source">not set</td>' in text
     assert "&lt;changefreq&gt;daily&lt;/changefreq&gt;" in text
     assert '<a href="https://www.example.com/sitemap-pages-1.xml' in text
     text = text_of(chief().get(page("urloverride", "change", by_object.pk)))
-    assert "<td>0.6</td><td>section settings</td>" in text
-    assert "<td>weekly</td><td>declaration of the section</td>" in text
+    assert '>0.6</td><td data-label="Source">section settings</td>' in text
+    assert '>weekly</td><td data-label="Source">declaration of the section</td>' in text
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_preview_shows_what_is_not_saved():
     """The button shows the entry as it would be; nothing is stored, not even a revision."""
     text = text_of(preview("urloverride", path="/about/", priority="0.9"))
     assert "unsaved changes" in text
-    assert "<td>0.9</td><td>URL override</td>" in text
+    assert '>0.9</td><td data-label="Source">URL override</td>' in text
     assert 'value="0.9"' in text
     assert not UrlOverride.objects.exists()
     (row,) = overrides("/about/", priority="0.5")

@@ -145,18 +145,18 @@ REASONS = {
 """Why a page is not listed: a URL that is pasted, and what the page says of it."""
 
 
-def test_each_of_twelve_reasons_is_told(chief, tmp_path, port):
+def test_each_of_twelve_reasons_is_given(chief, tmp_path, port):
     """A URL is pasted, and sent."""
     assert len(REASONS) == 12
     printed_by(f"{PATH}from tests.browser.seeding import leave_out; leave_out()", tmp_path, port)
-    told = {}
+    said = {}
     for name, (url, reason) in REASONS.items():
         actions = Actions(chief)
         actions.fill("URL or path", url)
         actions.press("Inspect")
-        told[name] = reason if reason in chief.text() else chief.text()
+        said[name] = reason if reason in chief.text() else chief.text()
         assert actions.count <= 2
-    assert told == {name: reason for name, (_url, reason) in REASONS.items()}
+    assert said == {name: reason for name, (_url, reason) in REASONS.items()}
 
 
 def test_whether_it_is_fresh_and_what_changed(chief):

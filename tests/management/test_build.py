@@ -55,7 +55,7 @@ def test_a_line_for_each_file_and_a_total(products):
     build = Build.objects.get().pk
     assert (
         lines[3]
-        == f"Build {build} of site 'default': published; 3 URLs in 2 files and the index, 3 stored."
+        == f"Build {build} of site 'default': published; 3 URLs in 2 files and the index, 3 new."
     )
     assert re.fullmatch(r"It took [0-9.]+ s; 3 URLs rendered, [0-9,]+ per second\.", lines[4])
 
@@ -107,7 +107,7 @@ def test_second_build_stores_nothing(products, storage):
     assert out.startswith("Build ")
     _, out, _ = run("build_sitemaps", "--verbosity", 2)
     assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "same"]
-    assert "unchanged; 3 URLs in 2 files and the index, 0 stored" in out
+    assert "unchanged; 3 URLs in 2 files and the index, 0 new" in out
     assert names(storage) == before
 
 

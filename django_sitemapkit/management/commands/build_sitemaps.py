@@ -250,7 +250,7 @@ def _total(result: BuildResult) -> Iterator[str]:
     label = f"Build {result.build}" if result.build else "Dry run"
     yield (
         f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
-        f" {count_of(result.pages, 'file')} and the index, {result.stored:,} stored."
+        f" {count_of(result.pages, 'file')} and the index, {result.stored:,} new."
     )
     text = f"It took {result.seconds:.2f} s."
     if (rendered := result.rendered_urls) and result.seconds:
