@@ -171,10 +171,11 @@ def is_many(matches: UrlMatches, pattern: str) -> bool:
 def find_matches(
     site: SitemapSite, pattern: str, session: MutableMapping[str, Any] | None = None
 ) -> UrlMatches:
-    """Return how many published URLs of a site a normalised pattern matches.
+    """Count the published URLs of a site that a normalised pattern matches, for about a second.
 
-    If nothing is published, the sections are read, before overrides and rules. A count that takes
-    longer than a second is kept in ``session``, and the next call with it goes on.
+    Where ``complete`` of the result is False, call again with the same ``session`` to go on;
+    without one, each call begins with the first file. If nothing is published, the sections are
+    read, before overrides and rules.
     Raises StorageFailure if a file is lost or damaged.
     """
     matches = published_matches(site)

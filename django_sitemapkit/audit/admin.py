@@ -130,7 +130,7 @@ class RunFilter(admin.SimpleListFilter):
         yield from others
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the findings of the chosen audit."""
+        """Return the findings of the chosen audit; without a choice, those of the newest ones."""
         if self.value():
             return queryset.filter(run=self.value())
         return queryset.filter(run__in=newest_runs())

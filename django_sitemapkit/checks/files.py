@@ -39,8 +39,8 @@ LOST_IN_EXPORT = {
 
 
 @check(Tags.files)
-def check_alias() -> Found:
-    """Report an alias in STORAGES that was meant for the sitemaps, which the database stores."""
+def check_misspelt_alias() -> Found:
+    """Report a misspelt alias in STORAGES: without "sitemaps", the database stores the files."""
     others = set(django_settings.STORAGES) - {value_of("EXPORT_STORAGE")}
     close = closest_option(ALIAS, others)
     if ALIAS not in others and close:
@@ -104,7 +104,7 @@ def check_storage_reads_as_stored() -> Found:
 
 @check(Tags.files)
 def check_export() -> Found:
-    """Report a storage of the export that cannot take the files as they are."""
+    """Report an export storage that is where the files are built, or does not overwrite files."""
     export, source = _export(), _sitemap_storage()
     if export is None:
         return

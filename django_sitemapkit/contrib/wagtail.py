@@ -222,7 +222,7 @@ class PagesByMethod(Pages):
             location = found["location"]
             if location is not None:
                 tags = {tag: found.get(tag) for tag in ("lastmod", "changefreq", "priority")}
-                yield Entry(_below(self._addresses, location), **tags)
+                yield Entry(_without_address(self._addresses, location), **tags)
 
 
 def register_pages(section: type[Pages] = Pages) -> None:
@@ -289,8 +289,8 @@ def _path_of(root_path: str) -> str:
     return path
 
 
-def _below(addresses: Iterable[str], url: str) -> str:
-    """Return a URL as a path of the site, if it is at one of the site's addresses in Wagtail."""
+def _without_address(addresses: Iterable[str], url: str) -> str:
+    """Return the path of a URL that is at one of the addresses; any other URL as it is."""
     for address in addresses:
         if url.startswith(f"{address}/"):
             return url[len(address) :]

@@ -199,7 +199,10 @@ class Build(models.Model):
         return findings_of(self.reason)
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
-        """Return for each section the build that last compared its files with the rows."""
+        """Return by section the id of the build that last compared its files with the rows.
+
+        Where none is recorded, it is this one.
+        """
         return {name: self.checked_by.get(name, self.pk) for name in sections}
 
 

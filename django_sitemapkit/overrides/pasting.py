@@ -69,7 +69,10 @@ def _rooted(site: SitemapSite, text: str) -> str:
 
 
 def _without_host(site: SitemapSite, url: str) -> str:
-    """Return the part of a site's URL after the host."""
+    """Return what follows the host in a URL of the site.
+
+    Raises InvalidValue for another host, for what is no web address, and for two slashes after it.
+    """
     try:
         origin, rest = split_origin(url)
     except InvalidValue as error:

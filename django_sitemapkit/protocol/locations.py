@@ -246,7 +246,10 @@ def normalise_path(path: str) -> str:
 
 
 def _normal_path(path: str) -> str:
-    """Return in normal form what follows a host, which may begin with two slashes."""
+    """Return a path with its query, percent-encoded in normal form; it may begin with two slashes.
+
+    Raises InvalidValue for a . or .. segment.
+    """
     if not _CLEAN_PATH.fullmatch(path):
         path = _encode(path)
     if "/." in path and has_dot_segment(path):

@@ -86,7 +86,11 @@ class StaticReader(ItemReader):
 
     @cached_property
     def languages_source(self) -> Source:
-        """A URL name has all languages; a path is the same in all of them, and one page."""
+        """Where the languages of an item come from.
+
+        That is a method ``object_languages``; else all languages for a URL name, and the first for
+        a path, which is the same page in all of them.
+        """
         declared = self.source("object_languages")
         return declared if isinstance(declared, Method) else Method(self._languages_of)
 

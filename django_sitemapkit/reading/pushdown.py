@@ -94,9 +94,10 @@ class Pushdown:
         self._reads_hashes = False
 
     def add_digest(self) -> bool:
-        """Have rows digested by the statements that read them, as ``fingerprints`` does.
+        """Have the statements that read the rows return their digest too, as fingerprints have it.
 
-        Returns whether that is possible.
+        Returns False, and changes nothing, with ``trust_lastmod``, for a queryset that changes
+        values, and where the database cannot do it.
         """
         reader, rows = self._reader, self._reader.keyset.queryset
         if reader.trust_lastmod or _django.Shape(rows).changes_values:

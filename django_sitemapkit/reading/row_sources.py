@@ -273,7 +273,10 @@ class RowSources(SectionReader):
         return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
 
     def what_is_read(self, source: Source) -> Any:
-        """Return a source, or what the database is asked for where that may be something else."""
+        """Return what differs if a source gives other values in the language in force.
+
+        That is the expression of a column or the SQL that reads it, else the source itself.
+        """
         if not isinstance(source, Column):
             return source
         if type(source.expression) is F and not _django.Shape(self.keyset.queryset).changes_values:

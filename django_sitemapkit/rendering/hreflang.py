@@ -198,7 +198,10 @@ class TranslationLinks:
         return self._sets.code(str(language)) if language else None
 
     def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
-        """Return language and location of all rows that share these values, by hreflang's code."""
+        """Return for each shared value its rows: by hreflang code a pair of language and location.
+
+        Of two rows with one code, the first counts.
+        """
         found: dict[Any, dict[str, tuple[str, str]]] = {share: {} for share in shared}
         if not shared:
             return found

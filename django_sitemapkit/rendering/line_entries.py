@@ -161,7 +161,7 @@ class LineTemplate:
         self._format = b"%b".join(literal.replace(b"%", b"%%") for literal in literals)
 
     def fill(self, lines: bytes) -> bytes:
-        """Return the XML of lines, of which the last does not end with a newline."""
+        """Return the XML of the entries in ``lines``, one a line; the last has no newline."""
         if not self._is_filled:
             for separator, literal in self._between:
                 lines = lines.replace(separator, literal)

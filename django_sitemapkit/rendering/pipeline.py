@@ -106,7 +106,10 @@ class ChunkPipeline:
         return entries if self._links is None else self._links.linked(entries)
 
     def links(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
-        """Return the links of each object of a chunk; none where the section has no links."""
+        """Return the links of each object of a chunk that has an entry, in order.
+
+        Where the section has no links, nothing is returned, not even an empty list for an object.
+        """
         return () if self._links is None else self._links.per_object(self.listed(chunk)).values()
 
     def listed(self, chunk: Chunk) -> EntryColumns:

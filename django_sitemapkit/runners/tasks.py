@@ -31,8 +31,11 @@ WITHOUT_WORKERS = tuple(
 """Backends that run a task at once, or never."""
 
 
-def _task(function: Callable[..., None]) -> Any:
-    """Declare a task; a project that uses another queue or backend says so in OPTIONS."""
+def _declared_task(function: Callable[..., None]) -> Any:
+    """Declare a task for the queue and backend "default"; a runner sends it to its own.
+
+    Raises ImproperlyConfigured if that backend refuses it, as where QUEUES has no "default".
+    """
     try:
         return _framework.task(function)
     except TaskException as error:
@@ -42,13 +45,13 @@ def _task(function: Callable[..., None]) -> Any:
         ) from error
 
 
-@_task
+@_declared_task
 def help_build(*arguments: Any) -> None:
     """Make pages of a build for a while."""
     helper.help_build(*arguments)
 
 
-@_task
+@_declared_task
 def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:

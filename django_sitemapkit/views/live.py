@@ -122,7 +122,11 @@ def rendered(
 def _delivered(
     rendering: PageRendering, section: SectionReader, page: PlannedPage, *, planned: bool
 ) -> Generator[bytes, None, None]:
-    """Yield a page's bytes in blocks, and in the end record what its rendering has found out."""
+    """Yield a page's bytes in blocks; then log its problems.
+
+    A ``planned`` page is also split in its plan if it exceeded its limit; else the plan records
+    whether it lists any URL. What rendering raises is logged, and raised.
+    """
     try:
         for data in rendering:
             for start in range(0, len(data), RESPONSE_BLOCK_BYTES):

@@ -734,7 +734,7 @@ ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
 def test_an_alias_that_was_meant_for_sitemaps(aliases, meant):
     """One that is nearly right would change nothing, and nobody would notice."""
     with override_settings(STORAGES=storages_with(**dict.fromkeys(aliases, DISK))):
-        messages = checks.files.check_alias()
+        messages = checks.files.check_misspelt_alias()
     assert [message.id for message in messages] == (["sitemapkit.W008"] if meant else [])
     assert all(repr(meant) in message.msg for message in messages)
 
@@ -743,7 +743,7 @@ def test_an_alias_of_the_export_is_in_use():
     """Whatever it is called."""
     exported = {"STORAGES": storages_with(sitemap=DISK), "SITEMAPKIT_EXPORT_STORAGE": "sitemap"}
     with override_settings(**exported):
-        assert found(checks.files.check_alias) == []
+        assert found(checks.files.check_misspelt_alias) == []
 
 
 @pytest.mark.slow

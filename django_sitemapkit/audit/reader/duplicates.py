@@ -106,7 +106,10 @@ class DuplicateFinder:
         return frozenset() if self._is_repetition else self._digests
 
     def allow_repetition(self) -> None:
-        """Compare the URLs with each other only: feeds and news repeat what sitemaps list."""
+        """Compare the URLs of this document with neither earlier nor later documents.
+
+        Feeds and news repeat what sitemaps list.
+        """
         self._earlier, self._is_repetition = {}, True
 
     def add_quickly(self, urls: Sequence[bytes]) -> bool:
@@ -162,6 +165,7 @@ def normal_escapes(text: bytes) -> bytes:
 
 
 def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, InvalidValue]:
+    """Return the URL of a page, and the issue that a version it links to does not link back."""
     message = (
         f"Missing return link: {quoted(page.decode())} has an hreflang link to"
         f" {quoted(version.decode())}, whose entry in {where} does not link back; every version"

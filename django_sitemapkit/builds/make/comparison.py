@@ -275,7 +275,7 @@ def settle(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
         is_kept = _is_kept(row, kept)
         if row.status == Place.Status.DONE and not row.urls_digest:
             return False  # It was made without a look at other pages.
-        if not is_kept and not _is_known(row, prefix):
+        if not is_kept and not _surely_stays(row, prefix):
             return False
         prefixes.append(row.prefix_digest if is_kept else prefix)
         prefix = next_prefix(prefix, row.urls_digest)
@@ -296,8 +296,11 @@ def _left_by_others(rows: Sequence[Place]) -> set[PageName]:
     return set(left.values_list("section", "number"))
 
 
-def _is_known(row: Place, prefix: str) -> bool:
-    """Return whether a page is right where those before it list what ``prefix`` stands for."""
+def _surely_stays(row: Place, prefix: str) -> bool:
+    """Return whether a page surely stays as it is if earlier pages list the URLs of a digest.
+
+    ``prefix`` is that digest. False means that they have to be compared, or that it is pending.
+    """
     if row.status == Place.Status.PENDING:
         return False
     if row.prefix_digest == prefix:  # It was right when they did the last time.

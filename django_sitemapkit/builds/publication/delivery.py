@@ -209,7 +209,7 @@ def prune(
         orphans = _deleted(orphans, storage, lease)
         if unlisted:
             with lease.fenced_transaction():
-                _forget(site, unlisted)
+                _delete_records(site, unlisted)
         # They are on a disk of this host, or of one that shares it.
         storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
     return Pruned(files=tuple(unlisted), orphans=tuple(orphans), swept=found is not None)
@@ -239,8 +239,8 @@ def _stored_pages(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
     return dict(pages.values_list("name", is_listed))
 
 
-def _forget(site: SitemapSite, names: Sequence[str]) -> None:
-    """Delete the stored pages with these names, if no build lists them."""
+def _delete_records(site: SitemapSite, names: Sequence[str]) -> None:
+    """Delete the rows of StoredPage with these names, except those that a build lists."""
     for start in range(0, len(names), MAX_PARAMETERS):
         some = names[start : start + MAX_PARAMETERS]
         StoredPage.objects.filter(site=site.key, places=None, name__in=some).delete()

@@ -163,7 +163,7 @@ def _sha256(index: Index) -> str:
 def _has(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
     """Return whether another build has just these pages and this index, and has them still."""
     builds = state.builds
-    same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(finished.pages)
+    same_pages = _comparable(page_rows_of(builds.rows_of(build))) == _comparable(finished.pages)
     return same_pages and _is_stored(state, index, builds.index_of(build))
 
 
@@ -307,10 +307,10 @@ def _end(record: Build, status: Build.Status, **values: Any) -> None:
     )
 
 
-def _listed(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
-    """Return the files that rows stand for, and the database rows in them.
+def _comparable(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
+    """Return of each page its section, number, file, first and last key, to compare two builds.
 
-    By their first and last keys the next build tells which page lost rows: if the same entries
-    are of other rows, the manifest that says so has to be the published one.
+    The keys count, too: the next build tells by them which page lost rows, so a manifest with the
+    same files of other rows has to be published.
     """
     return [(row.section, row.number, row.page.name, row.first, row.last) for row in pages]

@@ -185,7 +185,7 @@ class SiteState:
 
     @property
     def stage(self) -> str:
-        """A text that changes as soon as something is done or requested."""
+        """A text that changes with the queue of requests and, while that is empty, with a build."""
         return ",".join(str(row.pk) for row in self.queue) or ("running" if self.lease else "idle")
 
 
