@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites
 from django_sitemapkit.admin.url_inspection import inspection_states_of
 from django_sitemapkit.builds.publication.gates import pause_of
+from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Publication
@@ -170,6 +171,8 @@ class EditorSettingAdmin(CheckedListAdmin):
     show_full_result_count = False
     preview_template: str
     """The template that shows what ``preview_context`` returns."""
+    section = ""
+    """The section that a row is in; "" if it acts on any."""
 
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
@@ -221,18 +224,20 @@ class EditorSettingAdmin(CheckedListAdmin):
             undo = self.url_of("delete", obj.pk)
         before = form.initial.get("site") if change else None
         keys = {obj.site, before or obj.site}
-        add_due_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
+        path, section = getattr(obj, "path", ""), self.section
+        add_due_message(request, keys, path=path, undo=undo, section=section)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete a row, and say when the published files follow."""
         super().delete_model(request, obj)
-        add_due_message(request, [obj.site], path=getattr(obj, "path", ""))
+        path = getattr(obj, "path", "")
+        add_due_message(request, [obj.site], path=path, section=self.section)
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
         """Delete rows, and say when the published files follow."""
         keys = sites_of(queryset)
         super().delete_queryset(request, queryset)
-        add_due_message(request, keys)
+        add_due_message(request, keys, section=self.section)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         """Return the preview of a row, as saved or as it would be saved; None if there is none."""
@@ -270,12 +275,18 @@ def sites_of(rows: models.QuerySet[Any]) -> list[str]:
 
 
 def add_due_message(
-    request: HttpRequest, keys: Collection[str], *, path: str = "", undo: str = ""
+    request: HttpRequest,
+    keys: Collection[str],
+    *,
+    path: str = "",
+    undo: str = "",
+    section: str = "",
 ) -> None:
     """Say that the published files of the sites with these keys follow with the next build.
 
     With one site it offers to build now to users who may, and links what becomes of the URL with
-    this ``path``. ``undo`` is the address that undoes the change; "" if there is none.
+    this ``path``. ``undo`` is the address that undoes the change; "" if there is none. What
+    changes one ``section`` alone acts at once if the section is served live.
     """
     published = set(Publication.objects.filter(site__in=keys).values_list("site", flat=True))
     sites = [site for site in known_sites(request) if site.key in published]
@@ -284,7 +295,9 @@ def add_due_message(
     site = sites[0] if len(sites) == 1 else None
     paused = site is not None and pause_of(site) is not None
     context = {
-        "text": _due_text(sites, paused=paused),
+        "text": _SERVED_LIVE
+        if site and section and is_served_live(site, section)
+        else _due_text(sites, paused=paused),
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
@@ -294,6 +307,9 @@ def add_due_message(
     }
     text = render_to_string("admin/sitemapkit/editor_settings/due_message.html", context, request)
     messages.info(request, text)
+
+
+_SERVED_LIVE = _("The sitemap follows at once: the published build does not have the section yet.")
 
 
 def _due_text(sites: Collection[SitemapSite], *, paused: bool) -> Any:

@@ -57,6 +57,7 @@ from django_sitemapkit.builds.report.status import (
 )
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.conf import settings
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.overrides import sections_of
@@ -302,6 +303,11 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
         "files": number(status.files),
         "problems": number_or_blank(status.problems),
         "status": status,
+        "served_live": ", ".join(
+            section.name
+            for section in status.sections
+            if status.build and not section.built and settings.SERVE_FROM == "auto"
+        ),
         **paged(request, sections, SECTIONS_PER_PAGE),
         "columns": _columns(sections, status.builds),
         "progress": status.progress,

@@ -25,7 +25,7 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
-from django_sitemapkit.builds.report.published import PublishedUrl
+from django_sitemapkit.builds.report.published import PublishedUrl, is_served_live
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
@@ -262,6 +262,12 @@ class UrlState:
         """The URL in a published file; None if none was found to list it."""
         return next(iter(self.search.found), None)
 
+    @cached_property
+    def is_served_live(self) -> bool:
+        """Whether it is listed beside the published build, which does not have its section."""
+        listed = self.found.listed and not self.published and self.search.build is not None
+        return listed and is_served_live(self.site, self.found.section)
+
     @property
     def unread(self) -> str:
         """How many files were not searched, as text; "" if that does not matter."""
@@ -296,7 +302,7 @@ class UrlState:
     def verdict(self) -> tuple[str, str]:
         """Whether the sitemap has it, now and after the next build: a level, and a sentence."""
         listed, published = self.found.listed, bool(self.published)
-        if published == listed or self.search.build is None:
+        if published == listed or self.search.build is None or self.is_served_live:
             if listed:
                 return "ok", _("It is in the sitemap.")
             if self.is_known:
@@ -311,7 +317,7 @@ class UrlState:
     @property
     def is_due(self) -> bool:
         """Whether the next build changes what is published of it, as far as is known."""
-        if self.search.build is None or not self.is_known:
+        if self.search.build is None or not self.is_known or self.is_served_live:
             return False
         is_changed = any(value["changes"] for value in self.values)
         return bool(self.published) != self.found.listed or is_changed

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError
+from django.urls import reverse
 
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import ExtraUrl
@@ -22,6 +23,7 @@ from tests.admin.editors import (
 )
 from tests.builds import use_storage
 from tests.factories import SITE
+from tests.management import run as command
 
 pytestmark = pytest.mark.django_db
 
@@ -163,6 +165,26 @@ def test_warns_of_a_url_that_a_section_gives():
     response = paste("/other/\n/about/", client=client)
     assert text_of(client.get(response.url)).count(shown) == 1
     assert ExtraUrl.objects.count() == 2
+
+
+def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings):
+    """The message, the overview and the command say so; with the next build they wait."""
+    use_storage(settings, "Memory")
+    build(SITE)
+    client = chief()
+    live, waits = "The sitemap follows at once", "The published sitemap stays as it is until"
+    text = text_of(client.get(paste("/new/", client=client).url))
+    assert live in text
+    assert waits not in text
+    overview = reverse("admin:sitemapkit_overview")
+    assert "Served live besides, and not counted: extra-urls" in text_of(client.get(overview))
+    assert "served live" in command("inspect_sitemap_url", "/new/")[1]
+    build(SITE)
+    text = text_of(client.get(paste("/newer/", client=client).url))
+    assert live not in text
+    assert waits in text
+    assert "Served live besides" not in text_of(client.get(overview))
+    assert "  not published" in command("inspect_sitemap_url", "/newer/")[1]
 
 
 @pytest.mark.slow

@@ -421,6 +421,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
         (True, None, "It is in the sitemap."),
         (True, "exclude", "It is in the sitemap until the next build."),
         (True, "add", "It is not in the sitemap yet. The next build adds it."),
+        (True, "add first", "It is in the sitemap."),
         (True, "never", "It is not in the sitemap."),
         (False, "never", "It is not in the sitemap."),
         (True, "add unread", "The next build lists it."),
@@ -430,17 +431,21 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
 def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
     """It claims nothing of files that were not read."""
     products(1)
+    kind, _, how = (change or "").partition(" ")
+    if how != "first":
+        ExtraUrl.objects.create(site=SITE.key, path="/early/")
     if is_built:
         build(SITE)
-    kind, _, unread = (change or "").partition(" ")
     url = "/late/" if kind in {"add", "never"} else "/about/"
     if kind == "add":
         ExtraUrl.objects.create(site=SITE.key, path=url)
     elif kind == "exclude":
         UrlOverride.objects.create(site=SITE.key, path=url, include=False)
-    if unread:
+    if how == "unread":
         monkeypatch.setattr(url_inspection, "SECONDS", -1)
-    assert f'<h2 id="sitemapkit-verdict">{verdict}</h2>' in inspected(url)
+    text = inspected(url)
+    assert f'<h2 id="sitemapkit-verdict">{verdict}</h2>' in text
+    assert ("the published build does not have section extra-urls" in text) == (how == "first")
 
 
 @pytest.mark.parametrize(

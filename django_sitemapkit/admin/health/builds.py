@@ -27,11 +27,11 @@ from django_sitemapkit.admin.health.items import (
 )
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.report.changes import returning
 from django_sitemapkit.builds.report.due import due, missing_here
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,
-    returning,
     states_of,
     states_of_sites,
 )
@@ -136,18 +136,18 @@ def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
 
 def _rolled_back(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield that the next build undoes a roll-back."""
-    for state, what in returning(states):
+    for row, what in returning(each.publication for each in states if each.publication):
         counts = {name: number(what[name]) for name in ("before", "urls")}
         shown = {"build": what["build"], **counts}
         yield HealthItem(
-            site=state.site,
+            site=row.site,
             title=_("Next build puts back build %(build)s: from %(before)s to %(urls)s URLs")
             % shown,
-            found_at=state.published_at or timezone.now(),
-            found_by=state.published,
+            found_at=row.build.published_at,
+            found_by=row.build,
             details=(words_of(what),),
             advice=_("Correct the cause before the next build, or pause publishing."),
-            url=_overview_of(state.site),
+            url=_overview_of(row.site),
         )
 
 

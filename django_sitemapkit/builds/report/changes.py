@@ -1,14 +1,15 @@
 """Which build was live before another one, and how the number of URLs has changed since."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.models import Build
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.words import Count
 
 LOSS = 0.05
@@ -88,3 +89,18 @@ def replaced_by(published_at: str) -> Subquery:
     """
     rows = Build.objects.filter(site=OuterRef("site"), replaced_at=OuterRef(published_at))
     return Subquery(rows.values("pk")[:1])
+
+
+def returning(publications: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the publications that are roll-backs, and what the next build puts back.
+
+    Each has the id of the build that it replaced as ``replaced_id``: see ``replaced_by()``.
+    """
+    rolled_back = [each for each in publications if (each.replaced_id or 0) > each.build_id]
+    wanted = {pk for each in rolled_back for pk in (each.build_id, each.replaced_id)}
+    places = Place.objects.filter(build__in=wanted, build__pruned_at=None)
+    urls = {total["build"]: total["urls"] for total in places.totals("build")} if wanted else {}
+    for each in rolled_back:
+        if each.replaced_id in urls:
+            counts = {"before": urls.get(each.build_id, 0), "urls": urls[each.replaced_id]}
+            yield each, {"code": "returning", "build": each.replaced_id, **counts}

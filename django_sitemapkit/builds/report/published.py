@@ -14,6 +14,7 @@ from django_sitemapkit.builds.manifest import (
     entries_at,
     keys_of,
 )
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import paging_key
 from django_sitemapkit.models import Build, Place, Publication
@@ -69,6 +70,12 @@ def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
         (found,) = Build.objects.filter(pk=build.pk).values_list(*looks)
         missing.update(name for name, there in zip(batch, found, strict=True) if not there)
     return missing
+
+
+def is_served_live(site: SitemapSite, section: str) -> bool:
+    """Return whether a section is served live, as the published build does not have it."""
+    build = Build.objects.published(site)
+    return settings.SERVE_FROM == "auto" and bool(build and unbuilt(build, [section]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -160,12 +160,6 @@ class SiteState:
         return self.publication.build if self.publication else None
 
     @property
-    def rolled_back(self) -> int | None:
-        """The later build that the published one replaced by a roll-back; None if it is newer."""
-        replaced = self.publication and self.publication.replaced_id  # type: ignore[attr-defined]
-        return replaced if self.build and replaced and replaced > self.build else None
-
-    @property
     def running(self) -> State:
         """Who builds since when, as a code and its values; "" if nobody does."""
         if self.lease is None:
@@ -192,18 +186,6 @@ class SiteState:
 def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
     """Return what goes on at some sites."""
     return [SiteState(**values) for values in values_of(sites)]
-
-
-def returning(states: Iterable[SiteState]) -> Iterator[tuple[SiteState, dict[str, Any]]]:
-    """Yield the sites that were rolled back, with what the next build puts back."""
-    rolled_back = [state for state in states if state.rolled_back]
-    wanted = {pk for state in rolled_back for pk in (state.build, state.rolled_back)}
-    places = Place.objects.filter(build__in=wanted, build__pruned_at=None)
-    urls = {total["build"]: total["urls"] for total in places.totals("build") if wanted}
-    for state in rolled_back:
-        if state.rolled_back in urls:
-            values = {"before": urls.get(state.build, 0), "urls": urls[state.rolled_back]}
-            yield state, {"code": "returning", "build": state.rolled_back, **values}
 
 
 def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
@@ -316,7 +298,6 @@ class SiteStatus(SiteState):
                     "problems": self.problems,
                     "urls": self.urls,
                     "urls_before": self.urls_before,
-                    "rolled_back": self.rolled_back,
                     "as_of": self.as_of,
                     "running": english_of(self.running),
                     "progress": self.progress and asdict(self.progress),

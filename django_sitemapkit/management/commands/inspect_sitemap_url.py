@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import search_published
+from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import inspect_all, similar_path
@@ -54,7 +55,9 @@ class Command(PublishedCommand):
             write(f"  published in {each['file']}{times}", style.SUCCESS)
             for tag, text in each["values"].items():
                 write(f"    {tag}: {text}")
-        if not report["published"]:
+        if report["served_live"]:
+            write("  served live: the published build does not have its section", style.SUCCESS)
+        elif not report["published"]:
             write("  not published", style.WARNING)
         following = report["next_build"]
         if following["listed"]:
@@ -92,6 +95,7 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             }
             for each in search.found
         ],
+        "served_live": found.listed and is_served_live(site, found.section),
         "error": next(iter(search.failures), ""),
         "next_build": {
             "listed": found.listed,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.status import returning
+from django_sitemapkit.builds.report.changes import returning
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
@@ -95,7 +95,7 @@ class Command(PublishedCommand):
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
-        for _site, returned in returning([report]):
+        for _site, returned in returning(filter(None, [report.publication])):
             write(f"  {english_of(returned)}", warning)
         for text in _now(report):
             write(f"  Now: {text}")
