@@ -269,11 +269,13 @@ class BuildAdmin(ReadOnlyAdmin):
         build = options["obj"]
         build.is_live, build.state = is_live(build), states_of([build])[build.pk]
         build.state_text = STATES[build.state]
+        may_publish, before = request.user.has_perm("sitemapkit.publish_build"), build.previous
+        is_back = may_publish and build.is_live and before and not publish_error(before)
         context |= {
             "title": build_title(build),
             "subtitle": None,
-            "may_publish": request.user.has_perm("sitemapkit.publish_build")
-            and not publish_error(build),
+            "may_publish": may_publish and not publish_error(build),
+            "roll_back_to": before if is_back else None,
             "several": [site.key for site in known_sites(request)] != [build.site],
             "duration": duration_text(build),
             "warnings": list(map(words_of, build.warnings)),

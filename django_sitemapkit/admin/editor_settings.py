@@ -31,7 +31,7 @@ from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
 BUILDING = ("sitemapkit.view_build", "sitemapkit.run_build")
-"""The permissions on which "Publish this change now" depends."""
+"""The permissions on which "Publish all waiting changes now" depends."""
 
 YES_AND_NO = {
     "enabled": (_("Yes"), _("No")),

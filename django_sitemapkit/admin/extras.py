@@ -24,8 +24,9 @@ from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compared_rows
+from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compared_rows
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
@@ -96,9 +97,18 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
         messages.error(request, text)
         return _paste_page(model_admin, request, form, comparison)
     log_rows(request.user.pk, new, ADDITION)
-    _warn_of_published(request, new)
     text = ngettext("%(count)s URL added.", "%(count)s URLs added.", len(new))
     messages.success(request, text % {"count": number(len(new))})
+    _warn_of_published(request, new)
+    _warn_of_excluded(request, new)
+    if invalid := comparison.of(LineOutcome.INVALID):
+        text = ngettext(
+            "%(count)s invalid line was skipped: line %(line)s (%(error)s)",
+            "%(count)s invalid lines were skipped, such as line %(line)s (%(error)s)",
+            len(invalid),
+        )
+        values = {"line": invalid[0].number, "error": _error_of(invalid[0])}
+        messages.warning(request, text % {"count": number(len(invalid)), **values})
     if known := comparison.count(LineOutcome.UNCHANGED):
         text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
         messages.info(request, text % {"count": number(known)})
@@ -115,18 +125,27 @@ def _paste_page(
 ) -> HttpResponseBase:
     """Return the page with the form, and the invalid lines of what was pasted."""
     invalid = comparison.of(LineOutcome.INVALID) if comparison else []
+    pasted = form.cleaned_data["urls"].split("\n") if invalid else []
     return model_admin.render_page(
         request,
         "editor_settings/paste",
         title=gettext("Paste extra URLs"),
         form=form,
-        invalid=invalid[:MAX_INVALID_LINES],
+        invalid=[
+            {"number": line.number, "text": pasted[line.number - 1], "error": _error_of(line)}
+            for line in invalid[:MAX_INVALID_LINES]
+        ],
         invalid_count=len(invalid),
         formatted_invalid_count=number(len(invalid)),
         valid_count=comparison.count(LineOutcome.CREATED) if comparison else 0,
         max_lines=number(MAX_PASTED_LINES),
         changelist_url=_return_url(model_admin, request),
     )
+
+
+def _error_of(line: Line) -> str:
+    """Return why a pasted line is invalid, without the name of the only column."""
+    return line.error.removeprefix("path: ")
 
 
 def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
@@ -158,6 +177,26 @@ def _warn_of_published(request: HttpRequest, added: list[ExtraUrl]) -> None:
         if not matches.complete:
             count = gettext("at least %(count)s") % {"count": count}
         messages.warning(request, text % {"count": count, "url": matches.locations[0]})
+    elif not matches.complete:
+        _warn_of_sections(request, added[:MAX_SECTION_LOOKUPS])
+
+
+def _warn_of_excluded(request: HttpRequest, added: list[ExtraUrl]) -> None:
+    """Say how many of the URLs added to a site are excluded all the same."""
+    site = site_by_key(known_sites(request), added[0].site) if added else None
+    section = section_of(site, EXTRA_URLS) if site else None
+    if site is None or section is None:
+        return
+    locations = [site.origin + row.path for row in added]
+    effects = overrides_of(site).effects(section, [row.pk for row in added], locations)
+    if excluded := effects.excluded:
+        text = ngettext(
+            "%(count)s of these URLs is excluded by an override or a rule: %(url)s",
+            "%(count)s of these URLs are excluded by overrides or rules, such as %(url)s",
+            len(excluded),
+        )
+        values = {"count": number(len(excluded)), "url": locations[min(excluded)]}
+        messages.warning(request, text % values)
 
 
 def _warn_of_sections(request: HttpRequest, added: list[ExtraUrl]) -> None:

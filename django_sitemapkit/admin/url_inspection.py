@@ -125,15 +125,15 @@ def _report(
         links["file"].append({"link": format_html('<a href="{0}">{0}</a>', found.page)})
     also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
     links["file"] += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
+    is_unknown = not (found.section or is_listed)
     override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
     actions = []
     if override is not None and user.has_perm("sitemapkit.change_urloverride"):
         url = model_admin.url_to("urloverride_change", override.pk)
         actions.append((_("Change its values"), url))
-    elif override is None and user.has_perm("sitemapkit.add_urloverride"):
+    elif override is None and not is_unknown and user.has_perm("sitemapkit.add_urloverride"):
         url = model_admin.url_to("urloverride_add", site=site.key, path=path)
         actions.append((_("Change its values"), url))
-    is_unknown = not (found.section or found.listed)
     if is_unknown and user.has_perm("sitemapkit.add_extraurl") and url_match(site, path):
         url = model_admin.url_to("extraurl_add", site=site.key, path=path)
         actions.append((_("Add it as an extra URL"), url))

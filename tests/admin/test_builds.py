@@ -560,6 +560,9 @@ def test_an_earlier_build_is_gone_back_to(two, client):
     """What it served then is served again."""
     browser = person("publisher")
     assert "Roll back to this build" in text_of(browser.get(page("change", two[0])))
+    link = f'<a href="{page("publish", two[0])}">Roll back to build {two[0]}</a>'
+    assert link in text_of(browser.get(page("change", two[1])))
+    assert link not in text_of(person("viewer").get(page("change", two[1])))
     now = served(client)
     browser.post(page("publish", two[0]))
     then = served(client)

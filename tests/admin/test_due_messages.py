@@ -22,7 +22,7 @@ from tests.factories import SITE, products
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 STAYS = "The published sitemap stays as it is until the next build."
-BUTTON = "Publish this change now"
+BUTTON = "Publish all waiting changes now"
 
 
 @pytest.fixture

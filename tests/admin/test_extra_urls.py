@@ -6,7 +6,7 @@ from django.db import IntegrityError
 from django.urls import reverse
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
 from django_sitemapkit.overrides.transfer import Comparison
 from tests.admin import editors
 from tests.admin.editors import (
@@ -98,18 +98,31 @@ def test_nothing_is_added_unless_all_lines_are_right():
     answer = text_of(paste(text))
     assert not ExtraUrl.objects.exists()
     assert "3 lines are invalid" in answer
-    assert "<td>3</td><td>path: It is on another host" in answer
-    assert "<td>4</td><td>path: It has a fragment" in answer
-    assert "<td>5</td><td>This is a duplicate of line 1.</td>" in answer
+    assert "https://other.example/</td><td>It is on another host" in answer
+    assert "/b/#c</td><td>It has a fragment" in answer
+    assert "/a/</td><td>This is a duplicate of line 1.</td>" in answer
     assert "https://other.example/\n/b/#c" in answer  # What was pasted is there to be repaired.
-    assert paste(text, save_rest="on").status_code == 302
+    client = chief()
+    response = paste(text, client=client, save_rest="on")
     assert ExtraUrl.objects.get().path == "/a/"
+    shown = "3 invalid lines were skipped, such as line 3 (It is on another host"
+    assert shown in text_of(client.get(response.url))
+
+
+def test_says_how_many_pasted_urls_are_excluded():
+    """By an override or a rule: they are added all the same."""
+    UrlOverride(site="default", path="/b/", include=False).save()
+    ExclusionRule(site="default", pattern="/c").save()
+    client = chief()
+    response = paste("/a/\n/b/\n/c/\n", client=client)
+    shown = "2 of these URLs are excluded by overrides or rules, such as https://www.example.com/b/"
+    assert shown in text_of(client.get(response.url))
 
 
 def test_lines_are_counted_as_they_were_pasted():
     """Empty ones at the beginning, too; nothing but those is nothing."""
     answer = text_of(paste("\n\n/ok/\nhttps://other.example/\n"))
-    assert "<td>4</td><td>path: It is on another host" in answer
+    assert ">4</td><td>https://other.example/</td><td>It is on another" in answer
     assert "This field is required" in text_of(paste("\n \n"))
 
 

@@ -62,12 +62,12 @@ def test_a_published_url_has_its_file_and_both_values():
     assert "Published now listed · show the sitemap file · the file changed on" in text
     assert "After the next build listed · section pages" in text
     assert "priority 0.3 0.3 declaration of the section" in text
-    assert "Publish this change now" not in text
+    assert "Publish the changes of section" not in text
     UrlOverride.objects.create(site=SITE.key, path="/about/", priority="0.9")
     text = inspect("/about/")
     assert "priority 0.3 0.9 changes URL override" in text
     assert "URL override /about/" in text
-    assert "Publish this change now" in text
+    assert "Publish the changes of section" in text
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_a_file_that_is_lost_is_not_taken_for_one_without_the_url(storage):
     text = inspect("/about/", all="1")
     assert "cannot be read" in text
     assert "not listed" not in text
-    assert "Publish this change now" not in text
+    assert "Publish the changes of section" not in text
 
 
 @pytest.mark.slow

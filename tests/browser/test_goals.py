@@ -37,7 +37,7 @@ class Actions:
 
     def publish(self):
         """Publish the change by the button in the message about it, and wait until it is done."""
-        self.press("Publish this change now")
+        self.press("Publish all waiting changes now")
         self.visitor.wait_for_build()
 
     def follow(self, name):
@@ -191,7 +191,7 @@ def hold_a_build(chief):
 
 
 def test_a_site_is_rolled_back(site, chief):
-    """The overview links the builds."""
+    """The overview links the live build, whose page leads to the one before."""
     hold_a_build(chief)
     chief.open_overview()
     chief.follow("Review this build")
@@ -199,8 +199,8 @@ def test_a_site_is_rolled_back(site, chief):
     chief.press("Yes, publish it")
     assert site.entries("cities") == {}
     actions = Actions(chief)
-    actions.follow("Build 1")
-    actions.follow("Roll back to this build")
+    actions.follow("Build 2")
+    actions.follow("Roll back to build 1")
     actions.press("Yes, publish it")
     assert len(site.entries("cities")) == 108
     assert actions.count <= 3

@@ -107,9 +107,10 @@ class Visitor:
             self.page.get_by_role(role, name=name, exact=True).click()
 
     def follow(self, name):
-        """Follow a link of the page's content, by its whole name."""
+        """Follow the first link of the page's content with this whole name."""
+        links = self.page.locator("#content").get_by_role("link", name=name, exact=True)
         with self.page.expect_navigation():
-            self.page.locator("#content").get_by_role("link", name=name, exact=True).click()
+            links.first.click()
 
     def sees(self, text):
         """Wait until the page says something."""
