@@ -51,7 +51,7 @@ SENTENCES: dict[str, Any] = {
     ),
     "skipped": gettext_noop("section '%(section)s' skipped %(rows)s, the first: %(problem)s"),
     "skipped-rows": "%(sections)s",
-    "superseded": gettext_noop("build %(build)s was published or found unchanged after it"),
+    "superseded": gettext_noop("superseded by build %(build)s"),
     "too-many-sitemaps": gettext_noop(
         "%(sitemaps)s sitemaps do not fit into one index, which has room for %(room)s; give the"
         " sections a larger limit, or divide them among several sites"

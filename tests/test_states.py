@@ -232,7 +232,7 @@ EXAMPLES = {
         {"sections": [{"code": "no-url"}, {"code": "interrupted"}]},
         "no section has a URL; it was interrupted",
     ),
-    "superseded": ({"build": 1_200}, "build 1200 was published or found unchanged after it"),
+    "superseded": ({"build": 1_200}, "superseded by build 1200"),
     "too-many-sitemaps": (
         {"sitemaps": 50_001, "room": 50_000},
         (

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION
 from django.db.models import Max, Q
+from django.db.models.functions import Coalesce
 from django.http import (
     Http404,
     HttpRequest,
@@ -63,7 +64,7 @@ from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.words import words_of
+from django_sitemapkit.words import code_of, words_of
 
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
@@ -251,11 +252,17 @@ def _level_of(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[s
     attention["items"].sort(key=lambda item: item.level)  # Of a level, the newest stay first.
     status = found and found["status"]
     level = "ok"
-    if attention["warnings"] or not status or status.held or status.pause or not status.build:
+    is_held = status and status.held and not _is_preview(status.held)
+    if attention["warnings"] or not status or is_held or status.pause or not status.build:
         level = "warning"
     if attention["errors"] or (status and status.missing):
         level = "error"
     return {"attention": attention, "level": level}
+
+
+def _is_preview(held: Build | None) -> bool:
+    """Return whether a held build only shows what would change."""
+    return held is not None and code_of(held.reason) == "preview"
 
 
 def _healths_context(
@@ -303,6 +310,7 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
         "files": number(status.files),
         "problems": number_or_blank(status.problems),
         "status": status,
+        "is_preview": _is_preview(status.held),
         "served_live": ", ".join(
             section.name
             for section in status.sections
@@ -333,9 +341,10 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
 
 
 def _recent(site: SitemapSite) -> list[Build]:
-    """Return the builds of the chart, the newest first."""
+    """Return the builds of the chart; those that went live or ended last come first."""
     whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
-    return list(Build.objects.filter(whole, site=site.key).order_by("-pk")[:CHART_BUILDS])
+    found = Build.objects.filter(whole, site=site.key)
+    return list(found.order_by(Coalesce("published_at", "ended_at").desc())[:CHART_BUILDS])
 
 
 def _columns(sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """How many URLs builds list, and how that has changed since the build before."""
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any
 
 from django.utils import timezone
@@ -66,12 +66,13 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
 def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> dict[str, Any] | None:
     """Return what an SVG shows of the URLs of the last builds; None of fewer than two.
 
-    A line leads through the published ones; those held for review stand beside it. Places are
-    shares of the width, so that it fits any screen; a text says the same. ``counts`` are those of
-    the builds.
+    A line leads through the published ones, in the order in which they went live last; those held
+    for review stand beside it. Places are shares of the width, so that it fits any screen; a text
+    says the same. ``counts`` are those of the builds.
     """
     shown = [build for build in builds if is_whole(build) and counts[build.pk]]
-    shown = sorted(shown, key=attrgetter("pk"))[-CHART_BUILDS:]  # Others have no files.
+    shown.sort(key=_moment_of)
+    shown = shown[-CHART_BUILDS:]  # The live one is the last but those held after it.
     if len(shown) < 2:
         return None
     urls = {build.pk: sum(counts[build.pk].values()) for build in shown}
@@ -85,7 +86,9 @@ def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> di
             "x": f"{1 + 98 * place / (len(shown) - 1):.1f}%",
             "y": height(urls[build.pk]),
             "held": build.status == Build.Status.HELD,
-            "date": date_format(timezone.localtime(build.started_at), "SHORT_DATE_FORMAT"),
+            "date": date_format(
+                timezone.localtime(build.published_at or build.started_at), "SHORT_DATE_FORMAT"
+            ),
             "name": _("build %(build)s, %(urls)s")
             % {"build": build.pk, "urls": number(urls[build.pk])},
         }
@@ -106,6 +109,11 @@ def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> di
         "last": points[-1],
         "text": " ".join(filter(None, (text % values, held and f"{_('Held for review:')} {held}"))),
     }
+
+
+def _moment_of(build: Build) -> dt.datetime:
+    """Return when a build went live last, or else ended."""
+    return build.published_at or build.ended_at or build.started_at
 
 
 def _scale(values: Sequence[int]) -> tuple[int, int, int]:

@@ -359,6 +359,22 @@ def test_a_section_that_cannot_be_read_is_told_with_its_error(built, sections):
 
 
 @pytest.mark.thorough
+def test_a_preview_that_waits_is_no_warning(built):
+    """Its changes can be published, or be left to the next build."""
+    run()
+    edit_product("p0")
+    held = run(preview=True).build
+    response = person("publisher").get(OVERVIEW)
+    text = text_of(response)
+    assert response.context["level"] == "ok"
+    assert f"A preview waits: build {held}. The next build replaces it." in text
+    assert f'<a href="{page("publish", held)}">Publish it</a>' in text
+    assert "is held for review" not in text
+    assert "Nothing needs your attention." in text
+    assert "A preview waits" in text_of(person("viewer").get(f"{OVERVIEW}health/"))
+
+
+@pytest.mark.slow
 def test_the_page_tells_of_a_held_build_and_links_it(built, settings):
     """With its reason, to be reviewed."""
     run()

@@ -1,6 +1,7 @@
 """How many URLs builds list, and how that has changed."""
 
 import pytest
+from django.utils import timezone
 
 from django_sitemapkit.admin.url_counts import (
     changes_of,
@@ -8,12 +9,12 @@ from django_sitemapkit.admin.url_counts import (
     section_changes,
     url_counts,
 )
-from django_sitemapkit.builds import build
+from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.report.changes import UrlChange
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.testing.factories import PlaceFactory
 from tests.admin.operating import OVERVIEW, page, person, text_of
-from tests.builds import SITE
+from tests.builds import SITE, edit_product
 from tests.factories import products
 from tests.testapp.models import Product
 
@@ -124,11 +125,28 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
 
 @pytest.mark.slow
 @pytest.mark.django_db
+def test_the_live_build_is_the_last_point_of_the_chart_and_of_the_last_builds(shrunk):
+    """After a roll-back as well, however many builds came after it."""
+    first, _ = shrunk
+    for day in range(1, 6):
+        edit_product(Product.objects.first().slug, day=day)
+        assert build(SITE).status == "published"
+    publish(SITE, first.build)
+    context = person("viewer").get(OVERVIEW).context
+    assert context["chart"]["last"]["name"] == f"build {first.build}, {first.urls}"
+    shown = [item["build"].pk for item in context["builds"]]
+    assert shown == sorted(shown, reverse=True)
+    assert (len(shown), shown[-1]) == (6, first.build)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
 def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
     """The line leads through the published ones only, and the text says the same."""
     first, second = shrunk
     held = Build.objects.get(pk=first.build)
     held.pk, held.status, held.published_at = None, "held", None
+    held.ended_at = timezone.now()
     held.save()
     PlaceFactory(build=held, section="products", urls=1)
     builds = Build.objects.order_by("-pk")

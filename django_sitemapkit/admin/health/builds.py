@@ -123,13 +123,17 @@ def _url_of(build: int) -> str:
 def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield the last build of each site that is held for review."""
     for build in (state.held for state in states if state.held):
+        is_preview = code_of(build.reason) == "preview"
         yield HealthItem(
             site=build.site,
-            title=_("Build held for review"),
+            title=_("A preview waits") if is_preview else _("Build held for review"),
+            level=Level.NOTE if is_preview else Level.WARNING,
             found_at=build.ended_at or build.started_at,
             found_by=build,
             details=(build.reason_text,),
-            advice=_("Look at its changes. Then publish it, or correct the cause and build again."),
+            advice=_("Look at its changes. Publish it, or leave it: the next build replaces it.")
+            if is_preview
+            else _("Look at its changes. Then publish it, or correct the cause and build again."),
             url=_url_of(build.pk),
         )
 

@@ -273,7 +273,7 @@ class SiteStatus(SiteState):
     due: Sequence[SectionDue]
     """What the next build will render again, and why; only sections with such pages."""
     builds: Sequence[Any]
-    """The last builds, the newest first, with their ``state``: see ``states_of()``.
+    """The last builds and the published one, the newest first; for ``state`` see ``states_of()``.
 
     Each also has its ``files`` and ``urls``, and the ``urls_before`` that were live before it; None
     if it has no files, or is not compared.
@@ -384,12 +384,13 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     builds.publication = state["publication"]  # It is read already.
     of_site = Build.objects.filter(site=site.key)
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
-    newest: list[Any] = list(
-        of_site.annotate(
-            replaced_id=replaced_by("published_at"),
-            good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
-        ).order_by("-pk")[:SHOWN_BUILDS]
-    )
+    found = of_site.annotate(
+        replaced_id=replaced_by("published_at"),
+        good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
+    ).order_by("-pk")
+    newest: list[Any] = list(found[:SHOWN_BUILDS])
+    if state["build"] not in {None, *(build.pk for build in newest)}:
+        newest += found.filter(pk=state["build"])
     states = states_of(newest)
     before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_whole(each)}
     publication, published = state["publication"], builds.published
