@@ -262,9 +262,12 @@ class UrlOverrideAdmin(TransferAdmin):
     readonly_fields = ("subject_object",)
 
     def get_fieldsets(self, request: HttpRequest, obj: UrlOverride | None = None) -> Any:
-        """Return the fields; an object is chosen once, a path may be corrected later."""
+        """Return the fields; an object is chosen once, a path may be corrected later.
+
+        A link that names the path needs no choice of an object.
+        """
         if obj is None:
-            identity = ["path", "model", "object_id"]
+            identity = ["path"] if request.GET.get("path") else ["path", "model", "object_id"]
         else:
             identity = ["path"] if obj.path else ["subject_object"]
         return [

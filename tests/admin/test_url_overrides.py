@@ -301,6 +301,17 @@ def test_no_site_is_told_as_a_message(settings):
     assert "Select a valid choice" in errors_of(add("urloverride", path="/b/"))
 
 
+def test_a_link_with_a_path_asks_for_no_object():
+    """Only the values are left to fill in, as from the page that inspects the URL."""
+    url = f"{page('urloverride', 'add')}?site=default&path=/about/"
+    client = chief()
+    assert "Object: model" not in text_of(client.get(url))
+    data = {"site": "default", "path": "/about/", "include": "unknown", "priority": "0.9"}
+    assert client.post(url, data).status_code == 302
+    assert str(UrlOverride.objects.get()) == "/about/"
+    assert "Object: model" in text_of(client.get(page("urloverride", "add")))
+
+
 @pytest.mark.slow
 def test_one_site_is_not_asked_for_and_several_are(settings):
     """With one site nobody is bothered with the choice; with several the list has it too."""
