@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -21,6 +22,13 @@ from django_sitemapkit.sites import SitemapSite
 
 MAX_FINDINGS_OF_URL = 10
 """Findings of one URL that its inspection shows."""
+
+
+NEVER = (
+    (AuditRun.Kind.AUDIT, _("Never audited"), _("Run the command audit_sitemaps.")),
+    (AuditRun.Kind.CRAWL, _("Never crawled"), _("Run the command crawl_sitemaps.")),
+)
+"""What is said of a site without a finished run of a kind."""
 
 
 @register_health(
@@ -38,13 +46,27 @@ def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[Hea
     keys = [site.key for site in sites]
     runs = AuditRun.objects.filter(site__in=keys).exclude(kind=AuditRun.Kind.GATE)
     by_kind = groupby(runs.order_by("site", "kind", "-pk"), lambda run: (run.site, run.kind))
-    for _site_and_kind, group in by_kind:
+    looked = set()
+    for site_and_kind, group in by_kind:
         newest, *earlier = group
         if newest.status == AuditRun.Status.RUNNING:
             yield _unfinished(newest)
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
+        if finished:
+            looked.add(site_and_kind)
         for same in current_runs(finished):
             yield from _findings_of_newest(same, may_see_findings=may_see_findings)
+    now = timezone.now()
+    for key in keys:
+        for kind, title, advice in NEVER:
+            if (key, kind) not in looked:
+                yield HealthItem(
+                    site=key,
+                    title=title,
+                    level=Level.NOTE,
+                    found_at=now,
+                    advice=advice,
+                )
 
 
 @register_inspection

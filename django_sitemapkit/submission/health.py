@@ -38,11 +38,16 @@ RETRY_ADVICE = gettext_lazy("Correct the cause, then run submit_sitemaps --retry
 def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield what search engines answered for some sites."""
     keys = [site.key for site in sites]
-    if request.user.has_perm("sitemapkit_submission.view_urlbatch"):
-        yield from _indexnow(keys)
+    may_see_batches = request.user.has_perm("sitemapkit_submission.view_urlbatch")
+    batches = list(_indexnow(keys)) if may_see_batches else []
+    yield from batches
     if request.user.has_perm("sitemapkit_submission.view_submittedsitemap"):
-        for sitemap in SubmittedSitemap.objects.filter(site__in=keys).order_by("address"):
+        sitemaps = list(SubmittedSitemap.objects.filter(site__in=keys).order_by("address"))
+        for sitemap in sitemaps:
             yield from _search_console(sitemap)
+        submitted = {each.site for each in batches} | {each.site for each in sitemaps}
+        if may_see_batches:
+            yield from (_not_submitted(key) for key in keys if key not in submitted)
     if request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
         yield from _indexing(sites)
 
@@ -59,6 +64,17 @@ def inspected_by_google(
     if row is not None and row.inspected_at is not None:
         at = moment_text(row.inspected_at)
         yield _("Google, asked on %(moment)s") % {"moment": at}, _what_google_said(row)
+
+
+def _not_submitted(site: str) -> HealthItem:
+    """Return a note that search engines were told nothing of a site."""
+    return HealthItem(
+        site=site,
+        title=gettext_lazy("No submission is recorded"),
+        level=Level.NOTE,
+        found_at=timezone.now(),
+        advice=gettext_lazy("Run the command submit_sitemaps."),
+    )
 
 
 def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:

@@ -84,10 +84,12 @@ def test_the_end_of_a_wait_is_in_the_readers_time_zone(admin_client):
 
 def test_what_google_reports_is_shown(admin_client):
     """Errors, warnings and a failure need attention; a sitemap that Google counted does not."""
+    assert "No submission is recorded" in health(admin_client)
     sitemap = SubmittedSitemap.objects.create(
         site="default", address=f"{BASE}/sitemap.xml", submitted_urls=5_000, read_at=NOW
     )
     text = health(admin_client)
+    assert "No submission is recorded" not in text
     assert "Nothing needs your attention." in text
     assert "URLs that Google counts in the sitemap</a>: 5,000" in text
     sitemap.errors, sitemap.warnings, sitemap.failure = 3, 4, "403: forbidden"

@@ -384,16 +384,18 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     builds.publication = state["publication"]  # It is read already.
     of_site = Build.objects.filter(site=site.key)
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
-    found = of_site.annotate(
-        replaced_id=replaced_by("published_at"),
-        good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
-    ).order_by("-pk")
-    newest: list[Any] = list(found[:SHOWN_BUILDS])
-    if state["build"] not in {None, *(build.pk for build in newest)}:
-        newest += found.filter(pk=state["build"])
+    newest: list[Any] = list(
+        of_site.annotate(
+            replaced_id=replaced_by("published_at"),
+            good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
+        ).order_by("-pk")[:SHOWN_BUILDS]
+    )
+    publication, published = state["publication"], builds.published
+    if published is not None and published not in newest:
+        setattr(published, "replaced_id", publication.replaced_id)  # noqa: B010  as annotated above
+        newest.append(published)
     states = states_of(newest)
     before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_whole(each)}
-    publication, published = state["publication"], builds.published
     replaced: int | None = None
     if published is not None:
         replaced = publication.replaced_id or published.previous_id
