@@ -113,11 +113,11 @@ SENTENCES: dict[str, Any] = {
     "build-cancelled": gettext_noop("The build was cancelled by %(by)s."),
     "build-gone": gettext_noop("The build does not exist any more."),
     "compared": gettext_noop("%(added)s added, %(removed)s removed, %(changed)s changed."),
-    "damaged": gettext_noop("Damaged: %(damaged)s of %(files)s.\n%(faults)s"),
+    "damaged": gettext_noop("Damaged: %(damaged)s of %(files)s and the index.\n%(faults)s"),
     "ended": gettext_noop("A build ended: %(reason)s."),
     "failed": gettext_noop("Build %(build)s failed: %(reason)s."),
     "held": gettext_noop("Build %(build)s is held for review: %(reason)s."),
-    "intact": gettext_noop("%(files)s checked, no damage found."),
+    "intact": gettext_noop("%(files)s and the index checked, no damage found."),
     "nothing-published": gettext_noop("Nothing is published."),
     "orphans-unknown": gettext_noop(
         "The storage cannot list its files, so orphans were not searched for."

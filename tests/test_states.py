@@ -69,7 +69,7 @@ EXAMPLES = {
     ),
     "damaged": (
         {"damaged": 2, "files": 8, "faults": "a: lost\nb: lost"},
-        "Damaged: 2 of 8 files.\na: lost\nb: lost",
+        "Damaged: 2 of 8 files and the index.\na: lost\nb: lost",
     ),
     "ended": ({"reason": {"code": "interrupted"}}, "A build ended: it was interrupted."),
     "failed": ({"build": 7, "reason": "lost"}, "Build 7 failed: lost."),
@@ -82,7 +82,7 @@ EXAMPLES = {
         "process 1200 on web-1 since 2026-01-01 09:00:00 UTC",
     ),
     "identical": ({"build": 1_200}, "it is identical to build 1200, which is held for review"),
-    "intact": ({"files": 1}, "1 file checked, no damage found."),
+    "intact": ({"files": 1}, "1 file and the index checked, no damage found."),
     "interrupted": ({}, "it was interrupted"),
     "lastmod-backwards": (
         {

@@ -190,7 +190,7 @@ def test_a_check_tells_what_is_wrong(storage):
     run()
     ask("check")
     (done,) = process_requests(SITE)
-    assert (done.outcome["code"], done.outcome["files"], done.failed) == ("intact", 8, False)
+    assert (done.outcome["code"], done.outcome["files"], done.failed) == ("intact", 7, False)
     storage.put(manifest()["products", 2].name, b"no gzip")
     ask("check")
     (done,) = process_requests(SITE)
@@ -198,7 +198,7 @@ def test_a_check_tells_what_is_wrong(storage):
     assert (done.outcome["code"], done.outcome["damaged"], done.outcome["files"]) == (
         "damaged",
         1,
-        8,
+        7,
     )
     assert done.outcome["faults"].startswith("https://www.example.com/sitemap-products-2.xml")
 
