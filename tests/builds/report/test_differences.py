@@ -349,7 +349,7 @@ def test_a_build_that_was_given_up_is_an_error(edited, settings):
     Reading.objects.create(level=20)
     last = run().build
     with pytest.raises(
-        BuildFailed, match=f"Build {held} is neither .* held for review: build {last} wa"
+        BuildFailed, match=f"Build {held} is neither .* held for review: superseded by build {last}"
     ):
         shown(held)
 
