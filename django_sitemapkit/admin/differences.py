@@ -140,7 +140,6 @@ def _csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpRespons
 
 def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
     found = list(_found(request, stored))
-    titles = dict(KINDS.values())
     shown = paged(request, found, URLS_PER_PAGE)
     totals = [(name, title, stored.count(kind.value)) for name, (kind, title) in KINDS.items()]
     groups = _groups(stored.groups)
@@ -154,16 +153,17 @@ def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
         % {"count": number(len(found))},
         "is_cut": any(count > MAX_KEPT for *_, count in totals),
-        "rows": [
-            {
-                "title": titles[difference.kind],
-                "section": difference.section,
-                "location": difference.location,
-                "shown": unquote(difference.location),
-            }
-            for difference in shown["page"].object_list
-        ],
+        "rows": [_row(difference) for difference in shown["page"].object_list],
         "kept": number(MAX_KEPT),
+    }
+
+
+def _row(difference: Difference) -> dict[str, Any]:
+    return {
+        "title": dict(KINDS.values())[difference.kind],
+        "section": difference.section,
+        "location": difference.location,
+        "shown": unquote(difference.location),
     }
 
 

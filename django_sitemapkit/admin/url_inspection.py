@@ -152,19 +152,7 @@ def _report(
 
 def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
     """Yield what decides about a URL, with ``links`` by step, up to what leaves it out."""
-    valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
-    texts = {
-        "section": (_("Section"), [found.section]),
-        "row": (_("Object"), []),
-        "language": (_("Language"), [found.language]),
-        "values": (_("Values"), found.problems or [valid if found.section else ""]),
-        "rules": (
-            _("Rules and overrides"),
-            [] if links["rules"] else [_("No rule or override is about it.")],
-        ),
-        "file": (_("Sitemap file"), []),
-    }
-    for name, (title, said) in texts.items():
+    for name, (title, said) in _said_of_steps(found, links).items():
         items = [{"text": text} for text in said if text] + links.get(name, [])
         if name == found.step:
             items.insert(0, {"text": found.why})
@@ -177,6 +165,24 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
             }
         if name == found.step:
             return
+
+
+def _said_of_steps(
+    found: UrlInspection, links: dict[str, list[dict[str, Any]]]
+) -> dict[str, tuple[Any, Sequence[Any]]]:
+    """Return by step its title, and what is known of it besides its links."""
+    valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
+    return {
+        "section": (_("Section"), [found.section]),
+        "row": (_("Object"), []),
+        "language": (_("Language"), [found.language]),
+        "values": (_("Values"), found.problems or [valid if found.section else ""]),
+        "rules": (
+            _("Rules and overrides"),
+            [] if links["rules"] else [_("No rule or override is about it.")],
+        ),
+        "file": (_("Sitemap file"), []),
+    }
 
 
 def _set_for(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:

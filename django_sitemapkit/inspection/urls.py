@@ -155,17 +155,12 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, why, found, rule = "", "", None, effects.excluded.get(0, "")
-    step = "section"
+    section, found, rule, step = "", None, effects.excluded.get(0, ""), "section"
     if 0 in effects.excluded:
         why, step = _excluded(rule), "rules"
     else:
-        for reader, pk in rows_at(site, path, listed=False):
-            if reader.get_name() != without:
-                why = _why_not_at(reader, pk, site.origin + path)
-                if why:
-                    section, found, step = reader.get_name(), pk, "row"
-                    break
+        section, found, why = _left_out_at(site, path, without)
+        step = "row" if why else step
     why = why or _why_no_section(site, path)
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
@@ -178,6 +173,14 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
         pk=found,
         rule=rule,
     )
+
+
+def _left_out_at(site: SitemapSite, path: str, without: str) -> tuple[str, Any, str]:
+    """Return section and key of a row at a path that another section leaves out, and why; or ""."""
+    for reader, pk in rows_at(site, path, listed=False):
+        if reader.get_name() != without and (why := _why_not_at(reader, pk, site.origin + path)):
+            return reader.get_name(), pk, why
+    return "", None, ""
 
 
 def similar_path(site: SitemapSite, path: str) -> str:

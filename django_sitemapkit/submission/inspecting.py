@@ -4,7 +4,7 @@ https://developers.google.com/webmaster-tools/v1/urlInspection.index/inspect
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -137,6 +137,14 @@ class Inspector:
             (section, entry_of(line).location)
             for section, line in sampled_entries(pages, sample, turn=now.toordinal())
         }
+        ordered = self._by_turn(candidates, now)
+        others = (pair for pair in ordered if pair not in chosen)
+        yield from islice(others, left - len(chosen))
+
+    def _by_turn(
+        self, candidates: Collection[tuple[str, str]], now: dt.datetime
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the URLs whose turn it is: first those that were never asked about, in no order."""
         asked: dict[str, dt.datetime | None] = {}
         hashes = [hash_of(url) for _section, url in candidates]
         for start in range(0, len(hashes), URLS_PER_QUERY):
@@ -146,8 +154,5 @@ class Inspector:
         for section, url in candidates:
             at = asked.get(url)
             if at is None or at <= now - QUOTA_PERIOD:
-                # Those that were never asked about come first, in no order.
                 turns.append((at is not None, at or now, hash_of(url), section, url))
-        ordered = ((section, url) for *_turn, section, url in sorted(turns))
-        others = (pair for pair in ordered if pair not in chosen)
-        yield from islice(others, left - len(chosen))
+        yield from ((section, url) for *_turn, section, url in sorted(turns))

@@ -219,19 +219,22 @@ def differences_of(
     once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
     StorageFailure where a file is lost or damaged.
     """
-    if build is None:
-        latest = Build.objects.held(site) or Build.objects.published(site)
-        if latest is None:
-            raise BuildFailed(f"Site {site.key!r} has no published build yet.")
-        build = latest.pk
-    record = stored_build(site, build)
-    earlier = live_before([record])[build] if since is None else since
+    record = _newest_build(site) if build is None else stored_build(site, build)
+    earlier = live_before([record])[record.pk] if since is None else since
     if earlier is None:
-        raise BuildFailed(f"Build {build} has no previous build: all of its URLs are new.")
+        raise BuildFailed(f"Build {record.pk} has no previous build: all of its URLs are new.")
     previous = stored_build(site, earlier)
     old = list(Place.objects.in_build(previous).pages())
     new = list(Place.objects.in_build(record).pages())
     yield from differences_between(old, new, duplicates)
+
+
+def _newest_build(site: SitemapSite) -> Build:
+    """Return the build that is held for review, else the published one, or raise BuildFailed."""
+    build = Build.objects.held(site) or Build.objects.published(site)
+    if build is None:
+        raise BuildFailed(f"Site {site.key!r} has no published build yet.")
+    return build
 
 
 def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:

@@ -59,7 +59,13 @@ class Command(PublishedCommand):
             write("  served live: the published build does not have its section", style.SUCCESS)
         elif not report["published"]:
             write("  not published", style.WARNING)
-        following = report["next_build"]
+        self._print_next_build(report["next_build"])
+        if report["similar"]:
+            write(f"  {report['similar']} is listed", style.NOTICE)
+
+    def _print_next_build(self, following: dict[str, Any]) -> None:
+        """Print what the next build lists, or why it does not, and which sections list it too."""
+        write, style = self.stdout.write, self.style
         if following["listed"]:
             write(f"  next build: listed by section {following['section']!r}", style.SUCCESS)
         else:
@@ -73,8 +79,6 @@ class Command(PublishedCommand):
             row = f" (row {each['row']})" if each["row"] else ""
             text = f"  next build: {verb} by section {each['section']!r}{row}, in {each['file']}"
             write(text, style.WARNING)
-        if report["similar"]:
-            write(f"  {report['similar']} is listed", style.NOTICE)
 
 
 def _report(site: SitemapSite, url: str) -> dict[str, Any]:
