@@ -219,7 +219,7 @@ def differences_of(
     once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
     StorageFailure where a file is lost or damaged.
     """
-    record = _newest_build(site) if build is None else stored_build(site, build)
+    record = stored_build(site, _newest_build(site) if build is None else build)
     earlier = live_before([record])[record.pk] if since is None else since
     if earlier is None:
         raise BuildFailed(f"Build {record.pk} has no previous build: all of its URLs are new.")
@@ -229,12 +229,12 @@ def differences_of(
     yield from differences_between(old, new, duplicates)
 
 
-def _newest_build(site: SitemapSite) -> Build:
-    """Return the build that is held for review, else the published one, or raise BuildFailed."""
+def _newest_build(site: SitemapSite) -> int:
+    """Return the id of the build held for review, else of the published one; raise BuildFailed."""
     build = Build.objects.held(site) or Build.objects.published(site)
     if build is None:
         raise BuildFailed(f"Site {site.key!r} has no published build yet.")
-    return build
+    return build.pk
 
 
 def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
