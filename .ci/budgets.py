@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_309,
-    "package: tokens": 290_937,
-    "core: statements": 18_040,
-    "core: tokens": 209_917,
-    "builds, runners, planning, publishing: statements": 4_460,
-    "audit: statements": 5_200,
+    "package: statements": 25_450,
+    "package: tokens": 293_863,
+    "core: statements": 18_160,
+    "core: tokens": 212_096,
+    "builds, runners, planning, publishing: statements": 4_517,
+    "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 399,
+    "Exclude now: functions": 401,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 59,
-    "files: lines, longest": 489,
+    "files: lines, longest": 486,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}

@@ -1,8 +1,8 @@
 """What audits and crawls contribute to the page "Health"."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import groupby, product, takewhile
 from typing import Any
 from urllib.parse import urlencode
 
@@ -46,27 +46,26 @@ def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[Hea
     keys = [site.key for site in sites]
     runs = AuditRun.objects.filter(site__in=keys).exclude(kind=AuditRun.Kind.GATE)
     by_kind = groupby(runs.order_by("site", "kind", "-pk"), lambda run: (run.site, run.kind))
-    looked = set()
-    for site_and_kind, group in by_kind:
+    looked: set[tuple[str, str]] = set()
+    for _site_and_kind, group in by_kind:
         newest, *earlier = group
         if newest.status == AuditRun.Status.RUNNING:
             yield _unfinished(newest)
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
-        if finished:
-            looked.add(site_and_kind)
+        looked.update((run.site, run.kind) for run in finished)
         for same in current_runs(finished):
             yield from _findings_of_newest(same, may_see_findings=may_see_findings)
+    yield from _what_never_ran(keys, looked)
+
+
+def _what_never_ran(
+    keys: Iterable[str], looked: Container[tuple[str, str]]
+) -> Iterator[HealthItem]:
+    """Yield a note on each site and kind without a finished run."""
     now = timezone.now()
-    for key in keys:
-        for kind, title, advice in NEVER:
-            if (key, kind) not in looked:
-                yield HealthItem(
-                    site=key,
-                    title=title,
-                    level=Level.NOTE,
-                    found_at=now,
-                    advice=advice,
-                )
+    for key, (kind, title, advice) in product(keys, NEVER):
+        if (key, kind) not in looked:
+            yield HealthItem(site=key, title=title, level=Level.NOTE, found_at=now, advice=advice)
 
 
 @register_inspection
