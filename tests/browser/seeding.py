@@ -135,13 +135,15 @@ def leave_out():
     import django
 
     django.setup()
-    from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
+    from django_sitemapkit.models import ExclusionRule, UrlOverride
     from example_project.gazetteer.models import City
 
     ExclusionRule.objects.create(site="default", pattern="/countries/france/town-3")
     UrlOverride.objects.create(site="default", path="/countries/japan/town-3-303/", include=False)
-    ExtraUrl.objects.create(site="default", path="/late/")
     City.objects.filter(pk=102).delete()
+    late = City.objects.get(pk=303)
+    late.pk = 999
+    late.save(force_insert=True)
     sys.stdout.write(json.dumps(None))
 
 

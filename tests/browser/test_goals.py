@@ -140,7 +140,10 @@ REASONS = {
     "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
     "a query string": ("/countries/japan/?utm=1", "Did you mean: /countries/japan/"),
     "another host": ("https://example.net/countries/japan/", "Did you mean:"),
-    "not built": ("/late/", "It is not in the sitemap yet. The next build adds it."),
+    "not built": (
+        "/countries/japan/town-3-999/",
+        "It is not in the sitemap yet. The next build adds it.",
+    ),
 }
 """Why a page is not listed: a URL that is pasted, and what the page says of it."""
 
