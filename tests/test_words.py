@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 BANNED = (
     "anew",
@@ -34,7 +32,6 @@ def texts() -> list[Path]:
     return [path for path in found if path.is_file() and path != Path(__file__).resolve()]
 
 
-@pytest.mark.slow
 def test_no_banned_word():
     """No line of any text has one."""
     found = [

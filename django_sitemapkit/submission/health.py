@@ -67,7 +67,7 @@ def inspected_by_google(
 
 
 def _not_submitted(site: str) -> HealthItem:
-    """Return a note that search engines were told nothing of a site."""
+    """Return a note that nothing was submitted of a site, as far as is recorded."""
     return HealthItem(
         site=site,
         title=gettext_lazy("No submission is recorded"),
