@@ -229,11 +229,16 @@ def _published_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[
 
 
 def _with_what_waited(text: str, build: int) -> str:
-    """Return a message with the change in URLs if a build changed more than the excluded URL."""
+    """Return a message with the change in URLs, if a build did not just take one out.
+
+    An object may have several; and what waited in the same files is live, too.
+    """
     change = changes_of([Build.objects.get(pk=build)])[build]
     if change.before is None or change.after == change.before - 1:
         return text
-    more = gettext("All waiting changes of this file are live now: %(change)s URLs.")
+    more = gettext(
+        "URLs of the site: %(change)s. Any waiting changes of these files are live, too."
+    )
     return f"{text} {more % {'change': change.text or 0}}"
 
 

@@ -468,7 +468,7 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_exclude_now_says_how_much_else_of_the_file_went_live(settings, waits):
+def test_exclude_now_says_if_it_changed_more_than_one_url(settings, waits):
     """Its file follows all that editors have changed since the last build."""
     use_storage(settings, "Memory")
     products(2)
@@ -478,7 +478,7 @@ def test_exclude_now_says_how_much_else_of_the_file_went_live(settings, waits):
         overrides("/press/", include=False)
     text = text_of(chief().post(page("urloverride", "exclude", row.pk), follow=True))
     assert "its sitemap file is published without it." in text
-    more = "All waiting changes of this file are live now: \N{MINUS SIGN}2 ("
+    more = "URLs of the site: \N{MINUS SIGN}2 ("
     assert (more in text) is waits
     assert ("waiting" in text) is waits
 
