@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_450,
-    "package: tokens": 293_863,
-    "core: statements": 18_160,
-    "core: tokens": 212_096,
-    "builds, runners, planning, publishing: statements": 4_517,
+    "package: statements": 25_438,
+    "package: tokens": 295_166,
+    "core: statements": 18_148,
+    "core: tokens": 213_371,
+    "builds, runners, planning, publishing: statements": 4_535,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,

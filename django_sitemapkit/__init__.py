@@ -17,7 +17,7 @@ from django_sitemapkit.sections import (
     Translated,
 )
 
-__version__ = "1.0.0.dev0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "Allow",

@@ -94,12 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.interrupted = "Interrupted. Use --continue to continue a crawl."
         command.is_standalone = True
         try:
-            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_written(options)])
+            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_as_arguments(options)])
         except DatabaseError as error:  # The disk may be full.
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         finally:
             if not _is_unfinished():
-                _forget()
+                _delete_database()
 
 
 def _parser() -> ArgumentParser:
@@ -126,8 +126,8 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _written(options: dict[str, Any]) -> Iterator[str]:
-    """Yield options as a shell passes them: what has no value is left out."""
+def _as_arguments(options: dict[str, Any]) -> Iterator[str]:
+    """Yield command-line arguments: flags, ``--name=value`` options, and lists after ``--``."""
     for name, value in sorted(options.items(), key=lambda each: isinstance(each[1], list)):
         if isinstance(value, list):
             yield from ["--", *value]
@@ -136,23 +136,28 @@ def _written(options: dict[str, Any]) -> Iterator[str]:
             yield option if value is True else f"{option}={value}"
 
 
-def _command(verb: str, options: dict[str, Any]) -> Any:
-    """Return a management command. Raises CommandError for a value that it does not take."""
+def _validated_command(verb: str, options: dict[str, Any]) -> Any:
+    """Return a management command whose options are valid; raises CommandError otherwise."""
     command = load_command_class(APP, f"{verb}_sitemaps")
-    command.create_parser("sitemapkit", verb).parse_args(list(_written(options)))
+    command.create_parser("sitemapkit", verb).parse_args(list(_as_arguments(options)))
     return command
 
 
 def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> Any:
-    """Reserve the output folder, and make its database ready. Raises SitemapKitError."""
-    url, continues = _address(options), options.pop("continue")
+    """Reserve the output folder, make its database ready and return the command.
+
+    With ``--continue``, the database is kept as it is. Raises CommandError for an option that is
+    not valid, and SitemapKitError if the URL is not, an extra is missing, or the folder cannot be
+    used, such as while another process uses it.
+    """
+    url, continues = _normal_url(options), options.pop("continue")
     folder = Path(options["output"])
-    _set_up(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
-    command = _command("crawl", options)
+    _configure_django(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
+    command = _validated_command("crawl", options)
     import_extra(f"{APP}.web.live", "audit")
-    stack.enter_context(import_extra(f"{APP}.crawl.output", "audit").reserved(folder))
+    stack.enter_context(import_extra(f"{APP}.crawl.output", "audit").reserved_folder(folder))
     if not continues:
-        _forget()
+        _delete_database()
     call_command("migrate", verbosity=0)
     from django_sitemapkit.models import Lease  # noqa: PLC0415  needs the settings
 
@@ -162,12 +167,16 @@ def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> Any:
 
 
 def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
-    """Store the pages that a sitemap lists, if the options are right. Raises SitemapKitError."""
-    url = _address(options)
-    _set_up(database, split_origin(url)[0])
+    """Check the options, store the sitemap's pages and return the command.
+
+    Raises CommandError for an option that is not valid, and SitemapKitError if the URL is not, an
+    extra is missing, or the sitemap cannot be read or lists no page.
+    """
+    url = _normal_url(options)
+    _configure_django(database, split_origin(url)[0])
     import_extra(f"{APP}.web.live", "audit")
     import_extra(f"{APP}.auditing", "audit")
-    command = _command("audit", options)
+    command = _validated_command("audit", options)
     command.kinds_to_fail_on({"fail_on": options["fail_on"] or ""})
     call_command("migrate", verbosity=0)
     from django_sitemapkit.audit.models import SavedPage  # noqa: PLC0415  needs the settings
@@ -180,7 +189,7 @@ def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Any
     return command
 
 
-def _address(options: dict[str, Any]) -> str:
+def _normal_url(options: dict[str, Any]) -> str:
     """Return the URL of a command in normal form. Raises InvalidValue if it is not absolute."""
     url: str = options.pop("url")
     if "://" not in url:
@@ -189,12 +198,12 @@ def _address(options: dict[str, Any]) -> str:
 
 
 def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
-    _set_up(database, None)
-    return _command("validate", options)
+    _configure_django(database, None)
+    return _validated_command("validate", options)
 
 
 def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
-    """Yield a row for each page that a sitemap lists; those on the host of the first one count."""
+    """Yield rows for a sitemap's pages on the first page's host. Raises InvalidSitemap if none."""
     from django_sitemapkit.audit.moving.sources import sitemap_source  # noqa: PLC0415
     from django_sitemapkit.models import hash_of  # noqa: PLC0415
     from django_sitemapkit.sites import all_sites  # noqa: PLC0415
@@ -221,7 +230,7 @@ def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
         raise InvalidSitemap("no-pages", f"{sitemap} lists no page.")
 
 
-def _set_up(database: Path, base_url: str | None) -> None:
+def _configure_django(database: Path, base_url: str | None) -> None:
     """Configure Django for one site, with a database of its own."""
     settings.configure(
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": database}},
@@ -236,7 +245,7 @@ def _set_up(database: Path, base_url: str | None) -> None:
 
 
 def _is_unfinished() -> bool:
-    """Return whether a crawl can be continued, maybe one that another process makes."""
+    """Return whether a crawl is unfinished: it can be continued, or another process makes it."""
     from django_sitemapkit.audit.models import AuditRun  # noqa: PLC0415  needs the settings
 
     with suppress(DatabaseError):  # `validate` has no tables.
@@ -244,7 +253,7 @@ def _is_unfinished() -> bool:
     return False
 
 
-def _forget() -> None:
+def _delete_database() -> None:
     """Delete the database."""
     database: Any = settings.DATABASES["default"]["NAME"]
     with suppress(OSError):  # Where it cannot be deleted, SQLite says that it cannot be opened.

@@ -72,7 +72,7 @@ AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
 
 
 class Shape:
-    """What a queryset gives, and which clauses its statement has."""
+    """The clauses of a queryset's statement and the kind of rows that it returns."""
 
     def __init__(self, queryset: QuerySet[Any]) -> None:
         query, kind, iterable = queryset.query, type(queryset), queryset._iterable_class
@@ -123,9 +123,9 @@ def is_grouped(query: Query) -> bool:
 
 
 def conditions_of(queryset: QuerySet[Any]) -> list[Any]:
-    """Return the resolved conditions that filter a queryset, all of which each row meets.
+    """Return the resolved conditions that each row of a queryset meets (joined by AND).
 
-    Alternatives, and what is negated, are one condition.
+    An OR of conditions, or a negated one, is one condition.
     """
     nodes: list[Any] = [queryset.query.where]
     found: list[Any] = []
@@ -162,7 +162,7 @@ def having_of(queryset: QuerySet[Any]) -> Any:
 
 
 def table_of(queryset: QuerySet[Any]) -> str | None:
-    """Return the name that a queryset's statement has for the table of its model."""
+    """Return the alias of the model's table in a queryset's statement; None if it is not read."""
     return queryset.query.get_initial_alias()
 
 
@@ -177,7 +177,7 @@ def without_row_locks(queryset: AnyQuerySet) -> AnyQuerySet:
 
 
 def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
-    """Return a queryset without what ``reverse()`` leaves behind."""
+    """Return a queryset whose order ``reverse()`` no longer reverses."""
     queryset = queryset.all()
     queryset.query.standard_ordering = True
     return queryset
@@ -195,7 +195,7 @@ def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...
 def select_with_converters(
     queryset: QuerySet[Any],
 ) -> tuple[str, tuple[Any, ...], Mapping[int, Any]]:
-    """Return a statement, its parameters, and by place the converters of its columns."""
+    """Return a statement, its parameters, and the converters of its columns by position."""
     compiler = queryset.query.get_compiler(queryset.db)
     sql, parameters = compiler.as_sql()
     converters = compiler.get_converters([column for column, *_ in compiler.select])
@@ -216,8 +216,8 @@ def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
     )
 
 
-def gives_each_row_once(queryset: QuerySet[Any]) -> bool:
-    """Return whether a statement reads a table, joined to one row of others each, and no more."""
+def reads_single_rows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a statement reads one table, joined only to single rows, and nothing else."""
     query = queryset.query
     if query.distinct or is_grouped(query) or query.combinator or query.extra_tables:
         return False
@@ -228,7 +228,7 @@ def gives_each_row_once(queryset: QuerySet[Any]) -> bool:
 
 
 def tables_with_many_rows(query: Query) -> set[str]:
-    """Return the aliases of tables that have many rows for one of the queryset."""
+    """Return the aliases of joined tables that can have many rows per row of the queryset."""
     many: set[str] = set()
     for alias, join in query.alias_map.items():  # Each is behind the one that it joins.
         if _joins_many(join) or join.parent_alias in many:
@@ -237,7 +237,7 @@ def tables_with_many_rows(query: Query) -> set[str]:
 
 
 def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
-    """Return whether ``select_related()`` needs a row that may be missing: values do without it."""
+    """Return whether ``select_related()`` may drop rows that ``values()`` returns, or fails."""
     query = queryset.query.clone()
     known = {alias for alias, uses in query.alias_refcount.items() if uses}
     try:
@@ -253,7 +253,7 @@ def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
 
 
 def _joins_many(join: Any) -> bool:
-    """Return whether a table of a query is joined for any number of rows to one."""
+    """Return whether a join can match any number of rows for one row."""
     return (
         isinstance(join, Join)
         and isinstance(join.join_field, ForeignObjectRel)
@@ -261,10 +261,10 @@ def _joins_many(join: Any) -> bool:
     )
 
 
-def path_of(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
-    """Return the field at the end of a path, and whether a row may have any number of them.
+def field_at_path(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
+    """Return the field at the end of a path, and whether one row can have many of its values.
 
-    Raises FieldError where the path leads nowhere.
+    Raises FieldError if a name in the path does not exist.
     """
     names, meta = path.split(LOOKUP_SEP), queryset.model._meta
     steps, field, *_ = queryset.query.names_to_path(names, meta)
@@ -274,10 +274,10 @@ def path_of(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
 # Expressions. Django 5.2, 6.0, 6.1.
 
 
-def resolved(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
-    """Return a field path or an expression as a queryset's column, and the query with its joins.
+def resolve_column(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
+    """Return a field path or expression as a column of a queryset, and the query with its joins.
 
-    Raises FieldError where it names no column.
+    Raises FieldError if it names no column.
     """
     query = queryset.query.chain()
     expression = F(column) if isinstance(column, str) else column
@@ -294,7 +294,7 @@ def is_text_function(expression: Any) -> bool:
     return type(expression).__module__ == "django.db.models.functions.text"
 
 
-def field_type(expression: Any) -> str:
+def internal_type_of(expression: Any) -> str:
     """Return the internal type of a resolved expression, "" where it is unknown."""
     try:
         return str(expression.output_field.get_internal_type())
@@ -319,7 +319,7 @@ def is_window(expression: Any) -> bool:
 
 
 def tables_read(expression: Any) -> Iterator[str]:
-    """Yield the tables of which a resolved expression reads columns, but for its aggregates."""
+    """Yield the tables whose columns a resolved expression reads outside of aggregates."""
     if isinstance(expression, Col):
         yield expression.alias
     elif isinstance(expression, Query):
@@ -331,16 +331,16 @@ def tables_read(expression: Any) -> Iterator[str]:
 
 
 def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
-    """Return what an aggregate gave for an expression, as Python reads it from single rows."""
+    """Return an aggregate's value as Python reads that expression from a single row."""
     if value is None:
         return None
-    column, _query = resolved(expression, queryset)
+    column, _query = resolve_column(expression, queryset)
     return column.convert_value(value, column, connections[queryset.db])
 
 
-def zone_of(expression: Any, own: str) -> str | None:
-    """Return a zone that a query or an expression converts to, other than the database's own."""
-    for part in _parts(expression):
+def converted_zone_of(expression: Any, own: str) -> str | None:
+    """Return a time zone other than ``own`` that a query or expression converts to, or None."""
+    for part in _expression_parts(expression):
         if isinstance(part, (Extract, TruncBase)) and isinstance(
             part.lhs.output_field, DateTimeField
         ):
@@ -350,21 +350,21 @@ def zone_of(expression: Any, own: str) -> str | None:
     return None
 
 
-def _parts(expression: Any) -> Iterator[Any]:
+def _expression_parts(expression: Any) -> Iterator[Any]:
     """Yield a resolved expression and all its parts, within subqueries, too."""
     yield expression
     inner: list[Any] = getattr(expression, "get_source_expressions", list)()
     if isinstance(expression, Query):
         inner = [*expression.annotations.values(), expression.where]
     for part in inner:
-        yield from _parts(part)
+        yield from _expression_parts(part)
 
 
 class LeftJoined(F):
-    """A field path over relations; a row without the related row is read too, with None."""
+    """A field path over relations, read by LEFT JOIN: None if a related row is missing."""
 
     def resolve_expression(self, query: Any = None, *others: Any, **named: Any) -> Any:
-        """Return the column, after it has joined the tables on the way to it."""
+        """Join the tables on the path and return the column at its end."""
         names = self.name.split(LOOKUP_SEP)  # type: ignore[attr-defined]
         found = query.setup_joins(names, query.get_meta(), query.get_initial_alias())
         *joins, last = found.joins[1:]
@@ -383,7 +383,7 @@ class LeftJoined(F):
 
 
 def why_not_plain(queryset: QuerySet[Any]) -> str:
-    """Return why the objects of a queryset may have other values than its columns; "" if not."""
+    """Return why objects of a queryset may differ from its columns; "" if they cannot."""
     kind, shape = type(queryset), Shape(queryset)
     if not shape.gives_instances:
         return "is of rows that are no plain objects of their model"
@@ -402,8 +402,8 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
     return "is of a queryset with aggregates" if is_grouped(queryset.query) else ""
 
 
-def names_set(queryset: QuerySet[Any]) -> set[str]:
-    """Return the names that a queryset sets on its objects: of annotations and other objects."""
+def attributes_set_by(queryset: QuerySet[Any]) -> set[str]:
+    """Return the attributes that a queryset sets on its objects: annotations and other objects."""
     found: Any = queryset
     query: Any = queryset.query
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
@@ -413,12 +413,12 @@ def names_set(queryset: QuerySet[Any]) -> set[str]:
 
 
 def is_field_descriptor(found: Any) -> bool:
-    """Return whether a member of a model is that of a field that is read as it is stored."""
+    """Return whether a model's attribute is a field that returns the stored value as is."""
     return type(found) in {DeferredAttribute, ForeignKeyDeferredAttribute}
 
 
 def is_relation_descriptor(found: Any) -> bool:
-    """Return whether a member of a model is that of a foreign key."""
+    """Return whether a model's attribute is a foreign key."""
     return type(found) in {ForwardManyToOneDescriptor, ForwardOneToOneDescriptor}
 
 
@@ -444,7 +444,7 @@ def reverse_patterns(resolver: URLResolver, view: str) -> Iterator[ReversePatter
 
 
 def within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLResolver]:
-    """Return the bare name and the resolver that ``reverse()`` ends up with.
+    """Return the URL name without namespaces, and the resolver in which ``reverse()`` finds it.
 
     Raises NoReverseMatch for an unknown namespace.
     """

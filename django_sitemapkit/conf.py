@@ -42,7 +42,7 @@ class SiteSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerSettings:
-    """What ``SITEMAPKIT_RUNNER`` says."""
+    """The backend and options of ``SITEMAPKIT_RUNNER``."""
 
     backend: str
     """A short name, or the dotted path of a class."""
@@ -51,7 +51,7 @@ class RunnerSettings:
 
 
 class _Setting(Generic[_Value]):
-    """A setting: its default, and what checks a value, once and again when it has changed."""
+    """A descriptor of one setting: its default, and a check of each new or changed value."""
 
     def __init__(self, default: object, check: Callable[[str, Any], _Value], doc: str) -> None:
         self._default = default
@@ -182,7 +182,7 @@ None outside of them: a thread lives longer than a tenant is its connection's.
 
 
 def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
-    """Return what ``read`` returns, and call it once for ``key`` in a request, build or command."""
+    """Call ``read`` once for ``key`` in a request, build or command; return what it returned."""
     known = _known.get()
     if known is None:
         return read()
@@ -194,7 +194,7 @@ def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
 
 
 @contextmanager
-def sites_kept() -> Iterator[None]:
+def keeping_sites() -> Iterator[None]:
     """Call the project's functions for sites and sections only once within it; a decorator too."""
     token = _known.set({})
     try:
@@ -224,7 +224,7 @@ def keep_sites_for(request: HttpRequest) -> None:
 
 
 class _Sites(_Setting[Any]):
-    """The sites; where the setting names a function, what it returns."""
+    """The sites in the settings, or those that the function named there returns."""
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> dict[str, SiteSettings]:
         value = super().__get__(instance, owner)
@@ -284,10 +284,10 @@ def _sites_of(name: str, value: Any) -> dict[str, SiteSettings]:
         raise ImproperlyConfigured(
             f'{name} must be a dict such as {{"main": {{"BASE_URL": "https://…"}}}}.'
         )
-    return {key: _site(f"{name}[{key!r}]", key, options) for key, options in value.items()}
+    return {key: _site_settings(f"{name}[{key!r}]", key, options) for key, options in value.items()}
 
 
-def _site(name: str, key: object, options: object) -> SiteSettings:
+def _site_settings(name: str, key: object, options: object) -> SiteSettings:
     if not isinstance(key, str) or not key or len(key) > 100:
         raise ImproperlyConfigured(f"{name}: a key is a string of 1 to 100 characters.")
     if not isinstance(options, Mapping) or "BASE_URL" not in options:
@@ -438,7 +438,7 @@ SETTING_NAMES = tuple(name for name in vars(Settings) if name.isupper())
 
 
 @receiver(setting_changed)
-def _reset(**changed: Any) -> None:
+def _reset_checks(**changed: Any) -> None:
     """Check all values again: some depend on other settings, such as STORAGES."""
     settings.checked.clear()
     forget_sites()

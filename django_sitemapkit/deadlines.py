@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Deadline:
-    """The time by which something must have ended."""
+    """The time by which an operation must have ended."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -28,7 +28,7 @@ class Deadline:
 
 
 @contextmanager
-def opened(
+def open_url(
     address: str,
     deadline: Deadline,
     *,

@@ -43,7 +43,7 @@ class InvalidSitemap(SitemapKitError, ValueError):
 
 
 class MissingExtra(SitemapKitError, ImportError):
-    """What is asked for needs an extra that is not installed; the message says which one."""
+    """A requested feature needs an extra that is not installed; the message names it."""
 
 
 class RepeatedRow(SitemapKitError):

@@ -8,7 +8,7 @@ _heard: ContextVar[Callable[[], None] | None] = ContextVar("heard", default=None
 
 
 def heartbeat() -> None:
-    """Say that work goes on, such as to the lease in force; without one, nothing happens.
+    """Signal that work goes on, to the lease in force; without one, nothing happens.
 
     Raises what ends the work, such as LeaseLost.
     """
@@ -17,7 +17,7 @@ def heartbeat() -> None:
 
 
 @contextmanager
-def heard_by(heard: Callable[[], None]) -> Iterator[None]:
+def calling_on_heartbeat(heard: Callable[[], None]) -> Iterator[None]:
     """Have each heartbeat in this block call ``heard``, such as that of a lease.
 
     What it raises ends the work.

@@ -68,15 +68,15 @@ def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
             keys[text] = model._meta.pk.to_python(text)
         except (ValidationError, OverflowError):
             continue
-    rows = _rows(model, set(keys.values()))
+    rows = _rows_by_key(model, set(keys.values()))
     return {text: rows[key] for text, key in keys.items() if key in rows}
 
 
-def _rows(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
+def _rows_by_key(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
     try:
         return {row.pk: row for row in model._base_manager.filter(pk__in=keys)}
     except (ValueError, OverflowError):  # The database rejects one of the keys.
-        each = (_rows(model, {key}) for key in keys) if len(keys) > 1 else ()
+        each = (_rows_by_key(model, {key}) for key in keys) if len(keys) > 1 else ()
         return {key: row for rows in each for key, row in rows.items()}
 
 

@@ -23,12 +23,12 @@ def printable(value: object) -> str:
     as ``\n`` and ``\x1b``. Spaces of any width stay.
     """
     text = str(value)
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_escaped_character, text))
 
 
 def without_controls(text: str) -> str:
     """Escape control characters; line feeds, tabs and what joins letters and emoji stay."""
-    return _CONTROLS.sub(lambda found: _shown(found[0]), text)
+    return _CONTROLS.sub(lambda found: _escaped_character(found[0]), text)
 
 
 def quoted(value: object) -> str:
@@ -47,7 +47,7 @@ def count_of(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _shown(character: str) -> str:
+def _escaped_character(character: str) -> str:
     if character.isprintable() or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode("ascii")

@@ -18,8 +18,8 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from django_sitemapkit.builds.requests import begin, needs_message, request
-from django_sitemapkit.conf import settings, sites_kept
+from django_sitemapkit.builds.requests import needs_message, process_on_commit, request
+from django_sitemapkit.conf import keeping_sites, settings
 from django_sitemapkit.identities import identity_model
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.printable import logger
@@ -63,7 +63,7 @@ def model_changed(
         logger.exception("No build can be requested after a change of %s.", sender._meta.label)
 
 
-@sites_kept()
+@keeping_sites()
 def request_builds(models: Collection[type[Model]]) -> None:
     """Ask for a build of each site that lists rows of one of these models, and start it.
 
@@ -84,7 +84,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
                 # The worker that got the message looks again by itself; a thread may have ended.
                 is_waited_for = get_runner().supports_requests and not needs_message(site)
                 if asked.is_new or not is_waited_for:
-                    begin(site, get_runner)
+                    process_on_commit(site, get_runner)
         except Exception:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)
@@ -109,9 +109,9 @@ _models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = W
 
 
 def models_of(site: SitemapSite) -> set[type[Model]]:
-    """Return the models whose rows the sections of a site list, enabled or not.
+    """Return the models of a site's sections, enabled or not.
 
-    Of proxies and of inherited tables, it is the model that has the primary key.
+    For proxies and inherited tables, it is the model that has the primary key.
     """
     found: set[type[Model]] = set()
     for section in registry.at(site):

@@ -51,7 +51,7 @@ class Registry:
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
 
     def declared(self) -> list[type[Registered]]:
-        """Return the sections, and what is external too."""
+        """Return all registered sections, external ones included."""
         return list(self._sections.values())
 
     def add(
@@ -114,7 +114,7 @@ class Registry:
             self.add(made, name, section if is_factory and not isinstance(made, type) else None)
 
     def add_function(self, function: SectionsOf) -> None:
-        """Add what a function returns for a site, whenever the site is asked for its sections."""
+        """Register a function that returns sections for a site, called when they are needed."""
         self._functions.append(function)
 
     @property
@@ -124,7 +124,7 @@ class Registry:
 
     @property
     def why_no_url(self) -> State:
-        """Why no sitemap has a URL."""
+        """The reason, as a state, why no sitemap has a URL."""
         return {"code": "no-section" if self.is_empty else "no-url"}
 
     @property
@@ -133,7 +133,7 @@ class Registry:
         return bool(self._functions)
 
     def remove(self, name: str) -> None:
-        """Take a section out; raises KeyError where there is none of that name."""
+        """Unregister a section. Raises KeyError for an unknown name."""
         del self._sections[name]
 
     @contextmanager
@@ -159,7 +159,7 @@ class Registry:
 
         ``switched`` names those that are on or off whatever they declare.
         """
-        return [reader_of(s(site)) for s in self.at(site) if _is_on(s, site, switched)]
+        return [reader_of(s(site)) for s in self.at(site) if _is_enabled(s, site, switched)]
 
     def at(self, site: SitemapSite) -> list[type[BaseSection]]:
         """Return the section classes that a site may have, enabled or not.
@@ -170,7 +170,7 @@ class Registry:
 
     def registered(self, site: SitemapSite) -> list[type[BaseSection]]:
         """Return the enabled section classes of a site, without those that only functions know."""
-        return [section for section in self if _is_on(section, site, NOT_SWITCHED)]
+        return [section for section in self if _is_enabled(section, site, NOT_SWITCHED)]
 
     def get(
         self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED
@@ -179,12 +179,12 @@ class Registry:
         section = self._at(site).get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
-        return reader_of(section(site)) if _is_on(section, site, switched) else None
+        return reader_of(section(site)) if _is_enabled(section, site, switched) else None
 
     def externals(self, site: SitemapSite) -> list[ExternalSection]:
         """Return the enabled external sections of a site, which have no pages of their own."""
         found = [s for s in self._at(site).values() if issubclass(s, ExternalSection)]
-        return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
+        return [section(site) for section in found if _is_enabled(section, site, NOT_SWITCHED)]
 
     def _at(self, site: SitemapSite) -> dict[str, type[Registered]]:
         """Return all sections by name, with those that functions return for a site."""
@@ -192,7 +192,7 @@ class Registry:
             return self._sections
         found = dict(self._sections)
         for function in self._functions:
-            returned = read_once((function, site), partial(_returned, function, site))
+            returned = read_once((function, site), partial(_returned_sections, function, site))
             for name, section in returned.items():
                 if taken := found.get(name):
                     raise ImproperlyConfigured(
@@ -243,7 +243,7 @@ def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
         registry.add_all(sections)
 
 
-def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, type[Registered]]:
+def _returned_sections(function: SectionsOf, site: SitemapSite) -> dict[str, type[Registered]]:
     """Return the sections that a function returns for a site, by name.
 
     Raises ImproperlyConfigured where it raises, but for what the database raises.
@@ -267,7 +267,7 @@ def belongs_to(section: type[Registered], site: SitemapSite) -> bool:
     return here and (site.sections is None or section.get_name() in site.sections)
 
 
-def _is_on(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
+def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 

@@ -45,7 +45,7 @@ DEFAULT_KEY = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapSite:
-    """One site, as sections, plans and builds know it."""
+    """One site, as sections, plans and builds refer to it."""
 
     key: str
     """Its identity: a key of SITEMAPKIT_SITES, an id of the sites framework."""
@@ -168,7 +168,7 @@ def all_sites() -> list[SitemapSite]:
     if sites_are_returned():
         raise ImproperlyConfigured("The function of SITEMAPKIT_SITES returns no site here.")
     if apps.is_installed("django.contrib.sites"):
-        return _from_framework()
+        return _framework_sites()
     raise ImproperlyConfigured(
         "No site is known without a request: set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES, or"
         ' install "django.contrib.sites".'
@@ -195,12 +195,12 @@ def site_for(request: HttpRequest) -> SitemapSite:
     keep_sites_for(request)
     configured = _configured_sites()
     if settings.SITES or sites_are_returned():
-        return _by_host(configured, request)
+        return _site_of_host(configured, request)
     if configured:
         return configured[0]
     if apps.is_installed("django.contrib.sites"):
-        return _current(request)
-    return _from_request(request)
+        return _framework_current(request)
+    return _site_of_request(request)
 
 
 def site_of_context(context: Context) -> SitemapSite:
@@ -231,7 +231,7 @@ def _forget_scopes(**changed: Any) -> None:
     _scope_of.cache_clear()
 
 
-def _by_host(sites: Iterable[SitemapSite], request: HttpRequest) -> SitemapSite:
+def _site_of_host(sites: Iterable[SitemapSite], request: HttpRequest) -> SitemapSite:
     """Return the site of the request's host that has the longest path in common with it."""
     here = _at_host(request.scheme, request.get_host(), get_script_prefix()).origin
     host = here.partition("://")[2]
@@ -241,7 +241,7 @@ def _by_host(sites: Iterable[SitemapSite], request: HttpRequest) -> SitemapSite:
     raise Http404(f"SITEMAPKIT_SITES has no site at {host}{request.path}.")
 
 
-def _from_framework() -> list[SitemapSite]:
+def _framework_sites() -> list[SitemapSite]:
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
     known = FrameworkSite.objects.order_by("pk")
@@ -315,7 +315,7 @@ def _framework_id(site: SitemapSite, current: SitemapSite | None = None) -> Any:
     return _framework_id(current)
 
 
-def _current(request: HttpRequest) -> SitemapSite:
+def _framework_current(request: HttpRequest) -> SitemapSite:
     from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
 
     try:
@@ -335,7 +335,7 @@ def _framework_site(key: object, domain: str) -> SitemapSite:
     return SitemapSite.at(f"https://{domain}{get_script_prefix()}", key=str(key))
 
 
-def _from_request(request: HttpRequest) -> SitemapSite:
+def _site_of_request(request: HttpRequest) -> SitemapSite:
     hosts = django_settings.ALLOWED_HOSTS
     open_to_all = not hosts or any(host.startswith((".", "*")) for host in hosts)
     if open_to_all and not django_settings.DEBUG:

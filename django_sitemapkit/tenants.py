@@ -85,7 +85,7 @@ class Background:
                 thread.start()
 
     def _run(self, key: Hashable, tenants: Mapping[str, Any]) -> None:
-        while items := self._next(key):
+        while items := self._next_items(key):
             try:
                 switch_to(tenants)
                 self._work(items)
@@ -94,8 +94,8 @@ class Background:
             finally:
                 connections.close_all()  # No request's end closes one that is broken or too old.
 
-    def _next(self, key: Hashable) -> list[Any]:
-        """Return what was added to a job; if that is nothing, its thread ends."""
+    def _next_items(self, key: Hashable) -> list[Any]:
+        """Wait for the delay; return what was added to a job, whose thread ends if nothing was."""
         time.sleep(self._delay_seconds)
         with self._lock:
             items = self._added.pop(key, [])

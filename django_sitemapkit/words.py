@@ -25,6 +25,7 @@ SENTENCES: dict[str, Any] = {
     "adopted": gettext_noop("it was interrupted, and another build adopted its pages"),
     "cancelled": gettext_noop("cancelled by %(by)s"),
     "changed": gettext_noop("the code, the settings or the chosen sections have changed"),
+    "discarded": gettext_noop("discarded by %(by)s"),
     "identical": gettext_noop("it is identical to build %(build)s, which is held for review"),
     "interrupted": gettext_noop("it was interrupted"),
     "no-section": gettext_noop(
@@ -39,15 +40,14 @@ SENTENCES: dict[str, Any] = {
     "preview": gettext_noop("it is a preview that %(by)s requested"),
     "shrinkage": gettext_noop(
         "section '%(section)s' would shrink from %(before)s to %(urls)s;"
-        " SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
+        " a loss of %(allowed)s%% is allowed"
     ),
     "shrinkage-besides-moved": gettext_noop(
         "section '%(section)s' would shrink from %(before)s to %(urls)s, and others list %(moved)s"
-        " of the rest; SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
+        " of the rest; a loss of %(allowed)s%% is allowed"
     ),
     "site-shrinkage": gettext_noop(
-        "the site would shrink from %(before)s to %(urls)s; SITEMAPKIT_MAX_SHRINK allows a loss of"
-        " %(allowed)s%%"
+        "the site would shrink from %(before)s to %(urls)s; a loss of %(allowed)s%% is allowed"
     ),
     "skipped": gettext_noop("section '%(section)s' skipped %(rows)s, the first: %(problem)s"),
     "skipped-rows": "%(sections)s",
@@ -82,11 +82,9 @@ SENTENCES: dict[str, Any] = {
     "progress-queued": gettext_noop("Queued requests start in the background."),
     "progress-running": gettext_noop("Build %(build)s: %(done)s of %(total)s files are done."),
     # What a build may have lost by mistake, and what lastmods say that can hardly be true.
-    "loss": gettext_noop(
-        "%(section)s: %(lost)s of %(before)s URLs are gone (%(percent)s%%). See diff_sitemaps."
-    ),
+    "loss": gettext_noop("%(section)s: %(lost)s of %(before)s URLs are gone (%(percent)s%%)."),
     "site-loss": gettext_noop(
-        "The whole site: %(lost)s of %(before)s URLs are gone (%(percent)s%%). See diff_sitemaps."
+        "The whole site: %(lost)s of %(before)s URLs are gone (%(percent)s%%)."
     ),
     "lastmods-alike": gettext_noop(
         "%(section)s: all URLs have the same lastmod, %(lastmod)s (for example %(key)s). A lastmod"
@@ -120,9 +118,10 @@ SENTENCES: dict[str, Any] = {
     "intact": gettext_noop("%(files)s and the index checked, no damage found."),
     "nothing-published": gettext_noop("Nothing is published."),
     "orphans-unknown": gettext_noop(
-        "The storage cannot list its files, so orphans were not searched for."
+        "The storage cannot list its files, so leftover files were not searched for."
     ),
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
+    "previewed": gettext_noop("Build %(build)s was made, not published: %(reason)s."),
     "published": gettext_noop(
         "Build %(build)s: published; %(urls)s in %(files)s and the index, %(stored)s new. %(more)s"
     ),
@@ -135,7 +134,7 @@ SENTENCES: dict[str, Any] = {
 
 COUNT_TEXTS = {
     "files": ngettext_lazy("%(count)s file", "%(count)s files", "count"),
-    "orphans": ngettext_lazy("%(count)s orphan", "%(count)s orphans", "count"),
+    "orphans": ngettext_lazy("%(count)s leftover file", "%(count)s leftover files", "count"),
     "pages": ngettext_lazy("%(count)s page", "%(count)s pages", "count"),
     "rows": ngettext_lazy("%(count)s row", "%(count)s rows", "count"),
     "urls": ngettext_lazy("%(count)s URL", "%(count)s URLs", "count"),
@@ -154,26 +153,26 @@ class Count(int):
 
 
 def words_of(state: State) -> str:
-    """Return what a state says, in the language in force; of an unknown code, the code."""
+    """Return the text of a state in the language in force; for an unknown code, the code."""
     if isinstance(state, str):
         return state
-    values = {name: _shown(name, value) for name, value in state.items()}
+    values = {name: _value_text(name, value) for name, value in state.items()}
     return (gettext(SENTENCES.get(state["code"], "%(code)s")) % values).strip()
 
 
 def english_of(state: State) -> str:
-    """Return what a state says in English, as errors, the log and the commands do."""
+    """Return the text of a state in English, for errors, the log and commands."""
     with override("en"):
         return words_of(state)
 
 
 def code_of(state: State) -> str:
-    """Return the code of a state: "other" of a text, and "" of one that says nothing."""
+    """Return the code of a state: "other" for plain text, "" for an empty state."""
     return str(state["code"]) if isinstance(state, Mapping) else state and "other"
 
 
 def findings_of(state: State) -> list[tuple[str, str]]:
-    """Return the URLs that a state is about, such as those that hold a build; with words on each.
+    """Return the URLs in a state, such as those that hold a build, each with an explanation.
 
     They are its value ``findings``: a list of states, each with a ``url``.
     """
@@ -181,7 +180,7 @@ def findings_of(state: State) -> list[tuple[str, str]]:
     return [(one["url"], words_of(one)) for one in found]
 
 
-def _shown(name: str, value: Any) -> Any:
+def _value_text(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return words_of(value)
     if isinstance(value, list):

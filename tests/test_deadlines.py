@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.deadlines import Deadline, opened
+from django_sitemapkit.deadlines import Deadline, open_url
 from tests.submission.engines import Dripping, Quiet, serving
 
 
@@ -15,7 +15,7 @@ class Fine(Quiet):
 
 def get(address, seconds):
     """Return the status of what an address answers within some seconds."""
-    with opened(address, Deadline(seconds), timeout=10) as response:
+    with open_url(address, Deadline(seconds), timeout=10) as response:
         return response.status
 
 

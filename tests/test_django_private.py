@@ -41,7 +41,7 @@ class OwnTuples(models.QuerySet):
 
 def resolved(column, queryset=ROWS):
     """Return a column as its queryset reads it."""
-    return _django.resolved(column, queryset)[0]
+    return _django.resolve_column(column, queryset)[0]
 
 
 def test_what_a_queryset_gives():
@@ -111,11 +111,11 @@ def test_joins_that_do_not_repeat_rows():
 def test_querysets_that_give_each_row_once():
     """A table, and joins to one row of another; nothing that groups or multiplies."""
     for queryset in (ROWS, ROWS.filter(shop__slug="a"), Feature.objects.filter(title="a")):
-        assert _django.gives_each_row_once(queryset)
+        assert _django.reads_single_rows(queryset)
     many = ROWS.filter(tags__name="a")
     for queryset in (many, many.distinct(), GROUPED, ROWS.union(ROWS)):
-        assert not _django.gives_each_row_once(queryset)
-    assert not _django.gives_each_row_once(ROWS.extra(tables=["testapp_shop"]))
+        assert not _django.reads_single_rows(queryset)
+    assert not _django.reads_single_rows(ROWS.extra(tables=["testapp_shop"]))
 
 
 def test_functions_of_text():
@@ -175,18 +175,18 @@ def test_statements():
 
 def test_paths():
     """They lead to a field, over relations to one object or to many."""
-    assert _django.path_of(ROWS, "shop__slug") == (Shop._meta.get_field("slug"), False)
-    assert _django.path_of(ROWS, "tags__name")[1] is True
+    assert _django.field_at_path(ROWS, "shop__slug") == (Shop._meta.get_field("slug"), False)
+    assert _django.field_at_path(ROWS, "tags__name")[1] is True
     with pytest.raises(FieldError):
-        _django.path_of(ROWS, "nothing")
+        _django.field_at_path(ROWS, "nothing")
 
 
 def test_expressions():
     """Columns are distinguished from functions of them, and their fields are found."""
     assert _django.column_of(resolved("slug"))[1] == Product._meta.get_field("slug")
     assert _django.column_of(resolved(Lower("slug"))) is None
-    assert _django.field_type(resolved("pk")) == "BigAutoField"
-    assert _django.field_type(Value(object())) == ""
+    assert _django.internal_type_of(resolved("pk")) == "BigAutoField"
+    assert _django.internal_type_of(Value(object())) == ""
     assert _django.column_of(resolved("shop__slug"))[0] != _django.table_of(ROWS)
     assert list(_django.tables_read(resolved(Lower("slug")))) == [_django.table_of(ROWS)]
     assert list(_django.tables_read(resolved(Count("tags")))) == []
@@ -204,9 +204,9 @@ def test_what_an_aggregate_gives_is_converted():
 def test_time_zones_of_expressions():
     """What is converted to another zone, within other expressions too."""
     hour = resolved(TruncHour("updated_at", tzinfo=__import__("zoneinfo").ZoneInfo("Asia/Tokyo")))
-    assert _django.zone_of(hour, "UTC") == "Asia/Tokyo"
-    assert _django.zone_of(hour, "Asia/Tokyo") is None
-    assert _django.zone_of(resolved("updated_at"), "UTC") is None
+    assert _django.converted_zone_of(hour, "UTC") == "Asia/Tokyo"
+    assert _django.converted_zone_of(hour, "Asia/Tokyo") is None
+    assert _django.converted_zone_of(resolved("updated_at"), "UTC") is None
 
 
 def test_columns_of_missing_rows():
@@ -222,11 +222,11 @@ def test_objects_of_querysets():
     assert _django.why_not_plain(ROWS) == ""
     for other in (ROWS.values(), OwnTuples(Product), GROUPED, ROWS.extra(select={"a": "1"})):
         assert _django.why_not_plain(other)
-    assert not _django.names_set(ROWS.prefetch_related("shop"))
+    assert not _django.attributes_set_by(ROWS.prefetch_related("shop"))
     own = ROWS.annotate(a=Value(1)).prefetch_related(Prefetch("shop__tags", SHOPS, "x"), "tags")
-    assert _django.names_set(own) == {"a", "shop"}
-    assert _django.names_set(ROWS.prefetch_related(Prefetch("tags", to_attr="x"))) == {"x"}
-    assert _django.names_set(Shop(pk=1).product_set.all()) == {"shop"}
+    assert _django.attributes_set_by(own) == {"a", "shop"}
+    assert _django.attributes_set_by(ROWS.prefetch_related(Prefetch("tags", to_attr="x"))) == {"x"}
+    assert _django.attributes_set_by(Shop(pk=1).product_set.all()) == {"shop"}
 
 
 def test_members_of_models():

@@ -82,7 +82,7 @@ PAGES = [
     *sorted((ROOT / ".github").glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-RECIPES = {"django-modeltranslation", "django-parler", "OpenTelemetry", "Prometheus", "Sentry"}
+RECIPES = {"django-modeltranslation", "django-parler", "Prometheus", "Sentry"}
 FOLLOWED = {"migrating", "quickstart", "recipes", "tenants", "wagtail"}
 """Pages whose Python is followed as a whole, by tests of their own."""
 

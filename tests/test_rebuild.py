@@ -48,7 +48,7 @@ def noted(monkeypatch):
 def begun(monkeypatch):
     """Give the keys of the sites whose builds begin, which nobody makes."""
     keys = []
-    monkeypatch.setattr(rebuild, "begin", lambda site, choose: keys.append(site.key))
+    monkeypatch.setattr(rebuild, "process_on_commit", lambda site, choose: keys.append(site.key))
     return keys
 
 

@@ -68,8 +68,8 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
     return sites
 
 
-def known_site(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
-    """Return `(site, "")` for a key, or `(None, reason)`."""
+def site_or_reason(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
+    """Return `(site, "")` for the site with a key, or `(None, reason)` if none is found."""
     sites, reason = getattr(request, _SITES, None), ""
     if sites is None:
         sites, reason = try_read(all_sites)
@@ -143,7 +143,7 @@ def screen(
                     raise Http404(gettext("This object does not exist."))
             if of_site:
                 key = request.POST.get("site") or request.GET.get("site", "")
-                arguments["site"], reason = known_site(request, key)
+                arguments["site"], reason = site_or_reason(request, key)
                 if reason:
                     raise Http404(reason)
             return view(model_admin, request, **arguments)
@@ -186,23 +186,23 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ]
         return [*own, *super().get_urls()]
 
-    def url_to(self, name: str, *arguments: Any, **query: Any) -> str:
+    def screen_url(self, name: str, *arguments: Any, **query: Any) -> str:
         """Return the URL of a screen in this admin site, given its name without ``sitemapkit_``."""
         url = reverse(
             f"{self.admin_site.name}:sitemapkit_{name}", args=[quote(each) for each in arguments]
         )
         return f"{url}?{urlencode(query)}" if query else url
 
-    def url_of(self, view: str, *arguments: Any) -> str:
+    def view_url(self, view: str, *arguments: Any) -> str:
         """Return the URL of a view of this model, such as "changelist"."""
-        return self.url_to(f"{self.opts.model_name}_{view}", *arguments)
+        return self.screen_url(f"{self.opts.model_name}_{view}", *arguments)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """Return the columns; the site is one of them only if there are several."""
+        """Return the columns; the site is among them only if there are several sites."""
         return self._without_single_site(request, super().get_list_display(request), "site")
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Return the filters; the site is one of them only if there are several."""
+        """Return the filters; the site is among them only if there are several sites."""
         return self._without_single_site(request, super().get_list_filter(request), SiteFilter)
 
     def get_search_fields(self, request: HttpRequest) -> Any:
@@ -228,7 +228,7 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, template, {**shared, **context})
 
 
-def paged(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
+def paged_context(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
     """Return the page of some items that the query string names, as context of ``pages.html``."""
     page = Paginator(items, per_page).get_page(request.GET.get("p"))
     return {"page": page, "range": page.paginator.get_elided_page_range(page.number)}
@@ -240,17 +240,11 @@ class ReadOnlyAdmin(CheckedListAdmin):
     class Media:
         css = {"all": ["sitemapkit/theme.css"]}
 
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return False."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False."""
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 def number(value: int | None) -> str:
@@ -301,10 +295,9 @@ def pause_text(pause: Pause) -> str:
     """Return who paused publishing until when and why, as text."""
     values = {"who": pause.by, "why": pause.reason}
     if pause.until is None:
-        text = gettext("Publishing is paused by %(who)s until someone resumes it: %(why)s")
-        return text % values
-    text = gettext("Publishing is paused by %(who)s until %(until)s: %(why)s")
-    return text % {**values, "until": moment_text(pause.until)}
+        return gettext("Publishing is paused by %(who)s until someone resumes it: %(why)s") % values
+    values["until"] = moment_text(pause.until)
+    return gettext("Publishing is paused by %(who)s until %(until)s: %(why)s") % values
 
 
 def moment_text(moment: dt.datetime) -> str:
@@ -339,7 +332,7 @@ def may_view(request: HttpRequest, model: type[Model] | Model) -> bool:
 
 
 def progress_text(state: SiteState, build: BuildProgress | None) -> str:
-    """Return what goes on at a site in a sentence; ``build`` is the progress of its build."""
+    """Return a sentence on the running work of a site; ``build`` is its build's progress."""
     name = "planning" if state.lease else "idle"
     if build is not None:
         name = build.state if build.urls_per_second is None else "at-rate"
@@ -351,11 +344,16 @@ def progress_text(state: SiteState, build: BuildProgress | None) -> str:
 def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:
     """Return a name, by default the object's, linked to its page in the admin if it has one."""
     name = name or str(obj) or str(obj.pk)
+    url = change_url(site, obj)
+    return format_html('<a href="{}">{}</a>', url, name) if url else format_html("{}", name)
+
+
+def change_url(site: admin.AdminSite, obj: Any) -> str:
+    """Return the address of an object's page in the admin; "" if it has none."""
     opts = obj._meta
     try:
-        url = reverse(
+        return reverse(
             f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
         )
     except NoReverseMatch:
-        return format_html("{}", name)
-    return format_html('<a href="{}">{}</a>', url, name)
+        return ""

@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import (
     Http404,
     HttpRequest,
@@ -16,8 +15,8 @@ from django.http import (
     HttpResponseBase,
     HttpResponseRedirect,
 )
+from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
-from django.urls import NoReverseMatch, reverse
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -26,39 +25,38 @@ from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     ReadOnlyAdmin,
     SiteFilter,
+    change_url,
     duration_text,
-    known_site,
     known_sites,
     number,
     number_or_blank,
-    paged,
+    paged_context,
     request_rows,
     screen,
+    site_or_reason,
 )
 from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
 from django_sitemapkit.admin.publishing import (
-    build_page,
-    build_title,
-    is_live,
     is_publishable,
     publish_error,
     publish_view,
+    render_build_page,
 )
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
     UrlCounts,
-    changes_of,
+    changes_by_build,
     total_change,
-    url_counts,
+    url_counts_by_build,
 )
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
-from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
-from django_sitemapkit.builds.report.status import STATES, problem_counts, states_of
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete, live_before
+from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
@@ -88,19 +86,14 @@ def object_view(
 
     To its page in the admin or, if it has none, its own.
     """
-    site, reason = known_site(request, obj.site)
+    site, reason = site_or_reason(request, obj.site)
     found = None
     if site is not None:
         section, key = request.GET.get("section", ""), request.GET.get("key", "")
         found, reason = try_read(lambda: object_at(site, section, key))
     if found is None:
         raise Http404(reason or _("This object does not exist."))
-    opts = found._meta
-    name = f"{model_admin.admin_site.name}:{opts.app_label}_{opts.model_name}_change"
-    try:
-        url = reverse(name, args=[quote(found.pk)])
-    except NoReverseMatch:
-        url = found.get_absolute_url() if hasattr(found, "get_absolute_url") else ""
+    url = change_url(model_admin.admin_site, found) or getattr(found, "get_absolute_url", str)()
     if not url:
         raise Http404(_("This object has no page."))
     return HttpResponseRedirect(url)
@@ -114,26 +107,31 @@ def file_view(
 
     The search is for a part of a URL, percent-encoded or not.
     """
-    row = _file_of(obj, file)
+    row = get_object_or_404(Place.objects.in_build(obj), pk=file)
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
-    shared = {"title": _name_of(row), "query": query, "file": row, "problems": _kinds(row)}
+    shared = {
+        "title": _shown_name(row),
+        "query": query,
+        "file": row,
+        "problems": _problem_rows(row),
+    }
     stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
     entries = map(entry_of, stored)
     try:
         found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
     except StorageFailure as error:
-        return build_page(model_admin, request, obj, "file", failure=str(error), **shared)
-    count = ngettext("%(count)s URL", "%(count)s URLs", len(found))
-    shown = paged(request, found, URLS_PER_PAGE)
-    return build_page(
+        return render_build_page(model_admin, request, obj, "file", failure=str(error), **shared)
+    shown = paged_context(request, found, URLS_PER_PAGE)
+    return render_build_page(
         model_admin,
         request,
         obj,
         "file",
         **shared,
         **shown,
-        count=count % {"count": number(len(found))},
+        count=ngettext("%(count)s URL", "%(count)s URLs", len(found))
+        % {"count": number(len(found))},
         entries=[
             {"location": entry.location, "shown": unquote(entry.location), "tags": entry.tags}
             for entry in shown["page"].object_list
@@ -149,24 +147,24 @@ def problems_view(
 
     A build keeps the first of each kind; these are shown if no row is found any more.
     """
-    row = _file_of(obj, file)
-    kind = next((each for each in _kinds(row) if each["code"] == code), None)
+    row = get_object_or_404(Place.objects.in_build(obj), pk=file)
+    kind = next((each for each in _problem_rows(row) if each["code"] == code), None)
     if kind is None:
         raise Http404(_("This file has no such problem."))
-    site, reason = known_site(request, obj.site)
+    site, reason = site_or_reason(request, obj.site)
     found: list[tuple[str, str]] | None = None
     # Which URLs other pages list is known during a build only.
     if site is not None and code != DUPLICATE:
-        found, reason = try_read(lambda: _problems_now(site, row, code))
+        found, reason = try_read(lambda: _current_problems(site, row, code))
     kept = [(text, key) for _place, text, key in row.problems[code]["examples"]]
-    shown = paged(request, found or kept, URLS_PER_PAGE)
-    return build_page(
+    shown = paged_context(request, found or kept, URLS_PER_PAGE)
+    return render_build_page(
         model_admin,
         request,
         obj,
         "problems",
         **shown,
-        title=f"{_name_of(row)}: {kind['title']}",
+        title=f"{_shown_name(row)}: {kind['title']}",
         kind=kind,
         total=number(kind["total"]),
         now=number(len(found)) if found else "",
@@ -176,20 +174,12 @@ def problems_view(
     )
 
 
-def _problems_now(site: SitemapSite, row: Place, code: str) -> list[tuple[str, str]]:
+def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[str, str]]:
     section = section_of(site, row.section)
     if section is None:
         return []
     problems = page_problems(section, keys_of(row, section), site.scope())
     return [(str(each), str(each.key)) for each in problems if each.code == code]
-
-
-def _file_of(build: Build, key: int) -> Place:
-    """Return a place of a build with its stored page; raises Http404."""
-    row = Place.objects.in_build(build).filter(pk=key).first()
-    if row is None:
-        raise Http404(_("This file does not exist."))
-    return row
 
 
 class BuildList(ChangeList):
@@ -198,13 +188,9 @@ class BuildList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the builds of the page, and add how many URLs they list and how they ended."""
         super().get_results(request)
-        keys = [build.pk for build in self.result_list]
-        changes = changes_of(self.result_list)
-        live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
-        states = states_of(self.result_list)
+        changes, states = changes_by_build(self.result_list), states_by_build(self.result_list)
         for build in self.result_list:
             build.change = changes.get(build.pk, "-")
-            build.is_live = build.pk in live
             build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
 
 
@@ -214,7 +200,7 @@ class BuildAdmin(ReadOnlyAdmin):
 
     screens = (object_view, publish_view, differences_view, file_view, problems_view)
     list_display = (
-        *("name", "site", "shown_status", "url_count"),
+        *("__str__", "site", "shown_status", "url_count"),
         *("started_at", "duration"),
     )
     list_filter = (SiteFilter, "status", "started_at")
@@ -235,11 +221,6 @@ class BuildAdmin(ReadOnlyAdmin):
         """Return the change list that adds numbers of URLs and states."""
         return BuildList
 
-    @admin.display(description=gettext_lazy("build"), ordering="pk")
-    def name(self, build: Build) -> str:
-        """Return the name of the build."""
-        return build_title(build)
-
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
         """Return the status, highlighted if the build is live, held or failed, and why."""
@@ -259,20 +240,27 @@ class BuildAdmin(ReadOnlyAdmin):
     # The page of one build
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Build]:
-        """Return the builds with their previous builds."""
-        return super().get_queryset(request).select_related("previous")
+        """Return the builds with their previous builds, and ``newer`` ones, held or published."""
+        newer = Build.objects.filter(
+            Q(published_at__gt=OuterRef("ended_at"))
+            | Q(pk__gt=OuterRef("pk"), status=Build.Status.HELD),
+            site=OuterRef("site"),
+            pruned_at=None,
+        )
+        rows: QuerySet[Build] = super().get_queryset(request).select_related("previous")
+        return rows.annotate(newer=Subquery(newer.order_by("-pk").values("pk")[:1]))
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
         """Show the build with its manifest."""
         build = options["obj"]
-        build.is_live, build.state = is_live(build), states_of([build])[build.pk]
+        build.state = states_by_build([build])[build.pk]
         build.state_text = STATES[build.state]
         may_publish, before = request.user.has_perm("sitemapkit.publish_build"), build.previous
-        is_back = may_publish and build.is_live and before and not publish_error(before)
+        is_back = may_publish and build.outcome == "live" and before and not publish_error(before)
         context |= {
-            "title": build_title(build),
+            "title": str(build),
             "subtitle": None,
             "may_publish": may_publish and not publish_error(build),
             "roll_back_to": before if is_back else None,
@@ -290,8 +278,8 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     With a section in the query string, it is a page of its files; of all files if it has no name.
     """
     manifest = Place.objects.in_build(build).defer("override_hashes")
-    previous = live_before([build])[build.pk] if is_whole(build) else None
-    before = url_counts([previous])[previous] or None
+    previous = live_before([build])[build.pk] if is_complete(build) else None
+    before = url_counts_by_build([previous])[previous] or None
     totals = _section_totals(manifest, before)
     counts = {total["section"]: total["urls"].after for total in totals}
     section = request.GET.get("section")
@@ -299,15 +287,17 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         section = ""  # All of them.
     chosen = manifest.filter(section=section) if section else manifest
     if section is None:
-        shown = paged(request, totals, SECTIONS_PER_PAGE)
+        shown = paged_context(request, totals, SECTIONS_PER_PAGE)
     else:
-        shown = paged(request, chosen.order_by(*INDEX_ORDER, "pk"), FILES_PER_PAGE)
+        shown = paged_context(request, chosen.order_by(*INDEX_ORDER, "pk"), FILES_PER_PAGE)
         urls = _file_urls(request, build, shown["page"].object_list)
-        shown["files"] = [_row(file, urls) for file in shown["page"].object_list]
+        shown["files"] = [_file_row(file, urls) for file in shown["page"].object_list]
         shown["count"] = number(shown["page"].paginator.count)
     faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
     faulty_files = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
-    problems = [row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _kinds(file)]
+    problems = [
+        row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _problem_rows(file)
+    ]
     asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
         "differs": is_publishable(build) and previous is not None,
@@ -315,25 +305,33 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         **shown,
         "has_sections": bool(totals),
         "file_count": number(manifest.count()),
-        "urls": total_change(counts, before),
+        "urls": total_change(counts, before, previous),
         "size": sum(each["xml_bytes"] for each in totals),
         "problems": problems,
-        "problem_count": number(sum(problem_counts(build).values())),
+        "problem_count": number(sum(problems_by_section(build).values())),
         "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
         "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
-def _kinds(file: Place) -> list[dict[str, Any]]:
+def _problem_rows(file: Place) -> list[dict[str, Any]]:
     """Return a row for each kind of problem of a file, the most frequent first."""
-    kinds = sorted(file.problems.items(), key=lambda item: -item[1]["count"])
     rows = []
-    for code, kind in kinds:
+    for code, kind in sorted(file.problems.items(), key=lambda item: -item[1]["count"]):
         title, advice = PROBLEMS.get(code, (code, ""))
         _place, text, key = kind["examples"][0]
-        shown = {"title": title, "advice": advice, "text": text, "key": key}
-        total = kind["count"]
-        rows.append({"file": file, "name": _name_of(file), "code": code, "total": total, **shown})
+        rows.append(
+            {
+                "file": file,
+                "name": _shown_name(file),
+                "code": code,
+                "total": kind["count"],
+                "title": title,
+                "advice": advice,
+                "text": text,
+                "key": key,
+            }
+        )
     return rows
 
 
@@ -355,15 +353,15 @@ def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[d
     ]
 
 
-def _name_of(file: Place) -> str:
+def _shown_name(file: Place) -> str:
     """Return what a file is called on the screens."""
     return f"{file.section or _('index')} {file.number or ''}".rstrip()
 
 
-def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
+def _file_row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
     return {
         "file": file,
-        "name": _name_of(file),
+        "name": _shown_name(file),
         "url": urls.get(file.pk, ""),
         "is_readable": file.status == Place.Status.DONE,
         "urls": number(file.urls),
@@ -373,7 +371,7 @@ def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
 
 def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> dict[int, str]:
     """Return the URLs of files by id; none if the site serves another build."""
-    site = known_site(request, build.site)[0] if is_live(build) else None
+    site = site_or_reason(request, build.site)[0] if build.outcome == "live" else None
     if site is None:
         return {}
 

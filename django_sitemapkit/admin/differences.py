@@ -1,7 +1,7 @@
 """The page of what a build changes: how much by section and folder, and which URLs."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,13 +12,13 @@ from django.utils.translation import ngettext
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     csv_response,
-    known_site,
     number,
     number_or_blank,
-    paged,
+    paged_context,
     screen,
+    site_or_reason,
 )
-from django_sitemapkit.admin.publishing import build_page
+from django_sitemapkit.admin.publishing import render_build_page
 from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.builds.report.differences import (
@@ -27,10 +27,11 @@ from django_sitemapkit.builds.report.differences import (
     Difference,
     DifferenceKind,
     first_folder_of,
+    groups_below,
     kept_differences,
     store_differences,
 )
-from django_sitemapkit.builds.requests import begin
+from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
@@ -60,7 +61,7 @@ KINDS: dict[str, tuple[DifferenceKind, Any]] = {
 
 COMPARE = BuildRequest.Kind.COMPARE
 
-FILTERS = ("kind", "section", "folder")
+FILTERS = ("kind", "section", "below", "folder")
 
 
 @screen("<path:object_id>/differences/", "build_differences", "view")
@@ -71,15 +72,14 @@ def differences_view(
     before = live_before([obj])[obj.pk]
     stored = BuildDifferences.objects.filter(build=obj).first()
     if stored is not None and "csv" in request.GET:
-        return _csv(request, stored)
-    context = _context_of(request, stored) if stored else _compared(request, obj, before)
-    title = _("Changes in build %(build)s") % {"build": obj.pk}
-    page = build_page(
+        return _csv_download(request, stored)
+    context = _stored_context(request, stored) if stored else _comparison(request, obj, before)
+    page = render_build_page(
         model_admin,
         request,
         obj,
         "differences",
-        title=title,
+        title=_("Changes in build %(build)s") % {"build": obj.pk},
         here=request.path,
         before=before,
         **context,
@@ -90,9 +90,12 @@ def differences_view(
     return page
 
 
-def _compared(request: HttpRequest, build: Build, before: int | None) -> dict[str, Any]:
-    """Compare a build or have it compared; return what differs, or why it cannot be compared."""
-    site, reason = known_site(request, build.site)
+def _comparison(request: HttpRequest, build: Build, before: int | None) -> dict[str, Any]:
+    """Compare a build or have it compared, and return the template context.
+
+    It is the result, a failure, or "waiting" while another process compares.
+    """
+    site, reason = site_or_reason(request, build.site)
     if site is None:
         return {"failure": reason}
     last = build.requests.filter(kind=COMPARE).order_by("-pk").first()
@@ -101,14 +104,15 @@ def _compared(request: HttpRequest, build: Build, before: int | None) -> dict[st
     try:
         if last is None or last.ended_at is not None:
             if not _takes_long(site, build, before):
-                return _context_of(request, store_differences(site, build))
+                return _stored_context(request, store_differences(site, build))
             name = str(request.user.get_username())
             record_request(site, COMPARE, about=build, by=name)
     except BuildRunning:
         pass  # Another process compares a build of the site.
     except (SitemapKitError, OSError) as error:
         return {"failure": str(error)}
-    begin(site, get_runner, kinds=(COMPARE,))  # Again: its process may have ended meanwhile.
+    # Again: its process may have ended meanwhile.
+    process_on_commit(site, get_runner, kinds=(COMPARE,))
     return {"waiting": True}
 
 
@@ -128,21 +132,24 @@ def _takes_long(site: SitemapSite, build: Build, before: int | None) -> bool:
     return sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE
 
 
-def _csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
+def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
     """Return the URLs that the query string asks for as a CSV file."""
     names = {kind: name for name, (kind, _title) in KINDS.items()}
-    rows = ((names[found.kind], found.section, found.location) for found in _found(request, stored))
+    rows = (
+        (names[found.kind], found.section, found.location)
+        for found in _chosen_differences(request, stored)
+    )
     lines = csv_lines(("change", "section", "url"), rows)
     is_cut = any(stored.count(kind.value) > MAX_KEPT for kind in names)
     part = f"-first-{MAX_KEPT}" if is_cut else ""
     return csv_response(request, f"sitemap-build-{stored.pk}-changes{part}.csv", lines)
 
 
-def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
-    found = list(_found(request, stored))
-    shown = paged(request, found, URLS_PER_PAGE)
+def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
+    found = list(_chosen_differences(request, stored))
+    shown = paged_context(request, found, URLS_PER_PAGE)
     totals = [(name, title, stored.count(kind.value)) for name, (kind, title) in KINDS.items()]
-    groups = _groups(stored.groups)
+    groups = _folder_rows(stored, request.GET.get("below") or "/")
     return {
         "totals": [(name, title, number(count)) for name, title, count in totals],
         "groups": groups[:MAX_GROUPS_SHOWN],
@@ -153,40 +160,42 @@ def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
         % {"count": number(len(found))},
         "is_cut": any(count > MAX_KEPT for *_, count in totals),
-        "rows": [_row(difference) for difference in shown["page"].object_list],
+        "rows": [
+            {
+                "title": dict(KINDS.values())[difference.kind],
+                "section": difference.section,
+                "location": difference.location,
+                "shown": unquote(difference.location),
+            }
+            for difference in shown["page"].object_list
+        ],
         "kept": number(MAX_KEPT),
     }
 
 
-def _row(difference: Difference) -> dict[str, Any]:
-    return {
-        "title": dict(KINDS.values())[difference.kind],
-        "section": difference.section,
-        "location": difference.location,
-        "shown": unquote(difference.location),
-    }
-
-
-def _found(request: HttpRequest, stored: BuildDifferences) -> Iterator[Difference]:
+def _chosen_differences(request: HttpRequest, stored: BuildDifferences) -> Iterator[Difference]:
     """Yield the kept URLs that the query string asks for, by kind: the removed ones first."""
     kinds = [KINDS[name][0] for name in KINDS if request.GET.get("kind") in {None, "", name}]
-    section, folder = request.GET.get("section"), request.GET.get("folder")
+    section, folder, below = map(request.GET.get, ("section", "folder", "below"))
     wanted = unquote(request.GET.get("q", "").strip()).casefold()
     kept = [
         difference
-        for difference in kept_differences(stored)
+        for difference in kept_differences(stored, below or "/")
         if (not section or difference.section == section)
-        and (not folder or first_folder_of(difference.location) == folder)
+        and (not folder or first_folder_of(difference.location, below or "/") == folder)
         and (not wanted or wanted in unquote(difference.location).casefold())
     ]
     for kind in kinds:
         yield from (difference for difference in kept if difference.kind is kind)
 
 
-def _groups(counted: Iterable[tuple[str, str, str, int]]) -> list[dict[str, Any]]:
-    """Return a row for each folder of a section, with the numbers by kind; the largest first."""
+def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
+    """Return a row for each folder of a section, with the numbers by kind; the largest first.
+
+    They are the folders ``below`` another one; what is in none of them has a row, too.
+    """
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for kind, section, folder, count in counted:
+    for kind, section, folder, count in groups_below(stored, below):
         groups[section, folder][kind] = count
     rows = sorted(groups.items(), key=lambda item: -sum(item[1].values()))
     return [
@@ -194,6 +203,7 @@ def _groups(counted: Iterable[tuple[str, str, str, int]]) -> list[dict[str, Any]
             "section": section,
             "folder": "" if folder == OTHER_FOLDERS else folder,
             "shown": unquote(folder),
+            "is_leaf": folder in {below, OTHER_FOLDERS},
             "counts": [
                 (name, number_or_blank(counts.get(kind.value, 0)))
                 for name, (kind, _title) in KINDS.items()

@@ -16,11 +16,16 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import CheckedListAdmin, known_site, known_sites
-from django_sitemapkit.admin.url_inspection import inspection_states_of
+from django_sitemapkit.admin.activity import edits_since
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    known_sites,
+    number,
+    site_or_reason,
+)
+from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.exceptions import InvalidValue
@@ -32,12 +37,6 @@ from django_sitemapkit.sites import SitemapSite, site_by_key
 
 BUILDING = ("sitemapkit.view_build", "sitemapkit.run_build")
 """The permissions on which "Publish all waiting changes now" depends."""
-
-YES_AND_NO = {
-    "enabled": (_("Yes"), _("No")),
-    "include": (_("Yes, include it"), _("No, exclude it")),
-}
-"""The choices of fields that can also inherit."""
 
 
 def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
@@ -68,11 +67,9 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["site"] = site_field(self.sites, self.instance.site)
         fields: dict[str, Any] = self.fields
         if "changefreq" in fields:
-            fields["changefreq"].choices = [("", _("Inherit")), *CHANGEFREQ_CHOICES]
-        for name in fields.keys() & YES_AND_NO:
-            yes, no = YES_AND_NO[name]
-            fields[name].widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
-            fields[name].show_hidden_initial = True  # For clean().
+            fields["changefreq"].choices = [("", _("As the section says")), *CHANGEFREQ_CHOICES]
+        if "include" in fields:
+            fields["include"].show_hidden_initial = True  # For clean().
         for name in fields.keys() & {"note", "path", "pattern", "title"}:
             fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
         if "lastmod" in self.fields:
@@ -96,12 +93,12 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
         """Read what takes long before the row is saved, which lets other editors wait."""
 
     def is_valid(self) -> bool:
-        """Return whether it may be saved."""
+        """Return whether the row may be saved."""
         return super().is_valid() and not self.previewing
 
     @property
     def site(self) -> SitemapSite | None:
-        """The chosen site, once the field is clean."""
+        """The chosen site; None as long as the field is not valid."""
         return site_by_key(self.sites, self.cleaned_data.get("site", self.instance.site))
 
     def clean_lastmod(self) -> Any:
@@ -155,7 +152,7 @@ class HashedSettingForm(EditorSettingForm):
             names = (self.text_field, "object_id")
             text = format_html(
                 '{} <a href="{}">{}</a>',
-                *(_("This already exists:"), self.model_admin.url_of("change", row.pk)),
+                *(_("This already exists:"), self.model_admin.view_url("change", row.pk)),
                 str(row)[:200] or row.pk,
             )
             field = next((name for name in names if self.cleaned_data.get(name)), None)
@@ -221,7 +218,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         super().save_model(request, obj, form, change)
         undo = ""
         if not change and self.has_delete_permission(request, obj):
-            undo = self.url_of("delete", obj.pk)
+            undo = self.view_url("delete", obj.pk)
         before = form.initial.get("site") if change else None
         keys = {obj.site, before or obj.site}
         path, section = getattr(obj, "path", ""), self.section
@@ -235,7 +232,7 @@ class EditorSettingAdmin(CheckedListAdmin):
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
         """Delete rows, and say when the published files follow."""
-        keys = sites_of(queryset)
+        keys = site_keys_of(queryset)
         super().delete_queryset(request, queryset)
         add_due_message(request, keys, section=self.section)
 
@@ -258,18 +255,18 @@ class EditorSettingAdmin(CheckedListAdmin):
         if site is None or inspections is None:
             return context
         # Files are read while no other editor has to wait.
-        states, reason = try_read(lambda: inspection_states_of(site, inspections))
+        states, reason = try_read(lambda: inspection_states_context(site, inspections))
         return {**context, **(states or {"failure": reason})}
 
     def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:
-        site, reason = known_site(request, row.site)
+        site, reason = site_or_reason(request, row.site)
         if site is None:
             return {"failure": reason}
         context, reason = try_read(lambda: self.preview_context(request, site, row, form))
         return {"failure": reason} if context is None else context
 
 
-def sites_of(rows: models.QuerySet[Any]) -> list[str]:
+def site_keys_of(rows: models.QuerySet[Any]) -> list[str]:
     """Return the keys of the sites that rows belong to."""
     return list(rows.order_by().values_list("site", flat=True).distinct())
 
@@ -281,40 +278,35 @@ def add_due_message(
     path: str = "",
     undo: str = "",
     section: str = "",
+    lost: int = 0,
 ) -> None:
     """Say that the published files of the sites with these keys follow with the next build.
 
     With one site it offers to build now to users who may, and links what becomes of the URL with
     this ``path``. ``undo`` is the address that undoes the change; "" if there is none. What
-    changes one ``section`` alone acts at once if the section is served live.
+    changes one ``section`` alone acts at once if the section is served live. ``lost`` is how many
+    published URLs the change takes out.
     """
-    published = set(Publication.objects.filter(site__in=keys).values_list("site", flat=True))
+    published = dict(Publication.objects.filter(site__in=keys).values_list("site", "build"))
     sites = [site for site in known_sites(request) if site.key in published]
     if not (sites or undo):
         return
     site = sites[0] if len(sites) == 1 else None
     paused = site is not None and pause_of(site) is not None
     context = {
-        "text": _SERVED_LIVE
-        if site and section and is_served_live(site, section)
-        else _due_text(sites, paused=paused),
+        "is_live": not sites,
+        "section_is_live": site and section and is_served_live(site, section),
+        "paused": paused,
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
-        "may_build": site is not None and not paused and request.user.has_perms(BUILDING),
+        "edits": edits_since(request, published[site.key])
+        if site and not paused and request.user.has_perms(BUILDING)
+        else None,
         "path": path,
         "undo": undo,
+        "lost": lost,
+        "lost_text": number(lost),
     }
     text = render_to_string("admin/sitemapkit/editor_settings/due_message.html", context, request)
     messages.info(request, text)
-
-
-_SERVED_LIVE = _("The sitemap follows at once: the published build does not have the section yet.")
-
-
-def _due_text(sites: Collection[SitemapSite], *, paused: bool) -> Any:
-    if not sites:
-        return gettext("Live sitemaps follow at once.")
-    if paused:
-        return gettext("The published sitemap stays as it is until publishing is resumed.")
-    return gettext("The published sitemap stays as it is until the next build.")

@@ -21,12 +21,12 @@ from django_sitemapkit.admin.editor_settings import (
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds.report.matches import matching_paths
-from django_sitemapkit.inspection import inspect_path
+from django_sitemapkit.inspection import inspect_path, url_match
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compared_rows
+from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compare_rows
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
@@ -71,13 +71,13 @@ class PasteForm(forms.Form):
             raise forms.ValidationError(message % {"count": number(MAX_PASTED_LINES)})
         return text
 
-    def compared(self) -> Comparison:
+    def comparison(self) -> Comparison:
         """Return the lines compared with the stored rows."""
         key = self.cleaned_data["site"]
         lines = enumerate(self.cleaned_data["urls"].split("\n"), start=1)
         rows = ((line_number, [key, line]) for line_number, line in lines if line.strip())
         site = site_by_key(self.sites, key)
-        return compared_rows(EXTRA_URL_TABLE, ["site", "path"], rows, [site] if site else [])
+        return compare_rows(EXTRA_URL_TABLE, ["site", "path"], rows, [site] if site else [])
 
 
 @screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])
@@ -87,21 +87,29 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
     form = PasteForm(request.POST if request.method == "POST" else None, sites=sites)
     if not form.is_valid():
         return _paste_page(model_admin, request, form)
-    comparison = form.compared()
+    comparison = form.comparison()
     if comparison.count(LineOutcome.INVALID) and not form.cleaned_data["save_rest"]:
         return _paste_page(model_admin, request, form, comparison)
     try:
         new, _changed = comparison.apply()
     except IntegrityError:
-        text = gettext("No URLs were added: another user has just added the same ones.")
-        messages.error(request, text)
+        messages.error(
+            request, gettext("No URLs were added: another user has just added the same ones.")
+        )
         return _paste_page(model_admin, request, form, comparison)
     log_rows(request.user.pk, new, ADDITION)
-    text = ngettext("%(count)s URL added.", "%(count)s URLs added.", len(new))
+    text = ngettext(
+        "%(count)s URL added. Whether its page answers was not looked at.",
+        "%(count)s URLs added. Whether their pages answer was not looked at.",
+        len(new),
+    )
     messages.success(request, text % {"count": number(len(new))})
-    _warn_of_published(request, new)
-    _warn_of_excluded(request, new)
-    if invalid := comparison.of(LineOutcome.INVALID):
+    site = site_by_key(sites, form.cleaned_data["site"])
+    if new and site is not None:
+        _warn_of_unknown(request, site, new)
+        _warn_of_published(request, site, new)
+        _warn_of_excluded(request, site, new)
+    if invalid := comparison.lines_with(LineOutcome.INVALID):
         text = ngettext(
             "%(count)s invalid line was skipped: line %(line)s (%(error)s)",
             "%(count)s invalid lines were skipped, such as line %(line)s (%(error)s)",
@@ -124,7 +132,7 @@ def _paste_page(
     comparison: Comparison | None = None,
 ) -> HttpResponseBase:
     """Return the page with the form, and the invalid lines of what was pasted."""
-    invalid = comparison.of(LineOutcome.INVALID) if comparison else []
+    invalid = comparison.lines_with(LineOutcome.INVALID) if comparison else []
     pasted = form.cleaned_data["urls"].split("\n") if invalid else []
     return model_admin.render_page(
         request,
@@ -151,21 +159,28 @@ def _error_of(line: Line) -> str:
 def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
     """Return the list's URL, or the index of the admin for users who may not see the list."""
     if model_admin.has_view_or_change_permission(request):
-        return model_admin.url_of("changelist")
+        return model_admin.view_url("changelist")
     return reverse(f"{model_admin.admin_site.name}:index")
 
 
-def _warn_of_published(request: HttpRequest, added: list[ExtraUrl]) -> None:
+def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
+    """Say how many of the URLs added to a site no view of its URLconf answers."""
+    unknown = [row.path for row in added if url_match(site, row.path) is None]
+    text = ngettext(
+        "The site's URLconf has no page at %(count)s of these URLs: %(url)s",
+        "The site's URLconf has no page at %(count)s of these URLs, such as %(url)s",
+        len(unknown),
+    )
+    if unknown:
+        messages.warning(request, text % {"count": number(len(unknown)), "url": unknown[0]})
+
+
+def _warn_of_published(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
     """Say how many of the URLs added to a site are published already."""
-    site = site_by_key(known_sites(request), added[0].site) if added else None
-    if site is None:
-        return
     matches, reason = try_read(lambda: matching_paths(site, [row.path for row in added]))
-    if matches is None:
-        if reason:
-            messages.warning(request, reason)
-        _warn_of_sections(request, added[:MAX_SECTION_LOOKUPS])
-    elif matches.matched:
+    if reason:
+        messages.warning(request, reason)
+    if matches is not None and matches.matched:
         text = ngettext(
             "%(count)s of these URLs is in the published sitemap already: %(url)s. To change its"
             " values, use a URL override.",
@@ -173,19 +188,17 @@ def _warn_of_published(request: HttpRequest, added: list[ExtraUrl]) -> None:
             " change their values, use URL overrides.",
             matches.matched,
         )
-        count = number(matches.matched)
-        if not matches.complete:
-            count = gettext("at least %(count)s") % {"count": count}
+        least = "%(count)s" if matches.complete else gettext("at least %(count)s")
+        count = least % {"count": number(matches.matched)}
         messages.warning(request, text % {"count": count, "url": matches.locations[0]})
-    elif not matches.complete:
-        _warn_of_sections(request, added[:MAX_SECTION_LOOKUPS])
+    elif matches is None or not matches.complete:
+        _warn_of_sections(request, site, added[:MAX_SECTION_LOOKUPS])
 
 
-def _warn_of_excluded(request: HttpRequest, added: list[ExtraUrl]) -> None:
+def _warn_of_excluded(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
     """Say how many of the URLs added to a site are excluded all the same."""
-    site = site_by_key(known_sites(request), added[0].site) if added else None
-    section = section_of(site, EXTRA_URLS) if site else None
-    if site is None or section is None:
+    section = section_of(site, EXTRA_URLS)
+    if section is None:
         return
     locations = [site.origin + row.path for row in added]
     effects = overrides_of(site).effects(section, [row.pk for row in added], locations)
@@ -199,12 +212,9 @@ def _warn_of_excluded(request: HttpRequest, added: list[ExtraUrl]) -> None:
         messages.warning(request, text % values)
 
 
-def _warn_of_sections(request: HttpRequest, added: list[ExtraUrl]) -> None:
-    """Warn about each URL that a section already lists."""
+def _warn_of_sections(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
+    """Warn about each URL added to a site that a section already lists."""
     for row in added:
-        site = site_by_key(known_sites(request), row.site)
-        if site is None:
-            continue
         found, _reason = try_read(partial(inspect_path, site, row.path, without=EXTRA_URLS))
         if found and found.listed:
             text = gettext(
@@ -239,4 +249,4 @@ class ExtraUrlAdmin(TransferAdmin):
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
         """Save the row, and warn if a section already lists the URL."""
         super().save_model(request, obj, form, change)
-        _warn_of_sections(request, [obj])
+        _warn_of_sections(request, form.site, [obj])

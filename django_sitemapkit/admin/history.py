@@ -15,7 +15,6 @@ from django.db import models
 from django.utils.translation import gettext_noop, override
 
 from django_sitemapkit.admin.base import number
-from django_sitemapkit.models import UrlOverride
 
 MAX_LOGGED_ROWS = 1_000
 """Rows of an action that are logged one by one."""
@@ -54,9 +53,9 @@ HISTORY_SENTENCES = frozenset(
 """All sentences; any other message is Django's own."""
 
 
-def exclusion_message(row: UrlOverride, changed: Collection[str]) -> str:
+def exclusion_message(row: Any, changed: Collection[str]) -> str:
     """Return ``EXCLUDED`` if a change of these fields excludes the URL, else ""."""
-    return EXCLUDED if row.include is False and "include" in changed else ""
+    return EXCLUDED if "include" in changed and row.include is False else ""
 
 
 def log_rows(

@@ -21,7 +21,7 @@ from django_sitemapkit.admin.base import MAX_LISTED_SITES, known_sites
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
 from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
-from django_sitemapkit.admin.url_inspection import inspection_states_of
+from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.inspection.urls import inspections_of
@@ -78,14 +78,16 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         self.instance = instance
         self.save_as_new = save_as_new
         rows = UrlOverride._default_manager.all() if queryset is None else queryset
-        rows = self._rows_of(rows, instance)
+        rows = self._overrides_of(rows, instance)
         used = set(rows.values_list("site", flat=True)) if instance is not None else set()
         options["initial"] = [
             {"site": site.key} for site in self.sites if save_as_new or site.key not in used
         ]
         super().__init__(data, files, prefix=prefix, queryset=rows, **options)
 
-    def _rows_of(self, rows: UrlOverrideQuerySet, instance: Model | None) -> UrlOverrideQuerySet:
+    def _overrides_of(
+        self, rows: UrlOverrideQuerySet, instance: Model | None
+    ) -> UrlOverrideQuerySet:
         if instance is None or instance.pk is None:
             return rows.none()
         sites = [site.key for site in self.sites]
@@ -102,16 +104,18 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
 
     def _construct_form(self, i: int, **options: Any) -> Any:
         form = super()._construct_form(i, **options)  # type: ignore[misc]
-        form.instance.explain = partial(self.explain, form.instance.site)
+        form.instance.explanation_context = partial(self.explanation_context, form.instance.site)
         return form
 
-    def explain(self, key: str) -> dict[str, Any]:
+    def explanation_context(self, key: str) -> dict[str, Any]:
         """Return the context that explains the object's URL at a site."""
         obj, site = self.instance, site_by_key(self.sites, key)
         context: dict[str, Any] = {"site": site if self.other_sites else None}
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("Save the object first to see its entry.")}
-        states, reason = try_read(lambda: inspection_states_of(site, inspections_of(site, obj)))
+        states, reason = try_read(
+            lambda: inspection_states_context(site, inspections_of(site, obj))
+        )
         if states is None:
             return {**context, "failure": reason}
         return {**context, **states, "nothing": NO_SECTION}
@@ -120,7 +124,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     def explanations_without_form(self) -> list[dict[str, Any]]:
         """Return the explanations for sites without a form, which need the add permission."""
         shown = {form.instance.site for form in self.forms}
-        return [self.explain(site.key) for site in self.sites if site.key not in shown]
+        return [self.explanation_context(site.key) for site in self.sites if site.key not in shown]
 
     @property
     def rows_of_sites(self) -> list[dict[str, Any]]:
@@ -147,7 +151,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         sites = [form.cleaned_data["site"] for form in changed]
         if len(set(sites)) < len(sites):
             raise ValidationError(_("An object has one override per site."))
-        stored = self._rows_of(UrlOverride._default_manager.all(), self.instance)
+        stored = self._overrides_of(UrlOverride._default_manager.all(), self.instance)
         for form in changed:
             site = form.cleaned_data["site"]
             if form.instance.pk is None and stored.filter(site=site).exists():
@@ -231,7 +235,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
         """Return how many forms there are: one for the site that is open."""
-        sites = len(_open_sites(request))
+        sites = len(_sites_with_forms(request))
         return sites if self.max_num is None else min(self.max_num, sites)
 
     def get_min_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
@@ -243,7 +247,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
         permitted = {
-            "sites": _open_sites(request),
+            "sites": _sites_with_forms(request),
             "may_add": self.has_add_permission(request, obj),
             "may_change": self.has_change_permission(request, obj),
         }
@@ -273,11 +277,11 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:
         """Return the object's sitemap entry as saved now, or why it is not listed."""
-        explain = getattr(row, "explain", dict)  # The empty form for scripts has none.
-        return render_to_string("admin/sitemapkit/editor_settings/explanations.html", explain())
+        context = getattr(row, "explanation_context", dict)  # The empty form for scripts has none.
+        return render_to_string("admin/sitemapkit/editor_settings/explanations.html", context())
 
 
-def _open_sites(request: HttpRequest) -> list[SitemapSite]:
+def _sites_with_forms(request: HttpRequest) -> list[SitemapSite]:
     """Return the only site, or the one of several that the query string names; else none."""
     sites, key = known_sites(request), request.GET.get(OPEN_SITE)
     return [site for site in sites if len(sites) == 1 or site.key == key]

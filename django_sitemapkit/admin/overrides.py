@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -27,13 +27,13 @@ from django_sitemapkit.admin.base import (
     EXCLUDING,
     CheckedListAdmin,
     SiteFilter,
-    known_site,
     known_sites,
     link_to,
     number,
     screen,
+    site_or_reason,
 )
-from django_sitemapkit.admin.editor_settings import HashedSettingForm, add_due_message, sites_of
+from django_sitemapkit.admin.editor_settings import HashedSettingForm, add_due_message, site_keys_of
 from django_sitemapkit.admin.history import (
     EXCLUDED,
     INCLUDED,
@@ -43,11 +43,12 @@ from django_sitemapkit.admin.history import (
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import changes_of, texts_of
+from django_sitemapkit.admin.url_counts import changes_by_build, match_texts
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
-from django_sitemapkit.builds.report.changes import LOSS
+from django_sitemapkit.builds.report.changes import LOSS, rollback_states
 from django_sitemapkit.builds.report.matches import matching_paths
+from django_sitemapkit.builds.report.status import states_of_sites
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
@@ -73,11 +74,11 @@ class OverrideForm(HashedSettingForm):
             labels = _listed_labels(self.sites)
             names = sorted((capfirst(model_name(label)), label) for label in labels)
             self.fields["model"] = forms.ChoiceField(
-                label=_("Object: model"),
+                label=_("Kind of object"),
                 required=False,
                 choices=[("", "---------"), *((label, name) for name, label in names)],
             )
-            self.fields["object_id"].label = _("Object: primary key")
+            self.fields["object_id"].label = _("Its primary key")
             self.fields["object_id"].help_text = _(
                 "The override stays with the object when its URL changes."
             )
@@ -97,23 +98,6 @@ class OverrideForm(HashedSettingForm):
         elif "path" in self.fields and not cleaned.get("path") and "path" not in self.errors:
             self.add_error("path", ValidationError(_("Enter a path."), code="required"))
         return cleaned
-
-
-class IncludeFilter(admin.SimpleListFilter):
-    """Filters by ``include``."""
-
-    title = _("include")
-    parameter_name = "include"
-    values: ClassVar = {"yes": True, "no": False, "inherit": None}
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return the choices."""
-        return [("yes", _("included")), ("no", _("excluded")), ("inherit", _("inherits"))]
-
-    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
-        """Return the rows with the chosen value."""
-        value = self.value()
-        return queryset.filter(include=self.values[value]) if value in self.values else queryset
 
 
 class KindFilter(admin.SimpleListFilter):
@@ -143,8 +127,8 @@ def exclude_now_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: UrlOverride
 ) -> HttpResponseBase:
     """Exclude a URL, and publish its sitemap file without it."""
-    _exclude(request, known_site(request, obj.site)[0], obj)
-    return HttpResponseRedirect(model_admin.url_of("change", obj.pk))
+    _exclude(request, site_or_reason(request, obj.site)[0], obj)
+    return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 
 @screen("exclude/", "urloverride_exclude_path", *EXCLUDING, methods=["POST"], of_site=True)
@@ -163,7 +147,9 @@ def exclude_path_view(
     row = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path)).first()
     row = row or UrlOverride(site=site.key, path=url_path)
     _exclude(request, site, row)
-    return HttpResponseRedirect(model_admin.url_to("inspect", site=site.key, url=url_path, all=1))
+    return HttpResponseRedirect(
+        model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
+    )
 
 
 def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -> None:
@@ -178,11 +164,19 @@ def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -
             row.save(update_fields=fields)
             log_rows(request.user.pk, [row], flag, message=EXCLUDED)
     if site is not None:
-        level, text = _published_without(site, row, request.user.get_username())
+        (before,) = states_of_sites([site])
+        level, text = _publish_without(site, row, request.user.get_username())
         messages.add_message(request, level, text)
+        for _publication, state in rollback_states(filter(None, [before.publication])):
+            # Of the new build, no screen says so.
+            text = gettext(
+                "The next build ends the roll-back: it publishes again what build %(build)s"
+                " changed, which has %(urls)s URLs. Pausing publishing prevents that."
+            )
+            messages.warning(request, text % {**state, "urls": number(state["urls"])})
 
 
-def _published_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
+def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
     """Publish the sitemap file of an excluded URL without it; return a message and its level."""
     try:
         with savepoint_if_atomic():
@@ -207,33 +201,33 @@ def _published_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[
             "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
         )
         return messages.ERROR, text % {"error": reason}
-    level = messages.SUCCESS
-    text = gettext("The URL is excluded, and its sitemap file is published without it.")
-    if _is_listed(site, row):
-        text = gettext("The URL is still listed: an override by path includes it.")
-        level = messages.WARNING
-    elif result is None:
-        text = gettext("The URL is excluded. No published file lists it.")
-    elif result.status == "unchanged":
-        text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
-    elif result.cause:
+    if _is_still_listed(site, row):
+        return (
+            messages.WARNING,
+            gettext("The URL is still listed: an override by path includes it."),
+        )
+    if result is not None and result.cause:
         text = gettext(
             "Live sitemaps exclude the URL now. Published files still list it, because the"
             " build is held for review: %(reason)s"
         )
-        text %= {"reason": words_of(result.cause)}
-        level = messages.WARNING
+        return messages.WARNING, text % {"reason": words_of(result.cause)}
+    text = gettext("The URL is excluded, and its sitemap file is published without it.")
+    if result is None:
+        text = gettext("The URL is excluded. No published file lists it.")
+    elif result.status == "unchanged":
+        text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
     elif result.build is not None:
-        text = _with_what_waited(text, result.build)
-    return level, text
+        text = _with_url_change(text, result.build)
+    return messages.SUCCESS, text
 
 
-def _with_what_waited(text: str, build: int) -> str:
+def _with_url_change(text: str, build: int) -> str:
     """Return a message with the change in URLs, if a build did not just take one out.
 
     An object may have several; and what waited in the same files is live, too.
     """
-    change = changes_of([Build.objects.get(pk=build)])[build]
+    change = changes_by_build([Build.objects.get(pk=build)])[build]
     if change.before is None or change.after == change.before - 1:
         return text
     more = gettext(
@@ -242,8 +236,8 @@ def _with_what_waited(text: str, build: int) -> str:
     return f"{text} {more % {'change': change.text or 0}}"
 
 
-def _is_listed(site: SitemapSite, row: UrlOverride) -> bool:
-    """Return whether an excluded object is still listed because of an override by path."""
+def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:
+    """Return whether an excluded object is still listed: an override by path then includes it."""
     obj = None if row.path else named_object(row.model, row.object_id)
     found, _reason = try_read(lambda: inspect_object(site, obj) if obj else [])
     return any(each.listed for each in found or ())
@@ -258,10 +252,10 @@ class UrlOverrideAdmin(TransferAdmin):
     transfer = OVERRIDE_TABLE
     preview_template = "admin/sitemapkit/editor_settings/explanations.html"
     list_display = (
-        *("subject", "site", "is_included", "priority", "changefreq", "lastmod", "note"),
+        *("subject", "site", "include", "priority", "changefreq", "lastmod", "note"),
         "changed_at",
     )
-    list_filter = (SiteFilter, IncludeFilter, KindFilter, "changefreq", "changed_at")
+    list_filter = (SiteFilter, "include", KindFilter, "changefreq", "changed_at")
     search_fields = ("path", "object_id", "note")
     actions = ("include_them", "exclude_them", "reset_them")
     readonly_fields = ("subject_object",)
@@ -297,12 +291,6 @@ class UrlOverrideAdmin(TransferAdmin):
     def subject(self, obj: UrlOverride) -> str:
         """Return the path, or the model and key of the object, without a query."""
         return str(obj)
-
-    @admin.display(description=_("include"), ordering="include", empty_value="")
-    def is_included(self, obj: UrlOverride) -> str:
-        """Return whether the URL is included."""
-        labels = {None: _("inherits"), True: _("included"), False: _("excluded")}
-        return str(labels[obj.include])
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Search for the path if the search term is a URL."""
@@ -340,40 +328,40 @@ class UrlOverrideAdmin(TransferAdmin):
     @admin.action(description=_("Include in the sitemap"), permissions=["bulk_urloverride"])
     def include_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
         """Include the chosen URLs."""
-        self._set(request, queryset, {"include": True})
+        self._update(request, queryset, {"include": True})
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["bulk_urloverride"])
     def exclude_them(
         self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]
     ) -> HttpResponse | None:
         """Exclude the chosen URLs; many of a site's, only once that is confirmed."""
-        losses = [] if "confirmed" in request.POST else _losses(request, queryset)
+        losses = [] if "confirmed" in request.POST else _losses_by_site(request, queryset)
         if losses:
             return self.render_page(
                 request,
                 "editor_settings/exclude",
                 title=gettext("Exclude these URLs?"),
-                changelist_url=self.url_of("changelist"),
+                changelist_url=self.view_url("changelist"),
                 losses=losses,
                 chosen=request.POST.getlist(ACTION_CHECKBOX_NAME),
                 across=request.POST.get("select_across", "0"),
             )
-        self._set(request, queryset, {"include": False})
+        self._update(request, queryset, {"include": False})
         return None
 
     @admin.action(description=_("Reset to inherited values"), permissions=["bulk_urloverride"])
     def reset_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
         """Clear all values of the chosen overrides, but keep their notes."""
         values = {"include": None, "priority": None, "changefreq": "", "lastmod": None}
-        self._set(request, queryset, values)
+        self._update(request, queryset, values)
 
-    def _set(
+    def _update(
         self,
         request: HttpRequest,
         queryset: models.QuerySet[UrlOverride],
         values: dict[str, Any],
     ) -> None:
-        keys = sites_of(queryset)
+        keys = site_keys_of(queryset)
         count = queryset.count()
         message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
@@ -387,9 +375,11 @@ class UrlOverrideAdmin(TransferAdmin):
         add_due_message(request, keys)
 
 
-def _losses(request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
+def _losses_by_site(
+    request: HttpRequest, queryset: models.QuerySet[UrlOverride]
+) -> list[dict[str, Any]]:
     """Return the sites that may lose many of their published URLs, with the numbers."""
-    keys = sites_of(queryset)
+    keys = site_keys_of(queryset)
     sites = [site for site in known_sites(request) if site.key in keys]
     found = [_loss_of(site, queryset.filter(site=site.key)) for site in sites]
     return [loss for loss in found if loss is not None]
@@ -407,7 +397,7 @@ def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str,
     return {
         "site": site.key,
         "matches": matches,
-        "texts": texts_of(matches),
+        "texts": match_texts(matches),
         "objects": objects,
         "object_text": number(objects),
     }
@@ -422,9 +412,9 @@ def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:
     for site in sites:
         known, _reason = try_read(partial(registry.at, site))
         classes |= {section: site for section in known or () if belongs_to(section, site)}
-    found = try_each([partial(_label_of, *each) for each in classes.items()])
+    found = try_each([partial(_model_label, *each) for each in classes.items()])
     return {label for label, _reason in found if label is not None}
 
 
-def _label_of(section: Any, site: SitemapSite) -> str | None:
+def _model_label(section: Any, site: SitemapSite) -> str | None:
     return label_or_none(reader_of(section(site)))

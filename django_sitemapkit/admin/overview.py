@@ -19,52 +19,53 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     duration_text,
     id_or_none,
     number,
     number_or_blank,
-    paged,
+    paged_context,
     pause_text,
     progress_text,
     request_rows,
     request_text,
     screen,
 )
-from django_sitemapkit.admin.health.builds import STATES_READ, items_now
+from django_sitemapkit.admin.health.builds import STATES_READ, live_items
 from django_sitemapkit.admin.health.items import (
-    attention_of,
-    in_order,
-    items_of,
+    attention_context,
+    items_by_site,
+    newest_first,
     sources,
 )
 from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
     CHART_BUILDS,
-    chart_of,
-    url_counts,
+    chart_context,
+    url_counts_by_build,
 )
-from django_sitemapkit.builds import SiteStatus, status_of
+from django_sitemapkit.builds import SiteStatus, prune, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.changes import UrlChange
 from django_sitemapkit.builds.report.status import (
     STATES,
     build_progress,
-    states_of,
+    states_by_build,
     states_of_sites,
 )
-from django_sitemapkit.builds.requests import begin
+from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.conf import settings
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, BuildRequest, Place
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
+from django_sitemapkit.overrides import overrides_of, sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.words import code_of, words_of
+from django_sitemapkit.words import words_of
 
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
@@ -88,7 +89,7 @@ BUTTONS: dict[str, dict[str, Any]] = {
 @screen("", "overview", "view")
 def overview_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
     """Show the only site, the chosen one, or a list of all."""
-    return _screen_of_sites(
+    return _sites_screen(
         model_admin,
         request,
         "overview",
@@ -101,17 +102,17 @@ def overview_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
 @screen("health/", "health", "view")
 def health_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
     """Show the only site, the chosen one, or a list of all."""
-    return _screen_of_sites(
+    return _sites_screen(
         model_admin,
         request,
         "health",
         title=_("Health"),
         of_site=partial(_health_context, request),
-        of_sites=partial(_healths_context, model_admin, request),
+        of_sites=partial(_health_list_context, model_admin, request),
     )
 
 
-def _screen_of_sites(
+def _sites_screen(
     model_admin: CheckedListAdmin,
     request: HttpRequest,
     folder: str,
@@ -129,19 +130,17 @@ def _screen_of_sites(
     if sites is None:
         return model_admin.render_page(request, "overview/failure", title=title, failure=failure)
     if key is None and len(sites) != 1:
-        context = _page_of_sites(request, sites)
+        context = _site_list_context(request, sites)
         context |= of_sites(list(context["page"].object_list))
         return model_admin.render_page(request, f"{folder}/sites", title=title, **context)
     site = next((site for site in sites if key in {None, site.key}), None)
     if site is None:
         raise Http404(_("This site does not exist."))
-    several = len(sites) > 1
-    return model_admin.render_page(
-        request, f"{folder}/site", title=title, site=site, several=several, **of_site(site)
-    )
+    context = {"site": site, "several": len(sites) > 1, **of_site(site)}
+    return model_admin.render_page(request, f"{folder}/site", title=title, **context)
 
 
-def _page_of_sites(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
+def _site_list_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
     """Return a page of the sites that match the search, as context of its template.
 
     Those whose newest build is held, or failed, come first.
@@ -150,11 +149,11 @@ def _page_of_sites(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, 
     found = [site for site in sites if query in site.key or query in site.origin + site.path]
     first = _sites_to_look_at()
     found.sort(key=lambda site: site.key not in first)
-    count = ngettext("%(count)s site", "%(count)s sites", len(found))
     return {
-        **paged(request, found, SITES_PER_PAGE),
+        **paged_context(request, found, SITES_PER_PAGE),
         "query": query,
-        "count": count % {"count": number(len(found))},
+        "count": ngettext("%(count)s site", "%(count)s sites", len(found))
+        % {"count": number(len(found))},
     }
 
 
@@ -191,21 +190,44 @@ def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) 
 def request_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Record the request of a button, start it, and redirect to the site's page."""
+    """Record the request of a button, start it, and redirect to the site's page.
+
+    Before old files are deleted, ask for confirmation.
+    """
     button = request.POST.get("button", "")
     if button not in BUTTONS:
         raise Http404(_("This button does not exist."))
+    if button == "prune" and "confirmed" not in request.POST:
+        return _confirm_pruning(model_admin, request, site)
     section = request.POST.get("section", "") if button == "section" else ""
     names, _why = try_read(lambda: [each.get_name() for each in sections_of(site)])
     if button == "section" and section not in (names or ()):
-        text = _("Section “%(section)s” does not exist.") % {"section": section}
-        messages.error(request, text)
+        messages.error(request, _("Section “%(section)s” does not exist.") % {"section": section})
         return HttpResponseRedirect(overview_url(model_admin, site.key))
-    name = request.user.get_username()
-    build_request = record_request(site, by=name, section=section, **BUTTONS[button])
+    by = request.user.get_username()
+    build_request = record_request(site, by=by, section=section, **BUTTONS[button])
     log_rows(request.user.pk, [build_request], ADDITION, message=REQUEST_STARTED[button])
-    begin(site, get_runner)
+    process_on_commit(site, get_runner)
     return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
+
+
+def _confirm_pruning(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+) -> HttpResponseBase:
+    """Show how many files would be deleted, and how large they are, and ask for confirmation."""
+    pruned, failure = try_read(lambda: prune(site, dry_run=True))
+    sizes = dict(StoredPage.objects.filter(site=site.key).values_list("name", "stored_bytes"))
+    names = pruned.files if pruned else ()
+    return model_admin.render_page(
+        request,
+        "overview/prune",
+        title=_("Delete old files?"),
+        site=site,
+        overview_url=overview_url(model_admin, site.key),
+        pruned=pruned,
+        failure=failure,
+        size=sum(sizes.get(name, 0) for name in names),
+    )
 
 
 @screen("progress/", "progress", "view", of_site=True)
@@ -225,7 +247,7 @@ def progress_view(
 
 def overview_url(model_admin: CheckedListAdmin, site: str, **query: int) -> str:
     """Return the address of the page of the site with this key."""
-    return model_admin.url_to("overview", site=site, **query)
+    return model_admin.screen_url("overview", site=site, **query)
 
 
 def _site_context(
@@ -242,17 +264,17 @@ def _site_context(
         "url": overview_url(model_admin, site.key),
         "failure": failure,
         "message": message,
-        **_level_of(found, attention_of(items_of(request, [site])[site.key])),
+        **_level_context(found, attention_context(items_by_site(request, [site])[site.key])),
         **(found or {}),
     }
 
 
-def _level_of(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[str, Any]:
+def _level_context(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[str, Any]:
     """Return what needs attention, the worst first, and the level of the whole site."""
     attention["items"].sort(key=lambda item: item.level)  # Of a level, the newest stay first.
     status = found and found["status"]
     level = "ok"
-    is_held = status and status.held and not _is_preview(status.held)
+    is_held = status and status.held and status.held.outcome == Build.Status.HELD
     if attention["warnings"] or not status or is_held or status.pause or not status.build:
         level = "warning"
     if attention["errors"] or (status and status.missing):
@@ -260,22 +282,17 @@ def _level_of(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[s
     return {"attention": attention, "level": level}
 
 
-def _is_preview(held: Build | None) -> bool:
-    """Return whether a held build only shows what would change."""
-    return held is not None and code_of(held.reason) == "preview"
-
-
-def _healths_context(
+def _health_list_context(
     model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
 ) -> dict[str, Any]:
     """Return a row for each site, with how much it needs attention."""
     rows = []
-    for site, items in zip(sites, items_of(request, sites).values(), strict=True):
-        attention = attention_of(items)
+    for site, items in zip(sites, items_by_site(request, sites).values(), strict=True):
+        attention = attention_context(items)
         rows.append(
             {
                 "site": site,
-                "url": model_admin.url_to("health", site=site.key),
+                "url": model_admin.screen_url("health", site=site.key),
                 "errors": number_or_blank(attention["errors"]),
                 "warnings": number_or_blank(attention["warnings"]),
                 "newest": next(iter(attention["items"]), None),
@@ -285,12 +302,12 @@ def _healths_context(
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
-    """Return what was found at one site; what was found by one look is together."""
-    items = in_order([*items_of(request, [site])[site.key], *items_now(site)])
+    """Return the context of a site's health: all items, grouped by the look that found them."""
+    items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
     looks = groupby(items, key=lambda item: (item.found_at, str(item.found_by)))
     return {
         "looks": [list(found) for _look, found in looks],
-        "attention": attention_of(items),
+        "attention": attention_context(items),
         "sources": sources,
     }
 
@@ -298,26 +315,28 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
 def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
     status = status_of(site, rows=rows, export=False)
-    ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
-    ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
-    recent = _recent(site)
-    sections = _sections(status)
+    # The page of the changes shows comparisons.
+    ended = BuildRequest.objects.filter(site=site.key).exclude(
+        Q(ended_at=None) | Q(kind=RequestKind.COMPARE)
+    )
+    recent = _chart_builds(site)
+    sections = _section_rows(site, status)
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "chart": chart_of(recent, url_counts(build.pk for build in recent)),
+        "edits": edits_since(request, status.build) if status.build else None,
+        "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
         "headline": words_of(status.headline),
         "files": number(status.files),
         "problems": number_or_blank(status.problems),
         "status": status,
-        "is_preview": _is_preview(status.held),
         "served_live": ", ".join(
             section.name
             for section in status.sections
             if status.build and not section.built and settings.SERVE_FROM == "auto"
         ),
-        **paged(request, sections, SECTIONS_PER_PAGE),
-        "columns": _columns(sections, status.builds),
+        **paged_context(request, sections, SECTIONS_PER_PAGE),
+        "columns": _columns_context(sections, status.builds),
         "progress": status.progress,
         "progress_text": progress_text(status, status.progress),
         "is_cancellable": bool(status.lease or status.progress)
@@ -340,21 +359,23 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
     }
 
 
-def _recent(site: SitemapSite) -> list[Build]:
+def _chart_builds(site: SitemapSite) -> list[Build]:
     """Return the builds of the chart; those that went live or ended last come first."""
     whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
     found = Build.objects.filter(whole, site=site.key)
     return list(found.order_by(Coalesce("published_at", "ended_at").desc())[:CHART_BUILDS])
 
 
-def _columns(sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]) -> dict[str, Any]:
+def _columns_context(
+    sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]
+) -> dict[str, Any]:
     """Return which columns say anything, and how many stand between a section and what is due."""
     shown = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
     started_by = any(build.started_by for build in builds)
     return {**shown, "started_by": started_by, "width": 4 + sum(shown.values())}
 
 
-def _sections(status: SiteStatus) -> list[dict[str, Any]]:
+def _section_rows(site: SitemapSite, status: SiteStatus) -> list[dict[str, Any]]:
     """Return a row for each section of the site, and for each that the next build removes."""
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
@@ -367,12 +388,17 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "bytes": section.xml_bytes,
             "problems": number_or_blank(section.problems),
             "changed_at": section.changed_at,
+            "checked_at": section.checked_at,
             "due": dues.pop(section.name, None),
         }
         for section in status.sections
     ]
     index = dues.pop("", None)
-    rows += [{"name": name, "gone": True, "due": item} for name, item in dues.items()]
+    switched = overrides_of(site).enabled if dues else {}
+    rows += [
+        {"name": name, "gone": True, "off": switched.get(name) is False, "due": item}
+        for name, item in dues.items()
+    ]
     if index is not None:
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
@@ -392,16 +418,15 @@ def _reasons_text(pages: Mapping[Reason, int]) -> str:
 
 
 def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
-    """Return the level and text of a message about the request that a query string names."""
+    """Return level and text of a message on the request in the query string; None without one."""
     pk = id_or_none(request.GET.get("request"))
     build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
     if build_request is None:
         return None
-    who = build_request.requested_by or _("someone")
     values = {
         "request": request_text(build_request),
         "outcome": build_request.outcome_text,
-        "who": who,
+        "who": build_request.requested_by or _("someone"),
     }
     if build_request.failed:
         return {"level": "error", "text": _("%(request)s failed. %(outcome)s") % values}
@@ -410,11 +435,10 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     text = _("%(request)s queued.") % values
     if build_request.requested_by != request.user.get_username():
         text = _("%(request)s is already queued by %(who)s. It runs only once.") % values
-    start = _start_of(site, build_request)
-    return {"level": "sitemapkit-queued", "text": f"{text} {start}"}
+    return {"level": "sitemapkit-queued", "text": f"{text} {_start_text(site, build_request)}"}
 
 
-def _start_of(site: SitemapSite, build_request: BuildRequest) -> str:
+def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     """Return when a request starts: after earlier requests, and after what ran when it was made."""
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
@@ -433,5 +457,5 @@ def _sites_to_look_at() -> set[str]:
     newest = Build.objects.values("site").annotate(newest=Max("pk")).values("newest")
     wanted = (Build.Status.HELD, Build.Status.FAILED)
     builds = list(Build.objects.filter(pk__in=newest, status__in=(*wanted, Build.Status.RUNNING)))
-    states = states_of(builds)
+    states = states_by_build(builds)
     return {build.site for build in builds if states[build.pk] in wanted}

@@ -1,5 +1,6 @@
 """The views that publish a build, pause and resume publishing, and cancel a build."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -10,14 +11,15 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     id_or_none,
-    known_site,
     number,
     pause_text,
     progress_text,
     screen,
+    site_or_reason,
 )
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
@@ -27,7 +29,7 @@ from django_sitemapkit.admin.history import (
     ROLLED_BACK,
 )
 from django_sitemapkit.admin.overview import overview_url
-from django_sitemapkit.admin.url_counts import section_changes, total_change, url_counts
+from django_sitemapkit.admin.url_counts import section_changes, total_change, url_counts_by_build
 from django_sitemapkit.builds import (
     Pause,
     cancel_build,
@@ -35,11 +37,15 @@ from django_sitemapkit.builds import (
     publish,
     resume_publishing,
 )
-from django_sitemapkit.builds.lease import cancellable_lease
+from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
+from django_sitemapkit.builds.report.changes import live_before
+from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, Publication, StoredNow
+from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.models import Build, BuildDifferences, Publication, StoredNow
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
@@ -110,10 +116,6 @@ class RollBackForm(PauseForm):
             self.add_error("pause", ValidationError(text))
         return cleaned
 
-    def pause_if_chosen(self, request: HttpRequest) -> Pause | None:
-        """Return the pause that the user asks for; None without the check mark."""
-        return self.pause_by(request) if self.cleaned_data["pause"] else None
-
 
 # Publishing --------------------------------------------------------------------------------------
 
@@ -127,49 +129,92 @@ class RollBackForm(PauseForm):
 def publish_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
 ) -> HttpResponseBase:
-    """Ask for confirmation, then publish a build."""
+    """Ask for confirmation, then publish a build, or discard one that is held."""
     is_back = obj.published_at is not None
     form = RollBackForm(request.POST if request.method == "POST" else None) if is_back else None
     if request.method == "POST" and (form is None or form.is_valid()):
-        _publish(model_admin, request, obj, form.pause_if_chosen(request) if form else None)
-        return HttpResponseRedirect(model_admin.url_of("change", obj.pk))
-    rows = Publication.objects.filter(site=obj.site).select_related("build")
-    served = rows.annotate(now=StoredNow()).first()
+        pause = form.pause_by(request) if form and form.cleaned_data["pause"] else None
+        _publish(model_admin, request, obj, pause)
+        return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
+    served = (
+        Publication.objects.filter(site=obj.site)
+        .select_related("build")
+        .annotate(now=StoredNow())
+        .first()
+    )
     pause = pause_at(served, served.now) if served else None
     live = served.build_id if served else None
-    counts = url_counts([obj.pk, live])
-    before = counts[live] if served else None
-    title = gettext("Publish build %(build)s?")
-    if is_back:
-        title = gettext("Roll back to build %(build)s?")
-    return build_page(
+    counts = url_counts_by_build([obj.pk, live])
+    replaced = counts[live] if served else {}
+    stay_live = _served_live_after(request, obj, replaced)
+    before = {name: urls for name, urls in replaced.items() if name not in stay_live}
+    title = (
+        _("Roll back to build %(build)s?")
+        if is_back and obj.pk < (live or 0)
+        else _("Publish build %(build)s?")
+    )
+    return render_build_page(
         model_admin,
         request,
         obj,
         "publish",
         title=title % {"build": obj.pk},
         served=served.build if served else None,
-        served_urls=number(sum(before.values())) if before is not None else "",
+        served_urls=number(sum(counts[live].values())) if served else "",
         urls=number(sum(counts[obj.pk].values())),
-        change=total_change(counts[obj.pk], before),
-        changes=section_changes(counts[obj.pk], before),
+        change=total_change(counts[obj.pk], before if served else None),
+        changes=section_changes(counts[obj.pk], before if served else None),
+        served_live=sorted(stay_live),
         publish_error=publish_error(obj),
+        edits=edits_since(request, obj.pk),
+        undone=_undone_builds(obj, live) if is_back else [],
         pause=pause_text(pause) if pause else "",
         form=form,
     )
 
 
+def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]]:
+    """Return the builds that went live after a build, the live one first, and what they removed.
+
+    "removed" is how many URLs these were, or "" if the build was not compared yet. The list is
+    empty if a roll-back between them hides what was live after ``build``.
+    """
+    before = live_before(Build.objects.filter(site=build.site, published_at__gt=build.published_at))
+    undone: list[int] = []
+    while live in before:
+        undone.append(live)
+        live = before.pop(live)
+    stored = BuildDifferences.objects.defer("kept").in_bulk(undone)
+    return [
+        {"pk": pk, "removed": number(stored[pk].count("-")) if pk in stored else ""}
+        for pk in (undone if live == build.pk else ())
+    ]
+
+
+def _served_live_after(request: HttpRequest, build: Build, names: Collection[str]) -> set[str]:
+    """Return those published sections that are served live once a build without them is live."""
+    site, _reason = site_or_reason(request, build.site)
+    declared, _why = try_read(
+        lambda: [each.get_name() for each in sections_of(site)] if site else []
+    )
+    return sections_served_live(build, sorted({*names}.intersection(declared or ())))
+
+
 def _publish(
     model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause | None
 ) -> None:
-    """Publish a build, pause publishing if asked to, and show a message with the result."""
-    site, reason = known_site(request, build.site)
-    error = reason or publish_error(build)
-    if site is None or error:
-        messages.error(request, error)
+    """Publish or discard a build, pause publishing if asked to, and show a message."""
+    site, reason = site_or_reason(request, build.site)
+    if site is None or (reason := publish_error(build)):
+        messages.error(request, reason)
         return
     try:
-        publish(site, build.pk, pause=pause)
+        if "discard" in request.POST:
+            discard_build(site, build, by=request.user.get_username())
+            model_admin.log_change(request, build, BUILD_CANCELLED)
+            messages.success(request, gettext("The build is discarded. Its changes still wait."))
+        else:
+            publish(site, build.pk, pause=pause)
     except SitemapKitError as failure:
         messages.error(request, str(failure))
     except Exception as failure:  # Each storage raises errors of its own.
@@ -177,12 +222,10 @@ def _publish(
         messages.error(request, f"{type(failure).__name__}: {failure}")
     if Build.objects.published(site) != build:
         return  # Otherwise only its export or its announcement has failed.
-    was_held = build.status == Build.Status.HELD
-    model_admin.log_change(request, build, PUBLISHED if was_held else ROLLED_BACK)
+    model_admin.log_change(request, build, ROLLED_BACK if build.published_at else PUBLISHED)
     text = gettext("Site “%(site)s” now serves build %(build)s.")
     messages.success(request, text % {"site": site.key, "build": build.pk})
-    if pause is not None:
-        _record_pause(model_admin, request, build, pause)
+    _log_pause(model_admin, request, build, pause)
 
 
 def publish_error(build: Build) -> str:
@@ -191,12 +234,7 @@ def publish_error(build: Build) -> str:
         if build.pruned_at is not None:
             return gettext("The files of this build were deleted.")
         return gettext("The build was never published and is not held for review.")
-    return gettext("The site already serves this build.") if is_live(build) else ""
-
-
-def is_live(build: Build) -> bool:
-    """Return whether the site serves a build."""
-    return Publication.objects.filter(site=build.site, build=build).exists()
+    return gettext("The site already serves this build.") if build.outcome == "live" else ""
 
 
 def is_publishable(build: Build) -> bool:
@@ -205,7 +243,7 @@ def is_publishable(build: Build) -> bool:
     return ended_well and build.pruned_at is None
 
 
-def build_page(
+def render_build_page(
     model_admin: CheckedListAdmin, request: HttpRequest, build: Build, name: str, **context: Any
 ) -> HttpResponseBase:
     """Return a page about a build from the template ``name``."""
@@ -213,15 +251,9 @@ def build_page(
         request,
         f"build/{name}",
         build=build,
-        build_title=build_title(build),
-        build_url=model_admin.url_of("change", build.pk),
+        build_url=model_admin.view_url("change", build.pk),
         **context,
     )
-
-
-def build_title(build: Build) -> str:
-    """Return what a build is called."""
-    return gettext("Build %(build)s") % {"build": build.pk}
 
 
 # Pausing ------------------------------------------------------------------------------------------
@@ -247,11 +279,15 @@ def pause_view(
     if form.is_valid():
         pause = form.pause_by(request)
         pause_publishing(site, pause)
-        _record_pause(model_admin, request, build, pause)
+        _log_pause(model_admin, request, build, pause)
         return HttpResponseRedirect(url)
-    title = gettext("Pause publishing")
     return model_admin.render_page(
-        request, "overview/pause", title=title, site=site, form=form, overview_url=url
+        request,
+        "overview/pause",
+        title=gettext("Pause publishing"),
+        site=site,
+        form=form,
+        overview_url=url,
     )
 
 
@@ -263,17 +299,19 @@ def resume_view(
     if resume_publishing(site):
         if build := Build.objects.published(site):
             model_admin.log_change(request, build, RESUMED)
-        text = gettext("Publishing is resumed. The next build publishes what has changed.")
-        messages.success(request, text)
+        messages.success(
+            request, gettext("Publishing is resumed. The next build publishes what has changed.")
+        )
     return HttpResponseRedirect(overview_url(model_admin, site.key))
 
 
-def _record_pause(
-    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause
+def _log_pause(
+    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause | None
 ) -> None:
-    """Add a pause to the history of the published build, and show a message."""
-    model_admin.log_change(request, build, f"{PAUSED}\n{pause.reason}")
-    messages.success(request, pause_text(pause))
+    """Add a pause, if there is one, to the history of the published build; show a message."""
+    if pause is not None:
+        model_admin.log_change(request, build, f"{PAUSED}\n{pause.reason}")
+        messages.success(request, pause_text(pause))
 
 
 # Cancelling ---------------------------------------------------------------------------------------
@@ -322,5 +360,7 @@ def _cancel(model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSi
         messages.warning(request, gettext("The build had ended before it could be cancelled."))
         return
     model_admin.log_change(request, build, BUILD_CANCELLED)
-    text = gettext("Build %(build)s is cancelled. It stops in a moment.")
-    messages.success(request, text % {"build": build.pk})
+    messages.success(
+        request,
+        gettext("Build %(build)s is cancelled. It stops in a moment.") % {"build": build.pk},
+    )

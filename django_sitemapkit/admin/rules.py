@@ -18,8 +18,8 @@ from django_sitemapkit.admin.base import (
     screen,
 )
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
-from django_sitemapkit.admin.url_counts import texts_of
-from django_sitemapkit.builds.manifest import finder_of
+from django_sitemapkit.admin.url_counts import match_texts
+from django_sitemapkit.builds.manifest import url_finder
 from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, published_matches
 from django_sitemapkit.exceptions import InvalidValue
@@ -57,13 +57,13 @@ class RuleForm(HashedSettingForm):
             raise InvalidValue(error.code, message) from error
 
     def is_valid(self) -> bool:
-        """Return whether it may be saved: of many URLs, only once that is confirmed."""
+        """Return whether the rule may be saved: one of many URLs only once that is confirmed."""
         if not super().is_valid():
             return False
         if self.is_new and self.data.get("_confirmed") != self.confirmation:
             matches, _reason = try_read(lambda: self.matches)
             pattern = self.cleaned_data["pattern"]
-            self.previewing = matches is None or is_many(matches, pattern)
+            self.previewing = matches is None or needs_confirmation(matches, pattern)
         return not self.previewing
 
     def prepare_preview(self) -> None:
@@ -97,7 +97,7 @@ class RuleForm(HashedSettingForm):
 def count_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Count on what an unsaved rule matches, until all published URLs have been read.
+    """Continue the count of published URLs that an unsaved rule matches.
 
     Each request counts for a second; the page loads itself again, or by its link.
     """
@@ -109,11 +109,11 @@ def count_view(
         request,
         "editor_settings/count",
         title=_("Count what %(pattern)s matches") % {"pattern": pattern},
-        changelist_url=model_admin.url_of("changelist"),
-        save_url=model_admin.url_of("change", key) if key else model_admin.url_of("add"),
+        changelist_url=model_admin.view_url("changelist"),
+        save_url=model_admin.view_url("change", key) if key else model_admin.view_url("add"),
         site=site,
         matches=matches,
-        texts=matches and texts_of(matches),
+        texts=matches and match_texts(matches),
         failure=failure,
         confirmation=f"{site.key} {pattern}",
     )
@@ -146,20 +146,20 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
         if not form.is_bound:
             return {"matches": None}  # Reading all sections takes long: that is for "Preview".
         matches, failure = try_read(lambda: form.matches)
-        asks = form.is_new and (matches is None or is_many(matches, row.pattern))
+        asks = form.is_new and (matches is None or needs_confirmation(matches, row.pattern))
         query = {"site": site.key, "pattern": row.pattern, "note": row.note}
         query |= {"rule": form.instance.pk} if form.instance.pk else {}
         return {
             "matches": matches,
-            "texts": matches and texts_of(matches),
+            "texts": matches and match_texts(matches),
             "everything": Pattern(row.pattern).matches_everything,
             "failure": failure,
             "confirmation": form.confirmation if asks else "",
-            "count_url": self.url_to("exclusionrule_count", **query),
+            "count_url": self.screen_url("exclusionrule_count", **query),
         }
 
 
-def is_many(matches: UrlMatches, pattern: str) -> bool:
+def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
     """Return whether so many URLs match that somebody should look before they go.
 
     Where not all were read, they may.
@@ -186,11 +186,10 @@ def find_matches(
     if key == (kept := session.get(COUNTED, {})).get("key"):
         matches = replace(matches, **kept["values"])
     if not matches.complete:
-        find = finder_of(re.escape(site.origin) + Pattern(pattern).expression)
-        matches.read_on(find)
-    if kept or not matches.complete:
-        names = ("read", "matched", "last", "locations")
-        session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
+        find = url_finder(re.escape(site.origin) + Pattern(pattern).expression)
+        matches.continue_reading(find)
+    names = ("read", "matched", "last", "locations")
+    session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
     return matches
 
 

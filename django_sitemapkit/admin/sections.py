@@ -16,16 +16,16 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, number, paged
+from django_sitemapkit.admin.base import known_sites, number, paged_context
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
     EditorSettingForm,
     add_due_message,
 )
 from django_sitemapkit.admin.history import log_rows
-from django_sitemapkit.admin.url_counts import section_changes, url_counts
+from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
 from django_sitemapkit.builds.report.changes import live_before
-from django_sitemapkit.builds.report.status import problem_counts
+from django_sitemapkit.builds.report.status import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Revision, SectionSettings
@@ -51,25 +51,25 @@ Sections = Mapping[str, type[BaseSection]]
 """Sections by name."""
 
 
-def _sections_of(site: SitemapSite) -> Sections:
+def _all_sections(site: SitemapSite) -> Sections:
     """Return the sections that a site has, enabled or not, and that of extra URLs."""
     sections = {each.get_name(): each for each in registry.at(site) if belongs_to(each, site)}
     return {**sections, ExtraUrls.get_name(): ExtraUrls}
 
 
 def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, str]:
-    """Return what a section declares, as text by field of ``SectionSettings``."""
+    """Return the declared values of a section as text, by field of ``SectionSettings``."""
     reader = reader_of(section(site))
-    texts = {"enabled": _text("enabled", bool(reader.options.enabled))}
+    texts = {"enabled": _field_text("enabled", bool(reader.options.enabled))}
     for tag in ("changefreq", "priority"):
         source = reader.sources.get(tag, UNSET)
         texts[tag] = gettext("from each row")
         if isinstance(source, Constant):
-            texts[tag] = _text(tag, source.value) or gettext("none")
+            texts[tag] = _field_text(tag, source.value) or gettext("none")
     return texts
 
 
-def _text(name: str, value: Any) -> str:
+def _field_text(name: str, value: Any) -> str:
     """Return a field's value as text; "" for none, and for one that no sitemap may have."""
     if value is None or value == "":
         return ""
@@ -107,9 +107,9 @@ class SectionForm(EditorSettingForm):
             widget: Any = field.widget
             text = gettext("%(field)s of section “%(section)s”")
             widget.attrs["aria-label"] = text % {"field": field.label, "section": row.section}
-            inherit = gettext("Inherit")
+            inherit = gettext("Default")
             if value := declared.get(name):
-                inherit = gettext("Inherit (%(value)s)") % {"value": value}
+                inherit = gettext("Default (%(value)s)") % {"value": value}
             if isinstance(widget, forms.Select):
                 (empty, _inherit), *others = widget.choices
                 widget.choices = [(empty, inherit), *others]
@@ -141,25 +141,24 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the settings of all sections of a site as one form, and store what it changes."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
         may_edit = self.has_edit_permission(request)
-        if request.method == "POST" and not may_edit:
+        may_look = request.method != "POST" and self.has_view_or_change_permission(request)
+        if not (may_edit or may_look):
             raise PermissionDenied
         sites = known_sites(request)
         key, query = request.GET.get("site", ""), request.GET.get("q", "").strip()
         site = sites[0] if len(sites) == 1 and not key else site_by_key(sites, key)
         if key and sites and site is None:
             raise Http404(_("This site does not exist."))
-        sections, failure = try_read(partial(_sections_of, site)) if site else (None, "")
+        sections, failure = try_read(partial(_all_sections, site)) if site else (None, "")
         table: dict[str, Any] = {}
         if site is not None and sections is not None:
-            table = _table(request, site, sections, query)
+            table = _table_context(request, site, sections, query)
             if request.method == "POST":
-                rows = [row["form"] for row in table["rows"]]
-                valid = [form.is_valid() for form in rows]  # Of all, so that all show their errors.
+                rows = table["rows"]
+                valid = [row["form"].is_valid() for row in rows]  # So that all show their errors.
                 if all(valid):
-                    self._save(request, site, [form for form in rows if form.has_changed()])
+                    self._save(request, site, [row for row in rows if row["form"].has_changed()])
                     return HttpResponseRedirect(request.get_full_path())
                 table["errors"] = valid.count(False)
         unused = _unused_rows(sites, site, sections)
@@ -183,13 +182,13 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         )
 
     def _save(
-        self, request: HttpRequest, site: SitemapSite, changed: Sequence[SectionForm]
+        self, request: HttpRequest, site: SitemapSite, changed: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Store what the user has changed, and say so."""
+        """Store the changed rows of the table, and say so, and what the sitemap loses by it."""
         if not changed:
             messages.info(request, gettext("Nothing was changed."))
             return
-        rows = _store(request.user.pk, site, changed)
+        rows = _store_changes(request.user.pk, site, [row["form"] for row in changed])
         text = ngettext(
             "The settings of %(count)s section were saved.",
             "The settings of %(count)s sections were saved.",
@@ -197,7 +196,14 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         )
         messages.success(request, text % {"count": number(len(changed))})
         if rows:
-            add_due_message(request, [site.key])
+            is_new = len(rows) == 1 and changed[0]["form"].instance.pk is None
+            lost = (row["urls"] for row in changed if row["form"].instance.enabled is False)
+            add_due_message(
+                request,
+                [site.key],
+                undo=self.view_url("delete", rows[0].pk) if is_new else "",
+                lost=sum(urls.after for urls in lost if urls),
+            )
 
     # The pages that the table replaces
 
@@ -215,22 +221,22 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is not None and site_by_key(known_sites(request), row.site) is not None:
             query = {"site": row.site, "q": row.section}
-        return HttpResponseRedirect(self.url_to("sectionsettings_changelist", **query))
+        return HttpResponseRedirect(self.screen_url("sectionsettings_changelist", **query))
 
 
-def _table(
+def _table_context(
     request: HttpRequest, site: SitemapSite, sections: Sections, query: str
 ) -> dict[str, Any]:
     """Return a page of the sections whose names match a search, as context of the template."""
     names = [name for name in sorted(sections) if query.casefold() in name]
-    page = paged(request, names, SECTIONS_PER_PAGE)
+    page = paged_context(request, names, SECTIONS_PER_PAGE)
     shown = list(page["page"].object_list)
     data = request.POST if request.method == "POST" else None
     if data is not None:  # A section that is new may have moved others to another page.
         shown = [name for name in sorted(sections) if f"section-{name}-{FIELDS[0]}" in data]
     stored = {row.section: row for row in SectionSettings.objects.filter(site=site.key)}
     declarations = try_each([partial(_declared_texts, sections[name], site) for name in shown])
-    published = _published(site)
+    published = _published_context(site)
     rows = []
     for name, (found, error) in zip(shown, declarations, strict=True):
         declared = found or {}
@@ -247,34 +253,34 @@ def _table(
                 "cells": [
                     {
                         "field": form[field],
-                        "own": _text(field, getattr(row, field)),
+                        "own": _field_text(field, getattr(row, field)),
                         "declared": declared.get(field, ""),
                     }
                     for field in FIELDS
                 ],
             }
         )
-    count = ngettext("%(count)s section", "%(count)s sections", len(names))
     return {
         **page,
         "rows": rows,
-        "count": count % {"count": number(len(names))},
+        "count": ngettext("%(count)s section", "%(count)s sections", len(names))
+        % {"count": number(len(names))},
         "live": published["build"],
     }
 
 
-def _published(site: SitemapSite) -> dict[str, Any]:
-    """Return what the published build has of each section: its URLs, their change, its problems."""
+def _published_context(site: SitemapSite) -> dict[str, Any]:
+    """Return the published build with its URLs, their change and problems, by section."""
     build = Build.objects.published(site)
     if build is None:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
     before = live_before([build])[build.pk]
-    counts = url_counts([build.pk, before])
+    counts = url_counts_by_build([build.pk, before])
     return {
         "build": build,
         "names": counts[build.pk],
         "urls": section_changes(counts[build.pk], counts[before] or None),
-        "problems": {name: number(count) for name, count in problem_counts(build).items()},
+        "problems": {name: number(count) for name, count in problems_by_section(build).items()},
     }
 
 
@@ -292,12 +298,14 @@ def _unused_rows(
         gone |= Q(site=site.key) & ~Q(section__in=list(names))
     rows = SectionSettings.objects.filter(gone).order_by("site", "section")
     return [
-        {"row": row, "texts": [_text(name, getattr(row, name)) for name in FIELDS]}
+        {"row": row, "texts": [_field_text(name, getattr(row, name)) for name in FIELDS]}
         for row in rows[: MAX_UNUSED_ROWS + 1]
     ]
 
 
-def _store(user: Any, site: SitemapSite, changed: Sequence[SectionForm]) -> list[SectionSettings]:
+def _store_changes(
+    user: Any, site: SitemapSite, changed: Sequence[SectionForm]
+) -> list[SectionSettings]:
     """Store the changed values, record who changed them, and return the rows.
 
     All other values stay as they are now, whatever the page showed. A row whose fields are all

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from django_sitemapkit.admin.base import csv_response, known_sites, number, screen
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_due_message
-from django_sitemapkit.admin.history import EXCLUDED, log_rows
+from django_sitemapkit.admin.history import EXCLUDED, exclusion_message, log_rows
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import Table
 from django_sitemapkit.overrides.transfer import (
@@ -29,8 +29,8 @@ from django_sitemapkit.overrides.transfer import (
     MAX_CSV_LINES,
     Comparison,
     LineOutcome,
-    compared,
-    exported,
+    compare_file,
+    exported_lines,
 )
 
 MAX_LINES_SHOWN = 200
@@ -67,44 +67,43 @@ def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     try:
         rows = model_admin.get_changelist_instance(request).get_queryset(request)
     except IncorrectLookupParameters:
-        text = _("Nothing was exported: the address contains an unknown filter.")
-        messages.error(request, text)
-        return HttpResponseRedirect(model_admin.url_of("changelist"))
+        messages.error(request, _("Nothing was exported: the address contains an unknown filter."))
+        return HttpResponseRedirect(model_admin.view_url("changelist"))
     name = f"sitemap-{model_admin.opts.model_name}s.csv"
-    return csv_response(request, name, exported(model_admin.transfer, rows))
+    return csv_response(request, name, exported_lines(model_admin.transfer, rows))
 
 
 @screen("import/", "{model}_import", "import", methods=["GET", "HEAD", "POST"])
 def import_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     """Ask for a file, preview its changes, and apply them once the user confirms."""
     if "payload" in request.POST:
-        return _confirmed(model_admin, request)
+        return _apply_confirmed(model_admin, request)
     is_sent = request.method == "POST"
     form = FileForm(request.POST, request.FILES) if is_sent else FileForm()
     if form.is_valid():
         data = form.cleaned_data["file"].read()
         try:
-            comparison = compared(model_admin.transfer, data, known_sites(request))
-            payload = _payload(model_admin, request, data)
+            comparison = compare_file(model_admin.transfer, data, known_sites(request))
+            payload = _signed_payload(model_admin, request, data)
         except InvalidValue as error:
             form.add_error("file", str(error))
         else:
             return _preview_page(model_admin, request, comparison, payload)
-    return _page(model_admin, request, form)
+    return _import_page(model_admin, request, form)
 
 
-def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
+def _apply_confirmed(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     """Apply a preview after comparing the rows again."""
     payload = request.POST["payload"]
     table = model_admin.transfer
     try:
-        text = signing.loads(payload, salt=_salt(model_admin, request), max_age=VALID_SECONDS)
-        comparison = compared(table, text.encode(), known_sites(request))
-    except signing.BadSignature:
-        messages.error(request, _("This preview has expired. Upload the file again."))
-        return HttpResponseRedirect(request.path)
-    except InvalidValue as error:
-        messages.error(request, str(error))
+        text = signing.loads(
+            payload, salt=_signing_salt(model_admin, request), max_age=VALID_SECONDS
+        )
+        comparison = compare_file(table, text.encode(), known_sites(request))
+    except (signing.BadSignature, InvalidValue) as error:
+        expired = _("This preview has expired. Upload the file again.")
+        messages.error(request, str(error) if isinstance(error, InvalidValue) else expired)
         return HttpResponseRedirect(request.path)
     if comparison.count(LineOutcome.INVALID) and "apply_rest" not in request.POST:
         messages.error(request, _("Nothing has changed yet: some lines are invalid."))
@@ -116,28 +115,28 @@ def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
         return _preview_page(model_admin, request, comparison, payload)
     names = [name for name in comparison.columns if name in table.values]
     for rows, flag in ((new, ADDITION), (changed, CHANGE)):
-        excluded: dict[bool, list[Any]] = {True: [], False: []}
-        for row in rows:
-            excluded["include" in names and row.include is False].append(row)
-        log_rows(request.user.pk, excluded[True], flag, names, EXCLUDED)
-        log_rows(request.user.pk, excluded[False], flag, names)
-    created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new))
-    updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed))
-    created %= {"count": number(len(new))}
-    updated %= {"count": number(len(changed))}
+        for message in (EXCLUDED, ""):
+            same = [row for row in rows if exclusion_message(row, names) == message]
+            log_rows(request.user.pk, same, flag, names, message)
+    created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new)) % {
+        "count": number(len(new))
+    }
+    updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed)) % {
+        "count": number(len(changed))
+    }
     messages.success(request, f"{created} {updated}")
     add_due_message(request, {row.site for row in (*new, *changed)})
-    return HttpResponseRedirect(model_admin.url_of("changelist"))
+    return HttpResponseRedirect(model_admin.view_url("changelist"))
 
 
-def _salt(model_admin: Any, request: HttpRequest) -> str:
+def _signing_salt(model_admin: Any, request: HttpRequest) -> str:
     return f"sitemapkit.{model_admin.opts.model_name}.{request.user.pk}"
 
 
-def _payload(model_admin: Any, request: HttpRequest, data: bytes) -> str:
+def _signed_payload(model_admin: Any, request: HttpRequest, data: bytes) -> str:
     """Return the file signed and compressed, for the form that applies it."""
     text = data.decode("utf-8-sig")
-    payload = signing.dumps(text, salt=_salt(model_admin, request), compress=True)
+    payload = signing.dumps(text, salt=_signing_salt(model_admin, request), compress=True)
     limit: Any = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # None for no limit
     if limit is not None and len(payload) > limit - OTHER_FIELDS:
         raise InvalidValue("invalid-csv", _("The file is too large for a form. Split it."))
@@ -154,7 +153,7 @@ def _preview_page(
         LineOutcome.CHANGED: _("Changed"),
         LineOutcome.CREATED: _("Created"),
     }
-    return _page(
+    return _import_page(
         model_admin,
         request,
         FileForm(),
@@ -164,7 +163,7 @@ def _preview_page(
                 "outcome": outcome.value,
                 "count": counts[outcome],
                 "formatted_count": number(counts[outcome]),
-                "lines": comparison.of(outcome)[:MAX_LINES_SHOWN],
+                "lines": comparison.lines_with(outcome)[:MAX_LINES_SHOWN],
             }
             for outcome, title in titles.items()
             if counts[outcome]
@@ -180,7 +179,7 @@ def _preview_page(
     )
 
 
-def _page(
+def _import_page(
     model_admin: Any, request: HttpRequest, form: FileForm, **context: Any
 ) -> HttpResponseBase:
     known_sites(request)  # A message says so if there are none.
@@ -192,7 +191,7 @@ def _page(
         columns=", ".join(model_admin.transfer.columns),
         max_bytes=number(MAX_CSV_BYTES),
         max_lines=number(MAX_CSV_LINES),
-        changelist_url=model_admin.url_of("changelist"),
+        changelist_url=model_admin.view_url("changelist"),
         **context,
     )
     return page

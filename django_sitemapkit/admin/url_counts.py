@@ -1,6 +1,5 @@
 """How many URLs builds list, and how that has changed since the build before."""
 
-import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,7 +9,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number
-from django_sitemapkit.builds.report.changes import UrlChange, is_whole, live_before
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete, live_before
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.models import Build, Place
 
@@ -24,7 +23,7 @@ UrlCounts = dict[str, int]
 """URLs by section."""
 
 
-def url_counts(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
+def url_counts_by_build(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
     """Return how many URLs builds list, given their ids; by one query."""
     found: dict[int | None, UrlCounts] = {pk: {} for pk in builds}
     files = Place.objects.filter(build__in=[pk for pk in found if pk is not None])
@@ -34,9 +33,12 @@ def url_counts(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
     return found
 
 
-def total_change(after: UrlCounts, before: UrlCounts | None) -> UrlChange:
-    """Return the change of all sections; ``before`` is None if there is no build before."""
-    return UrlChange(sum(after.values()), None if before is None else sum(before.values()))
+def total_change(after: UrlCounts, before: UrlCounts | None, since: int | None = None) -> UrlChange:
+    """Return the change of all sections; ``before`` is None if there is no build before.
+
+    ``since`` is the build before, if that is shown.
+    """
+    return UrlChange(sum(after.values()), None if before is None else sum(before.values()), since)
 
 
 def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, UrlChange]:
@@ -48,30 +50,34 @@ def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, Url
     }
 
 
-def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
+def changes_by_build(builds: Collection[Build]) -> dict[int, UrlChange]:
     """Return how many URLs each build lists, and how many the site served before it.
 
     Of a build that was neither published nor held for review, nothing is compared; one that has
     no files is left out.
     """
-    before = live_before([build for build in builds if is_whole(build)])
-    counts = url_counts([*(build.pk for build in builds), *before.values()])
+    before = live_before([build for build in builds if is_complete(build)])
+    counts = url_counts_by_build([*(build.pk for build in builds), *before.values()])
     return {
-        build.pk: total_change(counts[build.pk], counts.get(before.get(build.pk)) or None)
+        build.pk: total_change(
+            counts[build.pk], counts.get(since := before.get(build.pk)) or None, since
+        )
         for build in builds
         if counts[build.pk]
     }
 
 
-def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> dict[str, Any] | None:
+def chart_context(
+    builds: Iterable[Build], counts: dict[int | None, UrlCounts]
+) -> dict[str, Any] | None:
     """Return what an SVG shows of the URLs of the last builds; None of fewer than two.
 
     A line leads through the published ones, in the order in which they went live last; those held
     for review stand beside it. Places are shares of the width, so that it fits any screen; a text
     says the same. ``counts`` are those of the builds.
     """
-    shown = [build for build in builds if is_whole(build) and counts[build.pk]]
-    shown.sort(key=_moment_of)
+    shown = [build for build in builds if is_complete(build) and counts[build.pk]]
+    shown.sort(key=lambda build: build.published_at or build.ended_at or build.started_at)
     shown = shown[-CHART_BUILDS:]  # The live one is the last but those held after it.
     if len(shown) < 2:
         return None
@@ -96,8 +102,11 @@ def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> di
     ]
     line = [point for point in points if not point["held"]]
     held = ", ".join(str(point["name"]) for point in points if point["held"])
-    text = _("URLs of the last %(builds)s builds: %(first)s to %(last)s.")
-    values = {"builds": len(points), "first": points[0]["name"], "last": points[-1]["name"]}
+    text = _("URLs of the last %(builds)s builds: %(first)s to %(last)s.") % {
+        "builds": len(points),
+        "first": points[0]["name"],
+        "last": points[-1]["name"],
+    }
     return {
         "points": points,
         "segments": list(pairwise(line)),
@@ -107,13 +116,8 @@ def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> di
         ],
         "held": held,
         "last": points[-1],
-        "text": " ".join(filter(None, (text % values, held and f"{_('Held for review:')} {held}"))),
+        "text": " ".join(filter(None, (text, held and f"{_('Not published:')} {held}"))),
     }
-
-
-def _moment_of(build: Build) -> dt.datetime:
-    """Return when a build went live last, or else ended."""
-    return build.published_at or build.ended_at or build.started_at
 
 
 def _scale(values: Sequence[int]) -> tuple[int, int, int]:
@@ -125,7 +129,7 @@ def _scale(values: Sequence[int]) -> tuple[int, int, int]:
     return low, step, max(-(-(max(values) - low) // step), 1)
 
 
-def texts_of(matches: UrlMatches) -> dict[str, str]:
+def match_texts(matches: UrlMatches) -> dict[str, str]:
     """Return the numbers of a count as text, and when what was counted was published."""
     percent = 100 * matches.matched / max(matches.read, 1)
     return {

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
     EXCLUDING,
     CheckedListAdmin,
@@ -20,7 +21,7 @@ from django_sitemapkit.admin.base import (
     link_to,
     may_view,
     number,
-    paged,
+    paged_context,
     screen,
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
@@ -32,7 +33,7 @@ from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path, url_match
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
-from django_sitemapkit.overrides import section_of
+from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sites import SitemapSite
@@ -79,14 +80,14 @@ def inspection_view(model_admin: CheckedListAdmin, request: HttpRequest) -> Http
     context: dict[str, Any] = {"title": _("Inspect a URL"), "text": text, "key": key}
     if text:
         sites = [site for site in known_sites(request) if key in {"", site.key}]
-        context |= _found(model_admin, request, sites, text)
+        context |= _search_context(model_admin, request, sites, text)
     return model_admin.render_page(request, "url_inspection", **context)
 
 
-def _found(
+def _search_context(
     model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite], text: str
 ) -> dict[str, Any]:
-    """Return what a pasted text is about: a URL of a site, a choice of sites, or an error."""
+    """Return the context for a pasted text: a URL of a site, a choice of sites, or an error."""
     paths, failures = [], []
     for site in sites:
         try:
@@ -94,18 +95,18 @@ def _found(
         except InvalidValue as error:
             failures.append((site, error))
     if len(paths) > 1:
-        return paged(request, paths, CHOICES_PER_PAGE)
+        return paged_context(request, paths, CHOICES_PER_PAGE)
     if not paths:
         return {
             "failure": str(failures[0][1]) if failures else _("No site is known."),
-            "suggestions": [*_on_own_host(failures, text)],
+            "suggestions": [*_same_path_on_sites(failures, text)],
         }
     ((site, path),) = paths
-    report, reason = try_read(lambda: _report(model_admin, request, site, path))
+    report, reason = try_read(lambda: _inspection_context(model_admin, request, site, path))
     return {"site": site, "failure": reason, **(report or {})}
 
 
-def _report(
+def _inspection_context(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite, path: str
 ) -> dict[str, Any]:
     """Return the context of the page for a path of a site."""
@@ -116,43 +117,66 @@ def _report(
     state = state_of(site, located, seconds, every=True)
     is_listed = found.listed or state.published is not None
     other = "" if is_listed else similar_path(site, path)
-    set_for = _set_for(site, path, found)
+    set_for = _deciding_rows(site, path, found)
     links: dict[str, list[dict[str, Any]]] = {"row": [], "rules": [], "file": []}
+    is_on = overrides_of(site).enabled
+    if found.step == "section" and state.published and is_on.get(state.published.section) is False:
+        why = _("Section %(section)s is switched off in the section settings.")
+        found = replace(found, why=why % {"section": state.published.section})
     for row in set_for:
         name = "rules" if isinstance(row, (UrlOverride, ExclusionRule)) else "row"
-        links[name].append(_link(model_admin, request, row))
+        links[name].append(_link_context(model_admin, request, row))
     if found.page:
         links["file"].append({"link": format_html('<a href="{0}">{0}</a>', found.page)})
     also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
     links["file"] += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
-    is_unknown = not (found.section or is_listed)
-    override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
-    actions = []
-    if override is not None and user.has_perm("sitemapkit.change_urloverride"):
-        url = model_admin.url_to("urloverride_change", override.pk)
-        actions.append((_("Change its values"), url))
-    elif override is None and not is_unknown and user.has_perm("sitemapkit.add_urloverride"):
-        url = model_admin.url_to("urloverride_add", site=site.key, path=path)
-        actions.append((_("Change its values"), url))
-    if is_unknown and user.has_perm("sitemapkit.add_extraurl") and url_match(site, path):
-        url = model_admin.url_to("extraurl_add", site=site.key, path=path)
-        actions.append((_("Add it as an extra URL"), url))
     return {
         "location": location,
         "path": path,
         "state": state,
         "steps": list(_steps(found, links)),
-        "links": list(_contributed(request, site, location)),
+        "links": list(_contributed_results(request, site, location)),
         "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
-        "actions": actions,
+        "has_off": found.step == "section" and False in is_on.values(),
+        "without_query": "?" in path and "?" not in other,
+        "actions": [
+            (label, model_admin.screen_url(name, *arguments, **query))
+            for label, name, arguments, query in _actions(site, path, found, set_for, is_listed)
+            if user.has_perm("sitemapkit.{1}_{0}".format(*name.split("_")))
+        ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
+        "edits": edits_since(request, state.search.build.pk)
+        if is_listed and state.search.build and user.has_perms(EXCLUDING)
+        else None,
         "is_due": found.section and state.is_due and not pause_of(site),
     }
 
 
+def _actions(
+    site: SitemapSite, path: str, found: UrlInspection, set_for: Sequence[Any], is_listed: bool
+) -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
+    """Yield what may be done with a URL: a label, and the screen with its arguments and query."""
+    query: dict[str, Any] = {"site": site.key, "path": path}
+    is_excluded = found.step == "rules"
+    if found.listed or is_excluded:
+        is_cause = is_excluded and not found.rule
+        rows = (row for row in set_for if isinstance(row, UrlOverride))
+        override = next((row for row in rows if not is_cause or row.include is False), None)
+        again = _("Change what excludes it") if override else _("Include again")
+        label = again if is_excluded else _("Change its values")
+        new = {**query, "include": True} if is_excluded else query
+        yield (
+            (label, "urloverride_change", [override.pk], {})
+            if override
+            else (label, "urloverride_add", [], new)
+        )
+    if not (found.section or is_listed) and url_match(site, path):
+        yield _("Add it as an extra URL"), "extraurl_add", [], query
+
+
 def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
     """Yield what decides about a URL, with ``links`` by step, up to what leaves it out."""
-    for name, (title, said) in _said_of_steps(found, links).items():
+    for name, (title, said) in _texts_by_step(found, links).items():
         items = [{"text": text} for text in said if text] + links.get(name, [])
         if name == found.step:
             items.insert(0, {"text": found.why})
@@ -167,10 +191,10 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
             return
 
 
-def _said_of_steps(
+def _texts_by_step(
     found: UrlInspection, links: dict[str, list[dict[str, Any]]]
 ) -> dict[str, tuple[Any, Sequence[Any]]]:
-    """Return by step its title, and what is known of it besides its links."""
+    """Return by step its title and its texts; links are not included."""
     valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
     return {
         "section": (_("Section"), [found.section]),
@@ -185,7 +209,7 @@ def _said_of_steps(
     }
 
 
-def _set_for(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
+def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
     """Return the rows that decide about a URL: its object, its overrides, and its rule.
 
     An override by path comes before one by object.
@@ -205,34 +229,34 @@ def _set_for(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
     return rows
 
 
-def _link(model_admin: CheckedListAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
+def _link_context(model_admin: CheckedListAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
     """Return the kind of a row, and its name, linked; or no name for who may not view it."""
     kind = row._meta.verbose_name
     link = link_to(model_admin.admin_site, row) if may_view(request, row) else f"({kind})"
     return {"text": capfirst(kind), "link": link}
 
 
-def _contributed(
+def _contributed_results(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield what registered functions know of a URL, or why they cannot tell."""
+    """Yield the results of registered functions for a URL, or their failures."""
     for find in _registered:
-        found, reason = try_read(partial(_list_of, find, request, site, location))
+        found, reason = try_read(partial(_results_of, find, request, site, location))
         yield from ({"text": title, "link": text} for title, text in found or ())
         if reason:
             yield {"text": find.__name__, "link": reason}
 
 
-def _list_of(
+def _results_of(
     find: FindOfUrl, request: HttpRequest, site: SitemapSite, location: str
 ) -> list[tuple[Any, Any]]:
     return list(find(request, site, location))
 
 
-def _on_own_host(
+def _same_path_on_sites(
     failures: Sequence[tuple[SitemapSite, InvalidValue]], text: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the same path on each site, if the pasted URL is on another host."""
+    """Yield, per site, the same path on it, if the pasted URL is on another host."""
     for site, error in failures:
         parts = urlsplit(text)
         path = parts._replace(scheme="", netloc="", fragment="").geturl()
@@ -254,7 +278,7 @@ def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
 
 @dataclass(frozen=True)
 class UrlState:
-    """What is published of a URL, and what becomes of it with the next build."""
+    """The published state of a URL, and its state after the next build."""
 
     site: SitemapSite
     """The site."""
@@ -270,7 +294,7 @@ class UrlState:
 
     @cached_property
     def is_served_live(self) -> bool:
-        """Whether it is listed beside the published build, which does not have its section."""
+        """Whether the URL is served live, as the published build does not have its section."""
         listed = self.found.listed and not self.published and self.search.build is not None
         return listed and is_served_live(self.site, self.found.section)
 
@@ -301,12 +325,12 @@ class UrlState:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known if a published file lists it."""
+        """Whether it is known if a published file lists the URL."""
         return bool(self.published) or not (self.search.unread or self.search.failures)
 
     @property
     def verdict(self) -> tuple[str, str]:
-        """Whether the sitemap has it, now and after the next build: a level, and a sentence."""
+        """The level and the sentence on whether the sitemap lists it, now and after a build."""
         listed, published = self.found.listed, bool(self.published)
         if published == listed or self.search.build is None or self.is_served_live:
             if listed:
@@ -322,7 +346,7 @@ class UrlState:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next build changes what is published of it, as far as is known."""
+        """Whether the next build changes what is published of the URL, as far as is known."""
         if self.search.build is None or not self.is_known or self.is_served_live:
             return False
         is_changed = any(value["changes"] for value in self.values)
@@ -345,7 +369,9 @@ def state_of(
     return UrlState(site, found, search)
 
 
-def inspection_states_of(site: SitemapSite, inspections: Iterable[UrlInspection]) -> dict[str, Any]:
+def inspection_states_context(
+    site: SitemapSite, inspections: Iterable[UrlInspection]
+) -> dict[str, Any]:
     """Return the states of the first URLs of an object, as context of ``explanations.html``.
 
     All of them share the time of one search.

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin import Level
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.history import EXCLUDED, log_rows
-from django_sitemapkit.audit.health import current_runs, findings_url
+from django_sitemapkit.audit.health import findings_url, runs_by_place
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
@@ -46,7 +46,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:
-        """Return the fields; those of a crawl are other limits than those of an audit."""
+        """Return the fields: those for an audit, or for a crawl its own limits instead."""
         is_crawl = obj is not None and obj.kind == AuditRun.Kind.CRAWL
         return (
             *self.fields,
@@ -71,20 +71,20 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("share of bad URLs"))
     def share(self, run: AuditRun) -> str:
-        """Return which part of the URLs is bad."""
+        """Return the share of bad URLs as a percentage; "-" if none was checked."""
         return f"{run.bad / run.checked:.1%}" if run.checked else "-"
 
     @admin.display(description=_("source"))
     def source(self, run: AuditRun) -> Any:
-        """Return what was audited, or what a crawl was compared with."""
+        """Return a link to the build that was audited or compared, else "live pages"."""
         if run.build is None:
             return gettext("live pages")
-        address = self.url_to("build_change", run.build)
+        address = self.screen_url("build_change", run.build)
         return format_html('<a href="{}">{}</a>', address, gettext("Build %s") % run.build)
 
     @admin.display(description=_("findings"))
     def kinds(self, run: AuditRun) -> Any:
-        """Return each kind with a link to its findings, and what to do; bad URLs come first."""
+        """Return each kind with a link to its findings and advice; kinds of bad URLs come first."""
         rows = (
             (
                 *(("error", Level.ERROR) if kind in BAD_KINDS else ("warning", Level.WARNING)),
@@ -102,12 +102,12 @@ class AuditRunAdmin(ReadOnlyAdmin):
         return format_html('<dl class="sitemapkit-problems">{}</dl>', kinds) if kinds else "-"
 
 
-def newest_runs() -> list[int]:
+def newest_run_ids() -> list[int]:
     """Return the ids of the newest audit of each site, and of its newest crawls of each place."""
     grouped: dict[tuple[str, bool], list[AuditRun]] = {}
     for run in AuditRun.objects.order_by("-pk").defer("counts"):
         grouped.setdefault((run.site, run.kind == AuditRun.Kind.CRAWL), []).append(run)
-    return [same[0].pk for runs in grouped.values() for same in current_runs(runs)]
+    return [same[0].pk for runs in grouped.values() for same in runs_by_place(runs)]
 
 
 class RunFilter(admin.SimpleListFilter):
@@ -117,7 +117,7 @@ class RunFilter(admin.SimpleListFilter):
     parameter_name = "run__id__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the audits, newest first."""
+        """Return the ids and labels of the newest 100 runs, newest first."""
         return [
             (str(run.pk), f"{run} {run.get_kind_display()} {run.started_at:%Y-%m-%d %H:%M}")
             for run in AuditRun.objects.order_by("-pk")[:100]
@@ -133,7 +133,7 @@ class RunFilter(admin.SimpleListFilter):
         """Return the findings of the chosen audit; without a choice, those of the newest ones."""
         if self.value():
             return queryset.filter(run=self.value())
-        return queryset.filter(run__in=newest_runs())
+        return queryset.filter(run__in=newest_run_ids())
 
 
 class SectionFilter(admin.SimpleListFilter):
@@ -143,8 +143,8 @@ class SectionFilter(admin.SimpleListFilter):
     parameter_name = "section__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the sections."""
-        rows = AuditFinding.objects.filter(run__in=newest_runs()).exclude(section="")
+        """Return the section names among the findings of the newest runs, as choices."""
+        rows = AuditFinding.objects.filter(run__in=newest_run_ids()).exclude(section="")
         rows = rows.order_by("section")
         return [(name, name) for name in rows.values_list("section", flat=True).distinct()]
 
@@ -167,8 +167,8 @@ class AuditFindingAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
-        """Return what to do, and a link to the page that says why the URL is listed."""
-        address = self.url_to("inspect", site=finding.run.site, url=finding.url)
+        """Return advice on a finding, with a link to the page on why the URL is listed."""
+        address = self.screen_url("inspect", site=finding.run.site, url=finding.url)
         advice = ADVICE[FindingKind(finding.kind)]
         return format_html('{} <a href="{}">{}</a>', advice, address, gettext("Inspect"))
 
@@ -188,7 +188,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             return
         new: list[UrlOverride] = []
         changed: list[UrlOverride] = []
-        for site, path, kind in _paths_of(_listed(queryset)):
+        for site, path, kind in _listable_paths(_entry_findings(queryset)):
             note = gettext("Audit: %s") % FindingKind(kind).label
             rows = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path)
             row = rows.first() or UrlOverride(site=site, path=path, note=note)
@@ -215,7 +215,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         """Open the form of a rule for the folder that the selected URLs have in common."""
         if self._are_too_many(request, queryset):
             return None
-        found = _paths_of(_listed(queryset))
+        found = _listable_paths(_entry_findings(queryset))
         paths = {path for _, path, _ in found}
         pattern = _pattern_of(paths)
         if not found and self._warn_of_others(request, queryset):
@@ -225,11 +225,11 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             self.message_user(request, text, messages.ERROR)
             return None
         return HttpResponseRedirect(
-            self.url_to("exclusionrule_add", site=found[0][0], pattern=pattern)
+            self.screen_url("exclusionrule_add", site=found[0][0], pattern=pattern)
         )
 
     def _are_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
-        """Return whether more is selected than one request should change, and say so."""
+        """Return whether too many rows are selected for one request; if so, tell the user."""
         if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
             text = gettext("Select at most %s findings at a time.") % number(MAX_SELECTED)
             self.message_user(request, text, messages.ERROR)
@@ -237,7 +237,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         return False
 
     def _warn_of_others(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
-        """Say how many findings are not about entries of the sitemap; return whether any are."""
+        """Tell the user how many findings are not about sitemap entries; return whether any are."""
         others = queryset.filter(section="").count()
         if others:
             text = ngettext(
@@ -260,13 +260,13 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         return response
 
 
-def _listed(queryset: QuerySet[AuditFinding]) -> QuerySet[AuditFinding]:
+def _entry_findings(queryset: QuerySet[AuditFinding]) -> QuerySet[AuditFinding]:
     """Return the findings about entries of the sitemap; crawls also find others."""
     return queryset.exclude(section="")
 
 
-def _paths_of(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
-    """Return site, path and a kind for each URL of some findings that its site may list."""
+def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
+    """Return (site, path, kind) for each URL of some findings that its site may list."""
     sites = {site.key: (site, site.scope()) for site in all_sites()}
     found: dict[tuple[str, str], str] = {}
     for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):

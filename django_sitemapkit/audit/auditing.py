@@ -87,18 +87,18 @@ def audit(
             live=fetch is not None,
         )
         entries = entries_of(site, published, sample, skip=run.checked)
-        judge = judge_of(options, fetch)
+        judge = make_judge(options, fetch)
         threads = concurrency if fetch is not None else 1  # The other one is for one thread.
-        for verdicts in judged(judge, entries, lease.heartbeat, threads):
+        for verdicts in judged_batches(judge, entries, lease.heartbeat, threads):
             with lease.fenced_transaction():
-                record(run, verdicts)
+                record_verdicts(run, verdicts)
             if on_progress is not None:
                 on_progress(run)
-        finish(run, lease.now())
+        finish_run(run, lease.now())
     return run
 
 
-def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
+def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
     """Return a judge that fetches pages within this process, or by ``fetch``."""
     return Judge(
         fetch or InProcessFetcher(all_sites()).fetch,
@@ -111,9 +111,9 @@ def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
 def open_run(
     site: SitemapSite, lease: BuildLease, kind: str, *, restart: bool, **values: Any
 ) -> AuditRun:
-    """Return the unfinished run with these values, or a new one; what is not continued is deleted.
+    """Return the unfinished run of this kind with these values, else a new one.
 
-    With ``restart`` none is continued.
+    All other unfinished runs of the kind are deleted, and with ``restart`` every one is.
     """
     unfinished = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.RUNNING, kind=kind)
     continued = None
@@ -129,13 +129,13 @@ def open_run(
     )
 
 
-def judged(
+def judged_batches(
     judge: Judge,
     entries: Iterator[SitemapEntry],
     heartbeat: Callable[[], object],
     concurrency: int = 1,
 ) -> Iterator[list[Verdict]]:
-    """Yield the verdicts on entries, in their order, in batches; with a heartbeat after each."""
+    """Yield batches of verdicts in the order of the entries, with a heartbeat for each verdict."""
     threads = ThreadPoolExecutor(concurrency)
     judge_all = map if concurrency == 1 else threads.map
     try:
@@ -149,10 +149,10 @@ def judged(
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
+def record_verdicts(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
     """Record a batch in one transaction."""
     findings = [
-        finding_of(run, kind, verdict.entry.url, detail, verdict.entry.section)
+        new_finding(run, kind, verdict.entry.url, detail, verdict.entry.section)
         for verdict in verdicts
         for kind, detail in verdict.faults
     ]
@@ -161,10 +161,10 @@ def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
     run.bad += sum(are_bad)
     run.undetermined += sum(finding.kind == FindingKind.UNDETERMINED for finding in findings)
     with transaction.atomic(using=router.db_for_write(AuditRun)):
-        add_findings(run, findings + _repeated_titles(run, verdicts))
+        add_findings(run, findings + _repeated_title_findings(run, verdicts))
 
 
-def finding_of(
+def new_finding(
     run: AuditRun, kind: FindingKind, url: str, detail: str, section: str = ""
 ) -> AuditFinding:
     """Return a finding that is not stored yet; a long detail is cut off."""
@@ -173,14 +173,14 @@ def finding_of(
 
 
 def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
-    """Store findings, and the numbers of their run, in the caller's transaction."""
+    """Store findings and update the counts of their run, in the caller's transaction."""
     AuditFinding.objects.bulk_create(findings)
     run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
     run.save(update_fields=["counts", "checked", "bad", "undetermined"])
 
 
-def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:
-    """Return a finding for each page whose title an earlier page has, and remember new titles."""
+def _repeated_title_findings(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:
+    """Return a finding for each page whose title an earlier page has; store new titles."""
     hashes = {verdict: hash_of(verdict.title) for verdict in verdicts if verdict.title}
     rows = AuditedTitle.objects.filter(run=run, hash__in=set(hashes.values()))
     first = dict(rows.values_list("hash", "url"))
@@ -192,12 +192,12 @@ def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFi
             new.append(AuditedTitle(run=run, hash=title, url=url))
         elif earlier != url:
             kind = FindingKind.TITLE_REPEATED
-            found.append(finding_of(run, kind, url, earlier, verdict.entry.section))
+            found.append(new_finding(run, kind, url, earlier, verdict.entry.section))
     AuditedTitle.objects.bulk_create(new)
     return found
 
 
-def finish(run: AuditRun, at: dt.datetime) -> None:
+def finish_run(run: AuditRun, at: dt.datetime) -> None:
     """Record the end of an audit, and delete the oldest ones of its site and its kind."""
     delete_in_batches(AuditedTitle.objects.filter(run=run))
     run.status, run.ended_at = AuditRun.Status.FINISHED, at

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django_sitemapkit.builds.manifest import entry_of, location_and_values, stored_entries_of
-from django_sitemapkit.builds.samples import evenly, sampled_entries, spread
+from django_sitemapkit.builds.samples import even_positions, sampled_entries, spread_pages
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
@@ -67,10 +67,10 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
     scope = site.scope()
     for section in sections_of(site):
         pages = all_pages(section)
-        for page, wanted in spread(pages, [1] * len(pages), sample):
+        for page, wanted in spread_pages(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
-            for place in evenly(len(entries), wanted):
+            for place in even_positions(len(entries), wanted):
                 yield _entry(section.get_name(), entries[place])
 
 

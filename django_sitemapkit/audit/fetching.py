@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 
 from django_sitemapkit.audit.reader.streams import GZIP_MAGIC
-from django_sitemapkit.deadlines import Deadline, opened
+from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.exceptions import InvalidSitemap
 
 TIMEOUT = 60
@@ -27,14 +27,14 @@ class Redirected(Exception):
 
 
 @contextmanager
-def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
+def document_blocks(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     """Yield the blocks of the document at an address.
 
     Raises Redirected, and OSError, HTTPException or ValueError where there is no answer. Where it
     ends early, or is not complete by the deadline, iterating the blocks raises InvalidSitemap.
     """
     try:
-        with opened(address, deadline, timeout=TIMEOUT) as response:
+        with open_url(address, deadline, timeout=TIMEOUT) as response:
             if response.status != HTTPStatus.OK:
                 raise HTTPException(f"HTTP Error {response.status}: {response.reason}")
             yield _decodable(_response_blocks(response, deadline), response)

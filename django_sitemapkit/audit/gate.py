@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.auditing import finish, judge_of, judged, record
+from django_sitemapkit.audit.auditing import finish_run, judged_batches, make_judge, record_verdicts
 from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, entries_with
 from django_sitemapkit.audit.judge import Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
@@ -38,7 +38,7 @@ MAX_SHOWN_DETAIL = 200
 
 @dataclass(slots=True, kw_only=True)
 class SectionAudit:
-    """What is audited of a section, and what was found."""
+    """The sample of one section that is audited, and the faults found in it."""
 
     section: str
     """The name of the section."""
@@ -54,13 +54,13 @@ class SectionAudit:
     """The first fault of each URL that has one for which builds are held."""
 
     def take(self, verdict: Verdict) -> None:
-        """Take in a verdict on one of the entries."""
+        """Store the fault of a verdict that counts against the build, if it has one."""
         fault = next((fault for fault in verdict.faults if fault[0] in HOLDING_KINDS), None)
         if fault is not None:
             self.faults[verdict.entry.url] = fault
 
     def reason(self, allowed: float) -> State:
-        """Return what is too bad, or "" if no larger part than that is allowed is bad."""
+        """Return a state if a larger share of the sample than ``allowed`` is bad, else ""."""
         bad, checked = len(self.faults), len(self.entries)
         if bad <= allowed * checked:
             return ""
@@ -85,7 +85,7 @@ class SectionAudit:
         }
 
     def _interval(self) -> tuple[float, float, int]:
-        """Return between which shares of how many URLs are bad.
+        """Return the least and the greatest likely share of bad URLs, and the number it refers to.
 
         The sample is a random one of the changes, if only these fit into it. Otherwise it has all
         changes, and a random sample of the other URLs.
@@ -103,7 +103,7 @@ class SectionAudit:
 
 
 def audit_build(finished: FinishedBuild) -> State:
-    """Return why a sample of the build is too bad to be published, or ""; record the findings."""
+    """Audit a sample of the build; record its findings, and return why to hold it, or ""."""
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
     run = AuditRun.objects.create(
@@ -113,14 +113,14 @@ def audit_build(finished: FinishedBuild) -> State:
         kind=AuditRun.Kind.GATE,
         started_at=timezone.now(),
     )
-    judge = judge_of(options)
+    judge = make_judge(options)
     audits = list(_audits_of(finished, options.sample))
     by_section = {audit.section: audit for audit in audits}
 
     def take(verdicts: list[Verdict]) -> None:
         for verdict in verdicts:
             by_section[verdict.entry.section].take(verdict)
-        record(run, verdicts)
+        record_verdicts(run, verdicts)
 
     blocked, others = [], []
     for entry in (entry for audit in audits for entry in audit.entries):
@@ -129,28 +129,30 @@ def audit_build(finished: FinishedBuild) -> State:
         else:
             others.append(entry)
     take(blocked)
-    if not _reasons(audits, allowed):  # Else it is held already, and no page needs to be fetched.
-        for verdicts in judged(judge, iter(others), finished.heartbeat):
+    if not _states_by_section(
+        audits, allowed
+    ):  # Else it is held already, and no page needs to be fetched.
+        for verdicts in judged_batches(judge, iter(others), finished.heartbeat):
             take(verdicts)
-    finish(run, timezone.now())
-    reasons = _reasons(audits, allowed)
+    finish_run(run, timezone.now())
+    reasons = _states_by_section(audits, allowed)
     if not reasons:
         return ""
     return {
         "code": "bad-pages",
         "sections": list(reasons.values()),
         "allowed": f"{allowed * 100:g}",
-        "findings": list(_findings([audit for audit in audits if audit.section in reasons])),
+        "findings": list(_finding_states([audit for audit in audits if audit.section in reasons])),
     }
 
 
-def _reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
-    """Return why the build is held for each section that is too bad."""
+def _states_by_section(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
+    """Return, by section, the state for holding the build; only sections that are too bad."""
     reasons = ((audit.section, audit.reason(allowed)) for audit in audits)
     return {section: reason for section, reason in reasons if reason}
 
 
-def _findings(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
+def _finding_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
     """Yield the bad URLs as states, each with what to do about it: the first of each section."""
     for audit in audits:
         for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(audits))]:
@@ -166,7 +168,7 @@ def _findings(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
 
 def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
     """Yield a sample of each section of a build."""
-    counts, changes = _changes_of(finished, sample)
+    counts, changes = _changed_urls(finished, sample)
     for section, group in groupby(finished.pages, key=lambda page: page.section):
         pages = list(group)
         changed = set(changes[section])
@@ -183,7 +185,7 @@ def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
         )
 
 
-def _changes_of(
+def _changed_urls(
     finished: FinishedBuild, sample: int
 ) -> tuple[Counter[str], defaultdict[str, list[str]]]:
     """Return how many URLs are new or changed in each section, and a random sample of them.

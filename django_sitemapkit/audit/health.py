@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import HealthItem, Level, register_health, register_inspection
-from django_sitemapkit.admin.base import number
+from django_sitemapkit.admin.base import moment_text, number
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from django_sitemapkit.sites import SitemapSite
@@ -25,8 +25,8 @@ MAX_FINDINGS_OF_URL = 10
 
 
 NEVER = (
-    (AuditRun.Kind.AUDIT, _("Never audited"), _("Run the command audit_sitemaps.")),
-    (AuditRun.Kind.CRAWL, _("Never crawled"), _("Run the command crawl_sitemaps.")),
+    (AuditRun.Kind.AUDIT, _("Never audited"), _("Ask your developers to run: audit_sitemaps")),
+    (AuditRun.Kind.CRAWL, _("Never crawled"), _("Ask your developers to run: crawl_sitemaps")),
 )
 """What is said of a site without a finished run of a kind."""
 
@@ -35,10 +35,10 @@ NEVER = (
     _("Audits and crawls"),
     help=_(
         "What is wrong with the web pages that the sitemap lists, and with the links of the site."
-        " Run the commands audit_sitemaps and crawl_sitemaps, for example each night."
+        " Your developers run audit_sitemaps and crawl_sitemaps, for example each night."
     ),
 )
-def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+def finding_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield the findings of the newest finished audit and the newest finished crawls, by kind."""
     if not request.user.has_perm("sitemapkit_audit.view_auditrun"):
         return
@@ -50,18 +50,18 @@ def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[Hea
     for _site_and_kind, group in by_kind:
         newest, *earlier = group
         if newest.status == AuditRun.Status.RUNNING:
-            yield _unfinished(newest)
+            yield _unfinished_item(newest)
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
         looked.update((run.site, run.kind) for run in finished)
-        for same in current_runs(finished):
+        for same in runs_by_place(finished):
             yield from _findings_of_newest(same, may_see_findings=may_see_findings)
-    yield from _what_never_ran(keys, looked)
+    yield from _never_run_items(keys, looked)
 
 
-def _what_never_ran(
+def _never_run_items(
     keys: Iterable[str], looked: Container[tuple[str, str]]
 ) -> Iterator[HealthItem]:
-    """Yield a note on each site and kind without a finished run."""
+    """Yield a note for each site and kind of run that has no finished run."""
     now = timezone.now()
     for key, (kind, title, advice) in product(keys, NEVER):
         if (key, kind) not in looked:
@@ -72,21 +72,24 @@ def _what_never_ran(
 def findings_of_url(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[tuple[Any, str]]:
-    """Yield what the newest finished audit and the newest finished crawls found of a URL."""
+    """Yield the findings on a URL of the newest finished audit and the newest finished crawls."""
     if not request.user.has_perm("sitemapkit_audit.view_auditfinding"):
         return
     runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.FINISHED).order_by("-pk")
     kinds = (AuditRun.Kind.AUDIT, AuditRun.Kind.CRAWL)
-    newest = [same[0].pk for kind in kinds for same in current_runs(runs.filter(kind=kind))]
+    newest = [same[0].pk for kind in kinds for same in runs_by_place(runs.filter(kind=kind))]
     found = AuditFinding.objects.filter(run__in=newest, url=location).select_related("run")
     for finding in found.order_by("-run", "pk")[:MAX_FINDINGS_OF_URL]:
         if finding.url == location:  # To some databases, other letters are the same.
             text = f"{finding.get_kind_display()}: {finding.detail}".removesuffix(": ")
-            url = findings_url(finding.run, finding.kind)
-            yield _name_of(finding.run), format_html('<a href="{}">{}</a>', url, text)
+            moment = moment_text(finding.run.ended_at or finding.run.started_at)
+            yield (
+                f"{_run_name(finding.run)}, {moment}",
+                format_html('<a href="{}">{}</a>', findings_url(finding.run, finding.kind), text),
+            )
 
 
-def current_runs(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
+def runs_by_place(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
     """Group runs of one site and kind, the newest first, by where they looked.
 
     Crawls of a part of the site are left out if a later crawl covers all of it.
@@ -105,32 +108,32 @@ def findings_url(run: AuditRun, kind: str) -> str:
     return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
 
 
-def _unfinished(run: AuditRun) -> HealthItem:
+def _unfinished_item(run: AuditRun) -> HealthItem:
     """Return a note on a run that has not ended."""
     return HealthItem(
         site=run.site,
         title=_("It is running, or was interrupted."),
         level=Level.NOTE,
         found_at=run.started_at,
-        found_by=_name_of(run),
+        found_by=_run_name(run),
         advice=_("If it was interrupted, run the same command again: it continues."),
-        url=_url_of(run),
+        url=_run_url(run),
     )
 
 
-def _name_of(run: AuditRun) -> str:
+def _run_name(run: AuditRun) -> str:
     name = f"{capfirst(run.get_kind_display())} {run.pk}"
     return name if run.covers_site else f"{name} ({' '.join(filter(None, run.places))})"
 
 
-def _url_of(run: AuditRun) -> str:
+def _run_url(run: AuditRun) -> str:
     return reverse("admin:sitemapkit_audit_auditrun_change", args=[run.pk])
 
 
 def _findings_of_newest(
     runs: Sequence[AuditRun], *, may_see_findings: bool
 ) -> Iterator[HealthItem]:
-    """Yield what the newest of some finished runs found; the others say since when."""
+    """Yield items for the findings of the newest run; older runs only date them."""
     run = runs[0]
     at = run.ended_at or run.started_at
     yield HealthItem(
@@ -139,8 +142,8 @@ def _findings_of_newest(
         % {"checked": number(run.checked), "bad": number(run.bad)},
         level=Level.NOTE,
         found_at=at,
-        found_by=_name_of(run),
-        url=_url_of(run),
+        found_by=_run_name(run),
+        url=_run_url(run),
     )
     for kind in FindingKind:
         if run.counts.get(kind):
@@ -150,7 +153,7 @@ def _findings_of_newest(
                 level=Level.ERROR if kind in BAD_KINDS else Level.WARNING,
                 found_at=at,
                 since=_since(runs, kind),
-                found_by=_name_of(run),
+                found_by=_run_name(run),
                 count=run.counts[kind],
                 advice=ADVICE[kind],
                 url=findings_url(run, kind) if may_see_findings else "",
@@ -158,6 +161,6 @@ def _findings_of_newest(
 
 
 def _since(runs: Sequence[AuditRun], kind: str) -> dt.datetime | None:
-    """Return when a kind was found first, of the runs that found it one after the other."""
+    """Return when the series of runs with this kind began; None if only the newest found it."""
     first = list(takewhile(lambda run: run.counts.get(kind), runs))[-1]
     return None if first is runs[0] else first.ended_at or first.started_at

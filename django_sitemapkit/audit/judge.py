@@ -16,9 +16,9 @@ from django_sitemapkit.audit.rules import (
     Fetch,
     IsSoft404,
     answer_fault,
+    fetch_robots,
     indexing_faults,
     login_fault,
-    robots_of,
 )
 from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
@@ -42,7 +42,7 @@ MAX_KNOWN_VERSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found of one entry."""
+    """The faults found for one entry."""
 
     entry: SitemapEntry
     """The entry."""
@@ -54,7 +54,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What other language versions of a page need to know of it."""
+    """Facts about a page that its other language versions are checked against."""
 
     faults: tuple[Fault, ...] = ()
     """Why search engines do not index it, or why that is not known."""
@@ -81,30 +81,30 @@ class Judge:
         self._slow_seconds = slow_seconds
         self._soft_404s = Soft404s(self._fetch_allowed, is_soft_404)
         self._user_agent = user_agent
-        self._robots = lru_cache(maxsize=100)(partial(robots_of, fetch=fetch))
+        self._robots = lru_cache(maxsize=100)(partial(fetch_robots, fetch=fetch))
         # By URL, for several threads. The pages that are audited are among them: each language
         # version is audited too, and would otherwise be fetched once more for each return link.
         self._versions: dict[str, _Version] = {}
 
     def judge(self, entry: SitemapEntry) -> Verdict:
-        """Fetch the page of an entry, and return what is wrong with it."""
+        """Fetch the page of an entry, and return its verdict: the faults found."""
         blocked = self.robots_fault(entry)
         faults: list[Fault] = [blocked] if blocked else []
         if blocked and blocked[0] is Kind.UNDETERMINED:
             return Verdict(entry, (blocked,))
-        fetched, page, version = self._read(entry.url)
+        fetched, page, version = self._fetch_facts(entry.url)
         faults += version.faults
         if page is None:
             return Verdict(entry, tuple(faults))
         title, is_indexed = "", not faults
         faults += self._faults_of_page(entry, fetched, page)
         if is_indexed:
-            faults += self._version_faults(entry, page, version)
+            faults += self._hreflang_faults(entry, page, version)
             title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
 
     def robots_fault(self, entry: SitemapEntry) -> Fault | None:
-        """Return what robots.txt says against an entry; its page is not fetched."""
+        """Return the fault if robots.txt forbids an entry or cannot be read, else None."""
         return self._robots_fault(entry.url)
 
     def _robots_fault(self, url: str) -> Fault | None:
@@ -114,11 +114,11 @@ class Judge:
         return None if robots.allows(url, self._user_agent) else (Kind.ROBOTS, "")
 
     def _fetch_allowed(self, url: str) -> Fetched | None:
-        """Fetch a URL besides the entries, if robots.txt allows it."""
+        """Fetch a URL besides the entries; return None if robots.txt forbids that."""
         return None if self._robots_fault(url) else self._fetch(url)
 
-    def _read(self, url: str) -> tuple[Fetched, WebPage | None, _Version]:
-        """Fetch a page, and remember what other language versions need to know of it."""
+    def _fetch_facts(self, url: str) -> tuple[Fetched, WebPage | None, _Version]:
+        """Fetch a page and store its facts; return response, page (None if unread) and facts."""
         fetched, page, links = self._fetch(url), None, None
         if fault := answer_fault(fetched):
             faults = [fault]
@@ -151,13 +151,13 @@ class Judge:
                 code for code in {*listed, *linked} if listed.get(code) != linked.get(code)
             )
             yield Kind.HREFLANG, ", ".join(differing)
-        if invalid := list(filter(None, map(_why_invalid, linked))):
+        if invalid := list(filter(None, map(_why_invalid_code, linked))):
             yield Kind.HREFLANG_CODE, " ".join(invalid)
 
-    def _version_faults(
+    def _hreflang_faults(
         self, entry: SitemapEntry, page: WebPage, version: _Version
     ) -> Iterator[Fault]:
-        """Yield what is wrong with the language links of a page, in its head or in the sitemap.
+        """Yield the faults of a page's language links, in its head or in the sitemap.
 
         Each version links to itself and to all others, which link back and are indexed (Google,
         "Tell Google about localized versions of your page"). Versions that the sitemap lists may
@@ -188,18 +188,18 @@ class Judge:
             yield Kind.HREFLANG_RETURN, ", ".join(one_way)
 
     def _version_at(self, url: str) -> _Version:
-        """Return what is known of a language version, which is read if robots.txt allows it."""
+        """Return the facts about a language version, fetching it if robots.txt allows it."""
         with suppress(KeyError):
             return self._versions[url]
         try:
             is_forbidden = self._robots_fault(url) is not None
         except InvalidValue:
             is_forbidden = True
-        return _Version() if is_forbidden else self._read(url)[2]
+        return _Version() if is_forbidden else self._fetch_facts(url)[2]
 
 
-def _why_invalid(code: str) -> str:
-    """Return why Google does not understand a language code, as a sentence, or ""."""
+def _why_invalid_code(code: str) -> str:
+    """Return why Google does not understand a language code, as a sentence; "" if it does."""
     try:
         return hreflang_doubt(code[:64])
     except InvalidValue:

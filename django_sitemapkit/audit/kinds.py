@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class FindingKind(TextChoices):
-    """What audits and crawls find."""
+    """The kinds of findings of audits and crawls."""
 
     NOT_FOUND = "not-found", _("Not found")
     GONE = "gone", _("Gone")

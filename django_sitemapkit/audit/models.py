@@ -20,14 +20,14 @@ class AuditRun(models.Model):
     """One audit or crawl of a site."""
 
     class Kind(models.TextChoices):
-        """What was done."""
+        """What the run is: an audit, an audit before publishing or a crawl."""
 
         AUDIT = "audit", _("audit")
         GATE = "gate", _("audit before publishing")
         CRAWL = "crawl", _("crawl")
 
     class Status(models.TextChoices):
-        """What has become of an audit."""
+        """The state of a run."""
 
         RUNNING = "running", _("unfinished")
         FINISHED = "finished", _("finished")
@@ -82,12 +82,12 @@ class AuditRun(models.Model):
 
     @property
     def places(self) -> tuple[Any, ...]:
-        """Where a crawl looked: its starts and its folder; the same for all audits."""
+        """The starts and the folder of a crawl; the same value for all audits."""
         return (*self.options.get("starts", ()), self.options.get("below", ""))
 
     @property
     def covers_site(self) -> bool:
-        """Whether it is an audit, or a crawl from the home page that was not for one folder."""
+        """Whether the run is an audit, or a crawl from the home page that is not of one folder."""
         return bool(self.kind != self.Kind.CRAWL or self.options.get("whole_site", True))
 
     @property
@@ -97,18 +97,18 @@ class AuditRun(models.Model):
 
     @property
     def is_partial(self) -> bool:
-        """Whether so much could not be determined that the run says little of the site."""
+        """Whether so many URLs are undetermined that the run says little about the site."""
         return self.undetermined > MAX_UNDETERMINED * self.checked
 
     def alike(self) -> list["AuditRun"]:
-        """Return the finished runs of this kind that looked at the same places, newest first."""
+        """Return the site's finished runs of this kind, starts and folder, newest first."""
         finished = AuditRun.objects.filter(status=self.Status.FINISHED)
         runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
         return [run for run in runs if run.places == self.places]
 
 
 class AuditFinding(models.Model):
-    """Something that is wrong with one URL."""
+    """A problem with one URL."""
 
     run = models.ForeignKey(
         AuditRun, models.CASCADE, related_name="findings", verbose_name=_("audit")
@@ -151,7 +151,7 @@ class CrawledUrl(models.Model):
     """A URL that a crawl met, in the order in which it met them."""
 
     class Outcome(models.TextChoices):
-        """What has become of the URL."""
+        """The state of the URL."""
 
         PENDING = "pending", _("not fetched yet")
         PAGE = "page", _("web page")

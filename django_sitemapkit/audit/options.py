@@ -13,7 +13,7 @@ from django_sitemapkit.audit.web.responses import Fetched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:
-    """What ``SITEMAPKIT_AUDIT`` says.
+    """The options of ``SITEMAPKIT_AUDIT``.
 
     Example::
 

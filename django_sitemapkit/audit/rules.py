@@ -75,9 +75,9 @@ _STATUSES: Mapping[int, Kind] = {
 
 
 def answer_fault(fetched: Fetched) -> Fault | None:
-    """Return what is wrong with an answer that is not a page at its own URL, or None."""
+    """Return the fault of a response that is not a page at its own URL, or None."""
     if is_transient(fetched):
-        return Kind.UNDETERMINED, _answer_of(fetched)
+        return Kind.UNDETERMINED, _answer_text(fetched)
     if fetched.hops:
         return _redirect_fault(fetched)
     if fetched.status in REDIRECTS:
@@ -116,8 +116,8 @@ def indexing_faults(
         yield Kind.REFRESH, page.refresh
 
 
-def is_login(url: str, asked: str, *, has_password: bool = False) -> bool:
-    """Return whether a redirect of the URL ``asked`` leads to a page where visitors log in.
+def redirects_to_login(url: str, asked: str, *, has_password: bool = False) -> bool:
+    """Return whether ``url``, to which ``asked`` redirects, is a page where visitors log in.
 
     It is one if it is LOGIN_URL, with any query, or if two of three signs say that it is one: a
     word of its address, the way back in its query, and a field for a password.
@@ -135,7 +135,7 @@ def is_login(url: str, asked: str, *, has_password: bool = False) -> bool:
 
 
 def login_fault(page: WebPage) -> Fault | None:
-    """Return the fault of a page that asks visitors to log in, at its own URL.
+    """Return the fault of a page that asks visitors to log in, at its own URL; None for others.
 
     Its title and its first heading begin with that, and it has a field for a password.
     """
@@ -144,17 +144,17 @@ def login_fault(page: WebPage) -> Fault | None:
     return (Kind.LOGIN, "200 with a form to log in") if is_wall else None
 
 
-def robots_of(origin: str, fetch: Fetch) -> RobotsRules:
-    """Return the rules of an origin's robots.txt; they say if the server fails."""
+def fetch_robots(origin: str, fetch: Fetch) -> RobotsRules:
+    """Fetch and return the rules of an origin's robots.txt; they record if the server fails."""
     fetched = fetch(f"{origin}/robots.txt")
     is_elsewhere = fetched.failure_code == "foreign-host"  # Of a site below the root.
     return RobotsRules() if is_elsewhere else RobotsRules.of(fetched)
 
 
 def _redirect_fault(fetched: Fetched) -> Fault:
-    answer = _answer_of(fetched)
+    answer = _answer_text(fetched)
     page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
-    if is_login(fetched.final_url, fetched.url, has_password=page.has_password):
+    if redirects_to_login(fetched.final_url, fetched.url, has_password=page.has_password):
         return Kind.LOGIN, answer
     if fetched.failure_code in {"redirect-loop", "too-many-redirects"}:
         return Kind.REDIRECT_LOOP, answer
@@ -165,7 +165,7 @@ def _redirect_fault(fetched: Fetched) -> Fault:
     return _kind_of_status(fetched.status), answer
 
 
-def _answer_of(fetched: Fetched) -> str:
+def _answer_text(fetched: Fetched) -> str:
     """Return each redirect that was followed, and the status that is not 200, and the failure."""
     if not fetched.hops:
         return fetched.status_text

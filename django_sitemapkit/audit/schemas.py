@@ -49,7 +49,7 @@ class Schemas:
             self._schemas = dict.fromkeys(SCHEMA_FILES, _schema(path))
 
     def findings(self, kind: DocumentKind | None, file: IO[bytes]) -> list[Finding]:
-        """Return what is wrong with a document, plain or gzip, with line numbers.
+        """Return the schema errors of a document, plain or gzip, or a warning if it has no schema.
 
         A valid document is never in memory as a whole. Line numbers need a tree: an invalid one is
         parsed into one, which takes about twenty times as much memory as the XML.

@@ -22,7 +22,7 @@ MAX_OWN_WORDS = 20
 
 
 class _Shown(NamedTuple):
-    """What a page shows to visitors."""
+    """The visible content of a page: title, first heading and words."""
 
     title: str
     heading: str
@@ -53,7 +53,7 @@ class Soft404s:
     def fault(self, fetched: Fetched, page: WebPage) -> Fault | None:
         """Return the fault of a page that says "not found", or None."""
         if self._rule is None:
-            missing = self._missing_like(fetched, page)
+            missing = self._similar_missing_url(fetched, page)
             return (Kind.SOFT_404, f"like {missing}") if missing else None
         try:
             return (Kind.SOFT_404, "") if self._rule(fetched) else None
@@ -61,7 +61,7 @@ class Soft404s:
             logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
             return Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"
 
-    def _missing_like(self, fetched: Fetched, page: WebPage) -> str:
+    def _similar_missing_url(self, fetched: Fetched, page: WebPage) -> str:
         """Return the URL of a missing page that a page looks like, or "".
 
         It has the same title, the same first heading and nearly no words of its own. An app whose
@@ -73,16 +73,16 @@ class Soft404s:
             return ""
         ending = "/" if path.partition("?")[0].endswith("/") else PurePosixPath(name).suffix
         probe = f"{origin}{folder}/{MISSING_NAME}{ending}"
-        own, missing = _Shown.of(fetched, page), self._shown_at(probe, {200, 404, 410})
+        own, missing = _Shown.of(fetched, page), self._content_at(probe, {200, 404, 410})
         if missing is None or own.name != missing.name:
             return ""
-        home = self._shown_at(f"{origin}/", {200})
+        home = self._content_at(f"{origin}/", {200})
         if home is None or home.name == own.name:
             return ""
         return "" if len(own.words - missing.words) > MAX_OWN_WORDS else probe
 
-    def _shown_at(self, url: str, statuses: Container[int]) -> _Shown | None:
-        """Return what a URL shows that answers with one of some statuses; None if not known."""
+    def _content_at(self, url: str, statuses: Container[int]) -> _Shown | None:
+        """Fetch a URL once; return its visible content, None if unknown or of another status."""
         if url not in self._shown and len(self._shown) < MAX_PROBES:
             fetched, shown = self._fetch(url), None
             if fetched is not None and fetched.status in statuses and not fetched.hops:

@@ -19,7 +19,7 @@ def sorted_on_disk(rows: Iterable[tuple[str, ...]]) -> Iterator[list[str]]:
     rows = iter(rows)
     with ExitStack() as stack:
         parts = []
-        while part := sorted(_some(rows)):
+        while part := sorted(_next_rows(rows)):
             file = stack.enter_context(TemporaryFile("w+", encoding="utf-8"))
             file.writelines(f"{json.dumps(row)}\n" for row in part)
             file.seek(0)
@@ -27,7 +27,7 @@ def sorted_on_disk(rows: Iterable[tuple[str, ...]]) -> Iterator[list[str]]:
         yield from merge(*(map(json.loads, file) for file in parts))
 
 
-def _some(rows: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+def _next_rows(rows: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Yield the next rows, as many as fit into memory."""
     characters = 0
     for row in islice(rows, ROWS_IN_MEMORY):

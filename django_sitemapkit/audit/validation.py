@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, document_blocks
 from django_sitemapkit.audit.reader import Finding, SitemapReader
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import ListingScope
@@ -142,7 +142,7 @@ def validate_source(
     """
     how = _Validation(schemas, on_progress, listed or ListedUrls())
     if source.lower().startswith(("http://", "https://")):
-        yield from _validate_address(source, how, Deadline(seconds))
+        yield from _validate_url(source, how, Deadline(seconds))
         return
     try:
         if source == STANDARD_INPUT:
@@ -183,13 +183,12 @@ def sitemap_paths(path: Path) -> list[Path]:
     return paths
 
 
-def _validate_address(
-    address: str, how: "_Validation", deadline: Deadline
-) -> Iterator[DocumentReport]:
+def _validate_url(address: str, how: "_Validation", deadline: Deadline) -> Iterator[DocumentReport]:
+    """Yield a report on the document at a URL and, of an index, on each sitemap that it lists."""
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
         hosts = declared_hosts(all_sites())
-    first = _fetch(address, how, hosts, deadline)
+    first = _fetch_and_validate(address, how, hosts, deadline)
     yield first
     if not first.children:
         return
@@ -208,7 +207,7 @@ def _validate_address(
             yield DocumentReport.failed(child, error.code, str(error))
             continue
         # It may list pages of the host whose index it is in, wherever it is itself.
-        yield _fetch(child, how, [origin], deadline, nested=True)
+        yield _fetch_and_validate(child, how, [origin], deadline, nested=True)
 
 
 def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
@@ -227,7 +226,7 @@ def _is_named_sitemap(name: str) -> bool:
     return is_text_sitemap or name.endswith((".xml", ".xml.gz"))
 
 
-def _fetch(
+def _fetch_and_validate(
     address: str,
     how: "_Validation",
     hosts: Collection[str],
@@ -235,8 +234,9 @@ def _fetch(
     *,
     nested: bool = False,
 ) -> DocumentReport:
+    """Fetch and validate one document; a failure or a redirect is a report, too."""
     try:
-        with fetched(address, deadline) as blocks:
+        with document_blocks(address, deadline) as blocks:
             return how.validate(address, blocks, address, nested=nested, hosts=hosts)
     except Redirected as redirect:
         message = f"Redirect to {redirect}: list the target instead."
@@ -268,12 +268,12 @@ class _Validation:
 
         Documents with one ``identity``, which is ``source`` by default, are not compared.
         """
-        earlier = self.listed.by_others(identity or source)
+        earlier = self.listed.of_other_documents(identity or source)
         reader = SitemapReader(address, nested=nested, hosts=hosts, earlier=earlier)
         children: list[str] = []
         found: list[Finding] = []
         with SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as copy, suppress(InvalidSitemap):
-            sitemaps = reader.sitemaps(self._watched(blocks, reader, copy))
+            sitemaps = reader.sitemaps(self._with_progress(blocks, reader, copy))
             children.extend(sitemap.location for sitemap in sitemaps)
             if self.schemas is not None:
                 found += self.schemas.findings(reader.kind, copy)
@@ -290,9 +290,10 @@ class _Validation:
             children=tuple(children),
         )
 
-    def _watched(
+    def _with_progress(
         self, blocks: Iterable[bytes], reader: SitemapReader, copy: IO[bytes]
     ) -> Iterator[bytes]:
+        """Yield the blocks, report the progress and, for the schemas, write them into ``copy``."""
         for block in blocks:
             if self.schemas is not None:
                 copy.write(block)

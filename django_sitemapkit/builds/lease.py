@@ -18,8 +18,14 @@ from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost, SitemapKitError
-from django_sitemapkit.heartbeats import heard_by
+from django_sitemapkit.exceptions import (
+    BuildCancelled,
+    BuildFailed,
+    BuildRunning,
+    LeaseLost,
+    SitemapKitError,
+)
+from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, DatabaseNow, Lease, Place, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.models.leases import lease_name
@@ -63,19 +69,19 @@ class BuildLease:
             self.prove()
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep_alive(self) -> Iterator[None]:
         """Send heartbeats from a thread during a call that sends none, such as an upload.
 
         A short call costs no query. What is lost meanwhile, the next heartbeat or proof notices.
         """
         over = Event()
-        Thread(target=self._keep, args=(over, current_tenants()), daemon=True).start()
+        Thread(target=self._send_heartbeats, args=(over, current_tenants()), daemon=True).start()
         try:
             yield
         finally:
             over.set()
 
-    def _keep(self, over: Event, tenants: Mapping[str, Any]) -> None:
+    def _send_heartbeats(self, over: Event, tenants: Mapping[str, Any]) -> None:
         end = time.monotonic() + MAX_KEPT_SECONDS
         while not over.wait(self._interval) and time.monotonic() < end:
             try:
@@ -92,7 +98,7 @@ class BuildLease:
         has taken over.
         """
         if not self.row.renew():
-            raise self._loss()
+            raise self._lease_lost()
         self._last = time.monotonic()
 
     def begin_next(self) -> None:
@@ -101,10 +107,10 @@ class BuildLease:
         Raises what `prove` raises if the lease is lost.
         """
         if not self.row.raise_fence():
-            raise self._loss()
+            raise self._lease_lost()
         self.fence = self.row.fence
 
-    def _loss(self) -> LeaseLost:
+    def _lease_lost(self) -> LeaseLost:
         """Return why the lease is lost."""
         work, _, site = self.row.name.partition(":")
         cancelled = Build.objects.filter(
@@ -192,7 +198,7 @@ def acquire(
         )
     lease = BuildLease(row, seconds)
     try:
-        with heard_by(lease.heartbeat):
+        with calling_on_heartbeat(lease.heartbeat):
             yield lease
     finally:
         row.release()
@@ -206,10 +212,10 @@ def is_being_built(site: SitemapSite) -> bool:
 def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
     """Return the leases of processes that build the sites with these keys and are alive."""
     names = [lease_name(key) for key in keys]
-    return with_life(Lease.objects.filter(name__in=names)).filter(is_alive=True)
+    return with_is_alive(Lease.objects.filter(name__in=names)).filter(is_alive=True)
 
 
-def with_life(leases: QuerySet[Lease]) -> "QuerySet[Any]":
+def with_is_alive(leases: QuerySet[Lease]) -> "QuerySet[Any]":
     """Return leases that somebody has, with ``is_alive``: whether their processes are."""
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
     is_alive = ExpressionWrapper(Q(heartbeat__gte=silence), output_field=BooleanField())
@@ -263,8 +269,20 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
     return build
 
 
+def discard_build(site: SitemapSite, build: Build, *, by: str) -> None:
+    """Give up a build that is held for review, so that nobody publishes it; ``by`` says who does.
+
+    The next pruning deletes its files. Raises BuildRunning while the site is being built, and
+    BuildFailed if the build is not held any more.
+    """
+    with acquire(site) as lease:
+        if not Build.objects.filter(pk=build.pk, status=Build.Status.HELD).exists():
+            raise BuildFailed(f"Build {build.pk} is not held for review.")
+        lease.abandon([build.pk], {"code": "discarded", "by": by})
+
+
 def cancellable_lease(site: SitemapSite) -> Lease | None:
-    """Return the lease of a build that can be cancelled: it runs, or a dead process left it."""
+    """Return the lease of a build to cancel: it runs, or a dead process left it; else None."""
     lease = Lease.objects.filter(name=lease_name(site.key)).first()
     if lease is None:
         return None
@@ -298,7 +316,7 @@ class ClaimLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimState:
-    """What is left of a build at some moment."""
+    """The numbers of a build's open, claimed and failed pages and its helpers, at some moment."""
 
     open: int
     """Pages that have to be made, claimed ones too."""
@@ -311,7 +329,7 @@ class ClaimState:
     is_paused: bool
     """Whether no page may be claimed for a moment, by the limit of pages in a minute."""
 
-    def room(self, limits: ClaimLimits) -> int:
+    def claims_left(self, limits: ClaimLimits) -> int:
         """Return how many more pages may be claimed now."""
         room = min(limits.in_flight, self.open) - self.claimed
         if limits.pages_per_minute is None:
@@ -380,11 +398,11 @@ class ClaimLease(BuildLease):
         return row
 
     def release(self) -> None:
-        """Give the page back that was claimed last, if it is still to be made."""
+        """Give back the page that was claimed last, unless the page is made already."""
         self._page.update(claimed_until=None)
 
     def record_error(self, error: Exception) -> None:
-        """Give the page back, and record why it could not be made, if it is still to be made.
+        """Give the page back and record why making it failed, unless the page is made already.
 
         Where that is impossible, the claim expires.
         """
@@ -423,7 +441,7 @@ class ClaimLease(BuildLease):
         self._page.update(claimed_until=DatabaseNow() + self._duration)
 
     def _take_turn(self) -> bool:
-        """Return whether the limit of pages in a minute allows a claim now, which counts."""
+        """Return whether the limit of pages a minute allows a claim now; if so, delay the next."""
         if self._limits.pages_per_minute is None:
             return True
         is_turn = Q(next_claim_at=None) | Q(next_claim_at__lte=DatabaseNow())

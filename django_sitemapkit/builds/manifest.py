@@ -81,12 +81,12 @@ _ENTRY = re.compile(
 
 
 def digest(data: bytes) -> str:
-    """Return what stands for what a page lists, for its rows, or for code and settings."""
+    """Return the digest that manifests use for URLs, rows, and code and settings."""
     return hashlib.sha256(data).hexdigest()[:DIGEST_DIGITS]
 
 
 def page_name_of(row: Place) -> PageName:
-    """Return what names a page: its section and number."""
+    """Return the name of a row's page: its section and number."""
     return row.section, row.number
 
 
@@ -97,9 +97,9 @@ def page_rows_of(rows: Iterable[Place]) -> list[Place]:
 
 
 def covers(row: Place, published: Place, keyset: Keyset) -> bool:
-    """Return whether a page's key range has every key that the published page lists.
+    """Return whether a page's key range contains the first and last key of the published page.
 
-    The keys are compared by the database; where the bounds are as they were, nobody has to.
+    The database compares the keys, unless the bounds are unchanged.
     """
     if (row.lower, row.upper) == (published.lower, published.upper):
         return True
@@ -135,7 +135,7 @@ def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> lis
 
 
 def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
-    """Yield what the index says of pages: the address, and when that file last changed."""
+    """Yield the index entries of pages: the address, and when that file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
     addresses_of = cache(partial(page_addresses, site))
     for row in pages:
@@ -145,24 +145,24 @@ def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[Index
         )
 
 
-def take_over(row: Place, stored: Place) -> None:
-    """Let a row stand for the file that is stored already, or for a page without any URL."""
+def copy_file_facts(row: Place, stored: Place) -> None:
+    """Copy to ``row`` what ``stored`` says of its file, also for a page without URLs."""
     for field in STORED:
         setattr(row, field, getattr(stored, field))
 
 
-def copy_of(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -> Place:
-    """Return a row for another build, with the same place and key range, and with more fields."""
+def unsaved_copy(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -> Place:
+    """Return a copy of a row for another build: its place, key range and ``fields``; not saved."""
     return Place(**{name: getattr(stored, name) for name in (*PLACE, *fields)})
 
 
-def decided_of(row: Place) -> dict[str, Any]:
-    """Return what a pending row says of the URLs to leave out, if that is decided."""
+def comparison_values_of(row: Place) -> dict[str, Any]:
+    """Return the values that a comparison of URLs sets in a row, by field."""
     return {name: getattr(row, name) for name in DECIDED}
 
 
-def in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
-    """Yield rows in parts of which one query can record each, whatever they leave out."""
+def rows_in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
+    """Yield rows in batches for a query each: fewer where their ``duplicate_hashes`` are long."""
     some: list[Place] = []
     size = 0
     for row in rows:
@@ -191,8 +191,8 @@ def stored_build(site: SitemapSite, build: int) -> Build:
     return record
 
 
-def answers_of(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
-    """Return what answers at each address: the status of a place, its build, and its key."""
+def answers_by_page(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
+    """Return by page the status, build id and primary key of the place that answers for it."""
     answers: dict[PageName, tuple[str, int, int]] = {}
     rows = Place.objects.answering(site).exclude(section="")
     fields = "section", "number", "status", "build", "pk"
@@ -202,7 +202,7 @@ def answers_of(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
 
 
 class SiteBuilds:
-    """What is published and held of a site, with the rows of both: read once.
+    """The published and the held build of a site with their rows, each read once.
 
     Under the lease of the site nobody else changes any of it.
     """
@@ -218,7 +218,7 @@ class SiteBuilds:
 
     @property
     def published(self) -> Build | None:
-        """The build that the site serves."""
+        """The build that the site serves, or None."""
         return self.publication.build if self.publication else None
 
     @cached_property
@@ -229,7 +229,7 @@ class SiteBuilds:
 
     @property
     def held(self) -> Build | None:
-        """The last build that is held for review and may still be published."""
+        """The last build that is held for review and may still be published, or None."""
         held = [b for b in self.unpublished if b.status == Build.Status.HELD and not b.pruned_at]
         return held[-1] if held else None
 
@@ -245,16 +245,16 @@ class SiteBuilds:
         return rows
 
     def rows_of(self, build: Build | None) -> Sequence[Place]:
-        """Return all rows of the published build or the held one; none of None."""
+        """Return all rows of the published or the held build; none for None."""
         return self._rows.get(build.pk, ()) if build else ()
 
     def index_of(self, build: Build | None) -> Place | None:
-        """Return its index."""
+        """Return the index of a build; None without a build or an index."""
         indexes = [row for row in self.rows_of(build) if not row.section]
         return indexes[0] if indexes else None
 
     def finished_pages(self) -> dict[PageName, list[Place]]:
-        """Return the pages that are made, with URLs or without: as published, then as held."""
+        """Return by page its finished rows, with URLs or without: published first, then held."""
         pages: defaultdict[PageName, list[Place]] = defaultdict(list)
         for row in (*self.rows_of(self.published), *self.rows_of(self.held)):
             if row.section and row.status != Place.Status.PENDING:
@@ -310,8 +310,8 @@ class StoredFiles:
         return lost
 
 
-def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True) -> str:
-    """Return how an open gzip file of a page differs from what it should hold, or "".
+def difference_from_facts(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True) -> str:
+    """Return how a page's open gzip file differs from the recorded facts, or "".
 
     Without ``parse``, its XML is known to be well-formed if it has that SHA-256.
     """
@@ -337,9 +337,9 @@ def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True)
 
 
 def damage_of(row: Place, file: IO[bytes]) -> str:
-    """Return how an open stored file differs from what its row says, or ""."""
+    """Return how an open stored file differs from the facts in its row, or ""."""
     if row.section:
-        return what_differs(file, row.page.sha256, row.page.urls)
+        return difference_from_facts(file, row.page.sha256, row.page.urls)
     same = hashlib.sha256(file.read()).hexdigest() == row.page.sha256
     return "" if same else "its SHA-256 differs"
 
@@ -401,15 +401,15 @@ def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEn
     return [entry_of(entry) for entry in entries if entry.startswith(start)]
 
 
-def finder_of(expression: str) -> FindUrls:
-    """Return what finds the URLs that a regular expression matches in the bytes of entries.
+def url_finder(expression: str) -> FindUrls:
+    """Return a function that finds the URLs matching a regular expression in the bytes of entries.
 
     It matches a whole URL, without entities, and never a ``<``, which ends one.
     """
     return re.compile(_BEGIN + b"(" + expression.encode() + b")" + _END).findall
 
 
-find_all = finder_of("[^<]*+")
+find_all = url_finder("[^<]*+")
 """Finds every URL."""
 
 

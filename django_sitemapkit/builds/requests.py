@@ -57,7 +57,7 @@ def request(
     about: Build | None = None,
     by: str = "",
 ) -> BuildRequest:
-    """Record what someone asks for, and return it; what is queued already is not queued twice.
+    """Record a request and return it; a request that is queued already is not queued twice.
 
     ``about`` is the build to compare with the one before it.
     """
@@ -83,12 +83,12 @@ def request(
     return asked
 
 
-def begin(
+def process_on_commit(
     site: SitemapSite, choose: Choose = InlineRunner, *, kinds: tuple[str, ...] = WORK
 ) -> None:
-    """Have what is open of a site done, once this transaction is over.
+    """Start to process a site's open requests once this transaction is committed.
 
-    ``choose`` gives the runner of its builds. Where that has a queue, a worker does it, else a
+    ``choose`` gives the runner of its builds. If that has a queue, a worker processes them, else a
     thread of this process, for the tenant of the caller. Comparisons have a thread of their own:
     they wait for no build, and no build waits for them.
     """
@@ -122,7 +122,7 @@ _threads = Background(_work, "Queued requests could not be processed.")
 
 
 def enqueue(site: SitemapSite, runner: Runner, kinds: Collection[str], *, delay: float = 0) -> bool:
-    """Send a message for what is open of a site, and note when; return whether a worker gets it."""
+    """Send a message for a site's requests and record when; return whether a worker gets it."""
     is_sent = runner.enqueue_requests(site, kinds, delay=delay)
     if is_sent:
         needs_message(site, 0)
@@ -145,10 +145,10 @@ def process_requests(
     kinds: Collection[str] = ALL_KINDS,
     wait_seconds: float = WAIT_SECONDS,
 ) -> list[BuildRequest]:
-    """Do what is open of a site, in the order in which it was asked for; return what was done.
+    """Process a site's open requests, oldest first; return those that were processed.
 
-    While others build the site it waits for ``wait_seconds`` in all; then what is open stays open
-    for the next build. What fails is recorded as failed.
+    While others build the site it waits for ``wait_seconds`` in all; then open requests stay open
+    for the next build. A failed request is recorded as failed.
     """
     done: list[BuildRequest] = []
     until = time.monotonic() + wait_seconds

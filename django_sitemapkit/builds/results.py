@@ -23,7 +23,7 @@ LEVELS = {"held": logging.WARNING, "abandoned": logging.WARNING, "failed": loggi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """What became of one file of a build."""
+    """The result of one file of a build."""
 
     section: str
     """The section's name; "" for an index."""
@@ -48,12 +48,12 @@ class FileResult:
 
     @property
     def duplicates(self) -> int:
-        """Those among them whose URL is listed already, by this page or by one before it."""
+        """How many of the problems are URLs that this page or an earlier one already lists."""
         return self.kinds["duplicate-url"][0] if "duplicate-url" in self.kinds else 0
 
 
 def result_of_row(row: Place) -> FileResult:
-    """Return what became of a page that need not be made again."""
+    """Return the result of a page that need not be made again."""
     kinds = row.problems.items()
     return FileResult(
         section=row.section,
@@ -70,7 +70,7 @@ def result_of_row(row: Place) -> FileResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """What became of a build."""
+    """The result of a build."""
 
     site: str
     """The site's key."""
@@ -136,7 +136,7 @@ class BuildResult:
 
     @property
     def problems(self) -> int:
-        """Files in which something was left out."""
+        """Files from which something was left out."""
         return sum(bool(file.problems) for file in self.files)
 
     @property
@@ -178,10 +178,11 @@ def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
 
 
 def outcome_of(result: BuildResult) -> State:
-    """Return what a build came to."""
+    """Return the outcome of a build as a state."""
     cause = result.cause
+    name = "previewed" if result.code == "preview" else result.status
     return {
-        "code": result.status if result.build else "ended",
+        "code": name if result.build else "ended",
         "build": result.build,
         "reason": cause.removesuffix(".") if isinstance(cause, str) else cause,
         "urls": result.urls,
@@ -192,7 +193,7 @@ def outcome_of(result: BuildResult) -> State:
 
 
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
-    """Return the ids of the open requests that are done when a build that begins now is.
+    """Return the ids of the open requests that a build beginning now will fulfil.
 
     What is asked for while it runs is not among them: it may have passed those rows already. So
     from now on, the same request is another one.
@@ -209,9 +210,9 @@ def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: boo
 
 
 def close_requests(requests: Sequence[int], outcome: State) -> None:
-    """Record what became of some requests; those that someone else has closed stay as they are.
+    """Record the outcome of some requests; those already closed stay unchanged.
 
-    If the outcome names no build, a request stays with the build that it is about, if any.
+    If the outcome names no build, a request keeps the build it is about.
     """
     state = {"text": printable_lines(outcome)} if isinstance(outcome, str) else outcome
     BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
@@ -315,7 +316,7 @@ def reason_of(error: BaseException, site: str) -> State:
 
 
 def _log_problems(build: int | None, result: BuildResult) -> None:
-    """Log what was skipped: once for each kind in each section."""
+    """Log the problems of a build: one message for each kind in each section."""
     for kind in problem_kinds(result.files):
         log_event(
             *(logging.WARNING, "problem", result.site, build),

@@ -14,9 +14,14 @@ from django.core.exceptions import ValidationError
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.comparison import PageComparison, PageRuns
-from django_sitemapkit.builds.make.page_builder import InlineRunner, PagesMoved, Runner, describe
+from django_sitemapkit.builds.make.page_builder import (
+    InlineRunner,
+    PagesMoved,
+    Runner,
+    set_page_facts,
+)
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
-from django_sitemapkit.builds.make.reuse import packed
+from django_sitemapkit.builds.make.reuse import packed_hashes
 from django_sitemapkit.builds.make.url_hashes import (
     ComparedPage,
     hashed_sections,
@@ -25,12 +30,12 @@ from django_sitemapkit.builds.make.url_hashes import (
 from django_sitemapkit.builds.manifest import (
     PageName,
     SiteBuilds,
-    copy_of,
     entries_at,
     keys_of,
     page_name_of,
     page_rows_of,
     planned_rows_of,
+    unsaved_copy,
 )
 from django_sitemapkit.builds.publication.delivery import deliver, notify
 from django_sitemapkit.builds.report.published import earlier_pages
@@ -45,7 +50,7 @@ from django_sitemapkit.builds.results import (
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
 from django_sitemapkit.builds.steps import plan, run
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.inspection import label_or_none, paging_key
@@ -64,7 +69,7 @@ MAX_MOVES = 4
 """How often a view may split a page of a build, so that it begins again, until the call fails."""
 
 
-@sites_kept()
+@keeping_sites()
 def build(
     site: SitemapSite,
     *,
@@ -120,14 +125,14 @@ def build(
             deliver(state)
         except StorageFailure as error:  # It is reported at the end, if it is still there.
             logger.warning("Site %r: %s", site.key, error)
-        result = _build(state)
+        result = _build_until_complete(state)
         if answered:
             close_requests(answered, outcome_of(result))
         return result
 
 
-def _build(state: BuildState) -> BuildResult:
-    """Build until a build has seen all of its pages; return what became of that one."""
+def _build_until_complete(state: BuildState) -> BuildResult:
+    """Build until a build has judged all of its pages; return its result or raise BuildFailed."""
     moves = 0
     while moves < MAX_MOVES:
         try:
@@ -183,16 +188,16 @@ def exclude_now(
         if published is None:
             return None
         served = page_rows_of(state.builds.rows_of(published))
-        listing = dict(_pages_with(site, served, override))
+        listing = dict(_pages_that_may_list(site, served, override))
         earlier = earlier_pages(site, published)
-        withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
+        withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
         if not listing and not withdrawn:
             return None
         state.chosen = {section for section, _number in listing}
         state.leaving = Counter[str]()
         for (section, _number), urls in listing.items():
             state.leaving[section] += urls
-        reason = packed([override.hash])
+        reason = packed_hashes([override.hash])
         try:
             result = run(state, partial(_draft, published, listing, withdrawn, reason))
         except PagesMoved as error:
@@ -212,31 +217,33 @@ def _draft(
     reason: bytes,
     state: BuildState,
 ) -> None:
-    """Draft a build with the rows of the published one, of which the pages ``listing`` are made.
+    """Draft a build from the published rows; the pages in ``listing`` have to be made.
 
-    Addresses that are ``withdrawn`` answer no more, and their rows have the hash of the override as
-    the ``reason``. The plans stay, and no page is compared with others, which would read them all.
+    Pages in ``withdrawn`` become empty, so that their addresses answer 404; their rows store the
+    override's hash, ``reason``. Stored plans stay, and pages are not compared with each other,
+    which would read all of them.
     """
     state.sections = sections_of(state.site)
     known: dict[PageName, Place] = {}
     for row in state.builds.rows_of(published):
         if row.section:
             name = page_name_of(row)
-            known[name] = copy_of(row, LEFT_OUT) if name in listing else copy_of(row)
+            known[name] = unsaved_copy(row, LEFT_OUT) if name in listing else unsaved_copy(row)
     for section, number in withdrawn:
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
         known.setdefault((section, number), emptied).override_hashes = reason
     state.rows = list(known.values())
     state.record = state.new_build(published.options.get("declaration", ""))
-    state.record.checked_by = published.checkers_of({section for section, _number in known})
+    state.record.checked_by = published.checkers_by_section({section for section, _number in known})
 
 
-def _pages_with(
+def _pages_that_may_list(
     site: SitemapSite, rows: Collection[Place], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
-    """Yield the pages that may list what an override is about, and how often each may.
+    """Yield the pages that may list an override's URLs, and how many of its URLs each may list.
 
-    One that cannot be read raises StorageFailure; with ``unreadable`` it counts as one of them.
+    A page that cannot be read raises StorageFailure, unless ``unreadable`` is set: then it is
+    yielded.
     """
     if override.path:
         location, storage = site.origin + override.path, SitemapStorage()
@@ -257,13 +264,13 @@ def _pages_with(
         key = paging_key(section, override.object_id)
         name = section.get_name()
         for row in rows if key is not None else ():
-            if row.section == name and _covers(section, row, key):
+            if row.section == name and _covers_key(section, row, key):
                 urls = row.page.urls if section.has_entries else section.urls_per_row
                 yield page_name_of(row), urls
 
 
-def _covers(section: SectionReader, row: Place, key: Any) -> bool:
-    """Return whether a page's range has a key; of a page by another key, that is not known."""
+def _covers_key(section: SectionReader, row: Place, key: Any) -> bool:
+    """Return whether a page's range contains a key; True if its bounds are of another key."""
     try:
         return section.row_keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
@@ -355,10 +362,10 @@ class _Preview:
             self.rows.insert(self.rows.index(row) + 1, half)
             return
         if is_compared:
-            self._runs[page] = compared.describe(row)
+            self._runs[page] = compared.set_url_facts(row)
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         row.page = file.stored_page()
-        describe(row, rendering)
+        set_page_facts(row, rendering)
         is_same = self._stored.get(page) == file.sha256
         state = "same" if is_same else "stored"
         state = state if rendering.urls else "empty"

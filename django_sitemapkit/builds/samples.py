@@ -29,8 +29,8 @@ def sampled_entries(
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
         start = (pages[0].build_id if turn is None else turn) * _GOLDEN % 1
-        for page, wanted in spread(pages, [page.urls for page in pages], sample, start):
-            places = evenly(page.urls, wanted, start)
+        for page, wanted in spread_pages(pages, [page.urls for page in pages], sample, start):
+            places = even_positions(page.urls, wanted, start)
             left = frozenset(places[skip:])
             skip -= len(places) - len(left)
             if left:
@@ -39,7 +39,7 @@ def sampled_entries(
                         yield name, entry
 
 
-def spread(
+def spread_pages(
     pages: list[Any], urls: list[int], sample: int | None, start: float = 0
 ) -> Iterator[tuple[Any, int | None]]:
     """Yield pages that are spread evenly over a section, and how many of their URLs to take."""
@@ -47,7 +47,7 @@ def spread(
         yield from ((page, None) for page in pages)
         return
     needed = -(-sample * len(pages) // max(sum(urls), 1))
-    chosen = evenly(len(pages), min(sample, max(MIN_SAMPLED_FILES, needed)), start)
+    chosen = even_positions(len(pages), min(sample, max(MIN_SAMPLED_FILES, needed)), start)
     total = sum(urls[place] for place in chosen)
     taken = seen = 0
     for place in chosen:
@@ -57,7 +57,7 @@ def spread(
         yield pages[place], wanted
 
 
-def evenly(count: int, wanted: int | None, start: float = 0) -> list[int]:
+def even_positions(count: int, wanted: int | None, start: float = 0) -> list[int]:
     """Return ``wanted`` places of ``count``, evenly spread; None, or too many, give all.
 
     ``start``, from 0 to less than 1, says where in the first part the first one is.

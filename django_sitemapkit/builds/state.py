@@ -26,7 +26,7 @@ OnFile = Callable[[FileResult, int, int], None]
 
 @dataclass(kw_only=True)
 class BuildState:
-    """What is asked of a build, and what is known of it so far."""
+    """The options of a build, and its results so far."""
 
     site: SitemapSite
     lease: BuildLease
@@ -68,7 +68,7 @@ class BuildState:
         self.known_warnings = [warning for build in known for warning in build.warnings]
 
     def begin(self) -> None:
-        """Make all ready for the next build under this lease."""
+        """Prepare the state for the next build under the same lease."""
         self.started = time.perf_counter()
         self.builds = SiteBuilds(self.site)
         self.stored_files = StoredFiles(self.site, distrusted=self.distrusted)
@@ -94,7 +94,7 @@ class BuildState:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no section is left as it is published."""
+        """Whether the build covers every section of the site."""
         return not (self.chosen or self.by_editor)
 
     def finish(self) -> FinishedBuild:
@@ -116,13 +116,13 @@ class BuildState:
         self.rows = sorted(Place.objects.in_build(self.build), key=index_order)
 
     def report(self, result: FileResult, total: int) -> None:
-        """Take in what became of a file, of about so many."""
+        """Record the result of a file and call ``on_file``; ``total`` is the expected number."""
         self.files.append(result)
         if self.on_file is not None:
             self.on_file(result, len(self.files), max(total, len(self.files)))
 
     def result(self, status: str, cause: State = "", build: int | None = None) -> BuildResult:
-        """Return what became of the build, or of another one that it is identical to."""
+        """Return the result of the build, or of an identical other ``build``, given by id."""
         record = self.record
         warnings = record.warnings if record else ()
         new = [warning for warning in warnings if warning not in self.known_warnings]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from django_sitemapkit.builds.make.comparison import PageComparison, settle
+from django_sitemapkit.builds.make.comparison import PageComparison, settle_by_digests
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.make.url_hashes import hashed_sections
@@ -17,14 +17,14 @@ from django_sitemapkit.builds.manifest import (
     SPACING,
     PageName,
     StoredFiles,
-    copy_of,
+    copy_file_facts,
     covers,
-    in_batches,
     keys_of,
     page_name_of,
     page_rows_of,
     planned_rows_of,
-    take_over,
+    rows_in_batches,
+    unsaved_copy,
 )
 from django_sitemapkit.builds.publication.delivery import deliver, prune
 from django_sitemapkit.builds.publication.publishing import (
@@ -46,7 +46,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh, renumber
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.validation import naming
+from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.words import State
 
 Draft = Callable[[BuildState], None]
@@ -54,16 +54,16 @@ Draft = Callable[[BuildState], None]
 
 
 def run(state: BuildState, draft: Draft) -> BuildResult:
-    """Go through all steps; return what became of the build, and announce it.
+    """Run all steps of a build; announce it and return its result.
 
-    Raises PagesMoved if the site has to be built once more; that build adopts what this one has
-    stored.
+    Raises PagesMoved if the site must be built once more; that build adopts the files that this one
+    has stored.
     """
     try:
         draft(state)
         result = end_if_unchanged(state) if _is_settled(state) else None
         if result is None:
-            freeze(state)
+            record_draft(state)
             make(state)
             verify(state)
             result = end_if_unchanged(state) or publish_finished(state)
@@ -96,10 +96,10 @@ def plan(state: BuildState) -> None:
         name = section.get_name()
         stored = [row for row in builds.rows_of(published) if row.section == name]
         if stored and state.chosen and name not in state.chosen:
-            state.rows += map(copy_of, stored)
+            state.rows += map(unsaved_copy, stored)
             unseen.append(name)
             continue
-        with naming(section):
+        with naming_section(section):
             pages = refresh(
                 section,
                 counts=fingerprints.prefetch if published and not state.full else None,
@@ -125,26 +125,26 @@ def plan(state: BuildState) -> None:
     for left in state.unfinished:
         state.distrusted.update(left.options.get("distrusted", ()))
     state.record = state.new_build(declaration)
-    state.record.checked_by = published.checkers_of(unseen) if published else {}
+    state.record.checked_by = published.checkers_by_section(unseen) if published else {}
     adopt_and_reuse(state)
 
 
 def adopt_and_reuse(state: BuildState) -> None:
-    """Let pages keep their stored files, if they are what they were when these were made.
+    """Let pages that are unchanged keep their stored files.
 
-    These files are published, or held for review, or were stored by a build that ended early, whose
-    declaration was the same: such pages are adopted. Pages that only rendering can judge, those of
-    methods, are adopted as they are, and rendered by a build that has to follow at once; so are all
-    of a full build.
+    The files are those of the published build, of the one held for review, and of builds that ended
+    early with the same declaration, whose pages are adopted. Pages that only rendering can judge,
+    those of methods, are adopted as they are, and rendered by a build that has to follow at once;
+    so are all of a full build.
     """
     adoptable = {build.pk for build in state.unfinished if _is_adoptable(state, build)}
-    stored = _stored_pages(state, adoptable)
+    stored = _reusable_rows_by_page(state, adoptable)
     sections = {section.get_name(): section for section in state.sections}
     for row in state.pending if stored else ():
         heartbeat()
         section, candidates = sections[row.section], stored[page_name_of(row)]
         keys = keys_of(row, section)
-        previous, _why = state.reuse.look(section, keys, candidates, adopts=adoptable)
+        previous, _why = state.reuse.find_reusable(section, keys, candidates, adopts=adoptable)
         if previous is None:
             continue
         if previous.build_id in adoptable:
@@ -152,19 +152,19 @@ def adopt_and_reuse(state: BuildState) -> None:
             is_judged = previous.fingerprint and not state.full
             is_seen = is_judged or previous.build_id in state.begun
             state.has_unseen = state.has_unseen or not is_seen
-        take_over(row, previous)
+        copy_file_facts(row, previous)
         row.revision = section.overrides.revision
         state.report(result_of_row(row), len(state.rows) + 1)
 
 
-def freeze(state: BuildState) -> None:
-    """Record the build and its rows, and give up the builds whose pages it has adopted."""
+def record_draft(state: BuildState) -> None:
+    """Store the drafted build and its rows, give up builds that ended early, and announce it."""
     record = state.build
     with state.lease.fenced_transaction():
         record.save()
         for row in state.rows:
             row.build = record
-        for some in in_batches(state.rows):
+        for some in rows_in_batches(state.rows):
             Place.objects.bulk_create(some)
     _give_up_unfinished(state)
     state.begun.add(record.pk)
@@ -173,7 +173,7 @@ def freeze(state: BuildState) -> None:
 
 
 def make(state: BuildState) -> None:
-    """Have the pending pages made, and all compared, until each URL is listed once."""
+    """Have the pending pages made and compared until each URL is listed once."""
     builder = PageBuilder(
         *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
     )
@@ -199,9 +199,9 @@ def make(state: BuildState) -> None:
 
 
 def compare(state: BuildState, comparison: PageComparison) -> None:
-    """Compare the URLs of all pages; a page that lists those of an earlier one is pending again."""
+    """Compare the URLs of all pages; a page that repeats URLs of an earlier one becomes pending."""
     again, changed = comparison.compare(state.rows)
-    for some in in_batches(changed):
+    for some in rows_in_batches(changed):
         with state.lease.fenced_transaction():
             Place.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
     if comparison.damaged:
@@ -217,15 +217,15 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
 
 
 def verify(state: BuildState) -> None:
-    """Have the pages made again whose files the storage has lost.
+    """Make pages again whose files are missing in the storage.
 
     They may be those of a process that was killed, or of sections that the build leaves as they are
     published.
     """
-    if lost := _lost(state):
+    if lost := _lost_pages(state):
         _make_again(state, lost)
         make(state)
-        if lost := _lost(state):
+        if lost := _lost_pages(state):
             raise BuildFailed(f"{lost[0].page.name} was stored, but is missing from the storage.")
 
 
@@ -247,10 +247,12 @@ def _numbers_that_lost_rows(
     return lost
 
 
-def _stored_pages(state: BuildState, adoptable: Collection[int]) -> dict[PageName, list[Place]]:
-    """Return the pages that may keep their files, and then those of builds that ended early.
+def _reusable_rows_by_page(
+    state: BuildState, adoptable: Collection[int]
+) -> dict[PageName, list[Place]]:
+    """Return by page its rows whose files may be reused, the preferred one first.
 
-    Of these, the pages of the last one come first.
+    Published comes first, then held, then those of builds that ended early, the newest first.
     """
     pages: defaultdict[PageName, list[Place]] = defaultdict(list)
     if not state.full:
@@ -263,26 +265,26 @@ def _stored_pages(state: BuildState, adoptable: Collection[int]) -> dict[PageNam
 
 
 def _is_settled(state: BuildState) -> bool:
-    """Return whether no page has to be made, so that the build may change nothing, as most do.
+    """Return whether no page has to be made or compared.
 
-    Its rows are then not recorded before that is known: this saves a third of the queries, which is
-    most of what a small site costs.
+    Then the build may change nothing, as most do, and its rows are not recorded before that is
+    known: this saves a third of the queries, which is most of what a small site costs.
     """
     if state.pending or state.chosen or state.distrusted:
         return False
-    return settle([row for row in state.rows if row.section in state.hashed])
+    return settle_by_digests([row for row in state.rows if row.section in state.hashed])
 
 
 def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
-    """Have pages made once more, without what they have to leave out.
+    """Set rows to pending, so that their pages are made once more without their duplicates.
 
-    What became of them before is not in the result.
+    Their earlier results are removed from the result of the build.
     """
     for row in rows:
         row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
         row.url_hashes = None
     changed = ("status", "page", "fingerprint", "skipped", "url_hashes", *DECIDED)
-    for some in in_batches(rows):
+    for some in rows_in_batches(rows):
         with state.lease.fenced_transaction():
             Place.objects.bulk_update(some, changed)
     again = set(map(page_name_of, rows))
@@ -290,7 +292,7 @@ def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
     state.reload()
 
 
-def _lost(state: BuildState) -> list[Place]:
+def _lost_pages(state: BuildState) -> list[Place]:
     """Return the pages whose files are not stored."""
     return StoredFiles(state.site).lost(page_rows_of(state.rows))
 
@@ -311,20 +313,20 @@ def _prune(state: BuildState) -> None:
 
 def _is_adoptable(state: BuildState, left: Build) -> bool:
     """Return whether the pages that a build has stored may be adopted."""
-    return _is_of_same(state, left) and (left.options["full"] or not state.full)
+    return _has_same_declaration(state, left) and (left.options["full"] or not state.full)
 
 
-def _is_of_same(state: BuildState, left: Build) -> bool:
+def _has_same_declaration(state: BuildState, left: Build) -> bool:
     """Return whether a build was of the same declaration."""
     return bool(left.options.get("declaration") == state.build.options["declaration"])
 
 
 def _give_up_unfinished(state: BuildState) -> None:
-    """Give up the builds that ended early: what could be used of them is in another one."""
+    """Give up the builds that ended early: their usable pages are adopted by now."""
     for left in state.unfinished:
         reason = left.reason or _reason_to_give_up(state, left)
         state.lease.abandon([left.pk], reason)
-        if not _is_of_same(state, left):
+        if not _has_same_declaration(state, left):
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
             key = state.site.key
@@ -334,13 +336,13 @@ def _give_up_unfinished(state: BuildState) -> None:
 
 
 def _reason_to_give_up(state: BuildState, left: Build) -> State:
-    if not _is_of_same(state, left):
+    if not _has_same_declaration(state, left):
         return {"code": "changed"}
     return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}
 
 
 def _fail(state: BuildState, error: BaseException) -> None:
-    """Record and announce why a build comes to nothing; the next one adopts its pages."""
+    """Record and announce why a build failed; the next build adopts its pages."""
     reason = reason_of(error, state.site.key)
     if isinstance(error, PagesMoved):
         state.abandoned = reason = str(error)
@@ -354,7 +356,7 @@ def _fail(state: BuildState, error: BaseException) -> None:
 
 
 def _record_failure(state: BuildState, status: str, reason: State) -> None:
-    """Record why a build failed; what failed before it had any page is a build that has ended."""
+    """Record why a build failed; one that is not stored yet is stored as failed and ended."""
     if state.record and state.record.pk:
         rows = Build.objects.filter(pk=state.record.pk, status=Build.Status.RUNNING)
         rows.filter(fence=state.lease.fence).update(reason=reason)

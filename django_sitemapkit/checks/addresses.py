@@ -20,9 +20,9 @@ from django.urls import (
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    configured,
     serves_by_drop_in,
     sites_in_settings,
+    sites_with_urlconf,
     urlconf_error,
 )
 from django_sitemapkit.models import Build
@@ -46,7 +46,7 @@ def check_urlconfs() -> Found:
 @check(Tags.urls)
 def check_scope() -> Found:
     """Report that the package's URLs are not included, or below the site's root."""
-    for site in configured():
+    for site in sites_with_urlconf():
         try:
             directory = site.scope().directory
         except ImproperlyConfigured as error:
@@ -69,7 +69,7 @@ def check_scope() -> Found:
 @check(Tags.urls)
 def check_included_twice() -> Found:
     """Report that the package's URLs are included more than once."""
-    for site in configured():
+    for site in sites_with_urlconf():
         if len(get_resolver(site.urlconf).app_dict.get("sitemapkit", ())) > 1:
             urlconf = site.urlconf or django_settings.ROOT_URLCONF
             yield Mistake(
@@ -102,8 +102,8 @@ def check_robots() -> Found:
     """Report two views for robots.txt, one of them the package's."""
     from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
 
-    for site in configured():
-        found = list(_answering(get_resolver(site.urlconf), "/robots.txt"))
+    for site in sites_with_urlconf():
+        found = list(_views_at(get_resolver(site.urlconf), "/robots.txt"))
         if len(found) > 1 and robots in found:
             first = "the package's" if found[0] is robots else "the other one"
             yield Mistake(
@@ -113,14 +113,14 @@ def check_robots() -> Found:
             )
 
 
-def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
+def _views_at(resolver: URLResolver, path: str) -> Iterator[Any]:
     """Yield the views whose patterns match a path and nothing else, in the order of the URLconf."""
     match = resolver.pattern.match(path)
     if not match:
         return
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
-            yield from _answering(pattern, match[0])
+            yield from _views_at(pattern, match[0])
         elif (found := pattern.pattern.match(match[0])) and not any(found[1:]):
             yield pattern.callback
 
@@ -128,9 +128,9 @@ def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
 @check(Tags.urls)
 def check_shadowed_addresses() -> Found:
     """Report that another pattern of the URLconf answers at one of the package's addresses."""
-    for site in configured():
+    for site in sites_with_urlconf():
         named: set[str] = set()
-        for address, match in _answered_elsewhere(site):
+        for address, match in _shadowed_addresses(site):
             pattern = f"{match.route!r} ({_dotted_path(match.func)})"
             if pattern not in named:
                 named.add(pattern)
@@ -142,7 +142,7 @@ def check_shadowed_addresses() -> Found:
                 )
 
 
-def _answered_elsewhere(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:
+def _shadowed_addresses(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:
     """Yield each of the package's addresses that something else answers, and what does."""
     from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
 

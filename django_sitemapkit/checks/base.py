@@ -12,8 +12,8 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.conf import settings, sites_are_returned, sites_kept
-from django_sitemapkit.reading.validation import Mistake, raised
+from django_sitemapkit.conf import keeping_sites, settings, sites_are_returned
+from django_sitemapkit.reading.validation import Mistake, mistake_of_error
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import Registered
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -46,7 +46,7 @@ def check(
     """
 
     def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
-        @sites_kept()
+        @keeping_sites()
         def run(**options: Any) -> list[CheckMessage]:
             warnings = OF_FUNCTION if sites_are_returned() else ()
             try:
@@ -54,7 +54,7 @@ def check(
             except DatabaseError:  # The tables may not exist yet.
                 return []
             except Exception as error:  # noqa: BLE001  a project's code may raise anything
-                return [message_of(raised(error).about(find.__name__))]
+                return [message_of(mistake_of_error(error).about(find.__name__))]
 
         run.__name__, run.__doc__ = find.__name__, find.__doc__
         return checks.register(*tags, deploy=deploy)(run)
@@ -62,7 +62,7 @@ def check(
     return register_it
 
 
-def value_of(name: str) -> Any:
+def setting_value(name: str) -> Any:
     """Return a setting; None if its value is wrong, or cannot be read."""
     try:
         return getattr(settings, name)
@@ -81,7 +81,7 @@ def sites_in_settings() -> list[SitemapSite]:
         return []
 
 
-def configured() -> list[SitemapSite]:
+def sites_with_urlconf() -> list[SitemapSite]:
     """Return the sites of the settings that have a URLconf; E010 reports the others."""
     return [site for site in sites_in_settings() if urlconf_error(site) is None]
 
@@ -100,11 +100,11 @@ def urlconf_error(site: SitemapSite) -> ImportError | None:
     return None
 
 
-def site_of(section: type[Registered]) -> SitemapSite | None:
-    """Return a site that has the section, to check its declaration with.
+def site_with_section(section: type[Registered]) -> SitemapSite | None:
+    """Return a known site that has the section, for checks of its declaration; None if none has.
 
-    None where no known site has it. Those of a function may not be in the database yet, and what
-    another site, with another URLconf, makes of the section says nothing of them.
+    The sites of a function may not be in the database yet, and a site without the section, maybe
+    with another URLconf, says nothing about the sites that have it.
     """
     return next((site for site in _known_sites() if belongs_to(section, site)), None)
 
@@ -112,7 +112,7 @@ def site_of(section: type[Registered]) -> SitemapSite | None:
 def _known_sites() -> list[SitemapSite]:
     """Return the sites of the settings, else of the sites framework, else an example."""
     if any(getattr(django_settings, f"SITEMAPKIT_{name}", None) for name in ("SITES", "BASE_URL")):
-        return configured()
+        return sites_with_urlconf()
     example = SitemapSite.at("https://www.example.com")
     if not apps.is_installed("django.contrib.sites"):
         return [example]

@@ -16,25 +16,25 @@ from django.db import DatabaseError
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    configured,
     serves_by_drop_in,
-    site_of,
+    site_with_section,
+    sites_with_urlconf,
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.validation import (
     Mistake,
     closest_option,
+    mistake_of_error,
     mistakes_of,
     options_of,
     own_attributes,
-    raised,
 )
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.indexes import Places, locate
+from django_sitemapkit.rendering.indexes import Places, url_of_item
 from django_sitemapkit.sections import External, ExternalSection, ItemSection, Registered, Section
 from django_sitemapkit.sites import NoFrameworkSite
 
@@ -66,7 +66,7 @@ def _unimported_modules() -> list[str]:
 
     Many put it next to settings and URLconf; that package is seldom an app.
     """
-    configured()  # Imports the URLconfs, which may import it.
+    sites_with_urlconf()  # Imports the URLconfs, which may import it.
     settings_module = getattr(django_settings, "SETTINGS_MODULE", None) or ""
     found = []
     for named in dict.fromkeys([settings_module, str(django_settings.ROOT_URLCONF)]):
@@ -74,10 +74,10 @@ def _unimported_modules() -> list[str]:
         while package:
             found.append(f"{package}.{MODULE}")
             package = package.rpartition(".")[0]
-    return [name for name in dict.fromkeys(found) if _is_unimported(name)]
+    return [name for name in dict.fromkeys(found) if _has_unimported_sections(name)]
 
 
-def _is_unimported(module: str) -> bool:
+def _has_unimported_sections(module: str) -> bool:
     package = module.rpartition(".")[0]
     if module in sys.modules or package in {app.name for app in apps.get_app_configs()}:
         return False
@@ -104,7 +104,7 @@ def check_mixins() -> Found:
 
 @check(Tags.models)
 def check_mixin_querysets() -> Found:
-    """Report a model's ``class Sitemap`` whose rows are not given by an option.
+    """Report a model's ``class Sitemap`` whose queryset option cannot work.
 
     It names a method that the manager does not have, or it sets ``queryset``, which it cannot have
     before the model exists.
@@ -143,7 +143,7 @@ def _mistakes_in(section: type[Registered]) -> Found:
     is_external = issubclass(section, ExternalSection)
     name = f"{'External section' if is_external else 'Section'} {section.get_name()!r}"
     try:
-        if site := site_of(section):
+        if site := site_with_section(section):
             declared: Any = section(site)
             if is_external:
                 found = mistakes_of_external(declared)
@@ -162,13 +162,13 @@ def _mistakes_in(section: type[Registered]) -> Found:
                 "Build the queryset without reading rows; use a Subquery.",
             ).about(name, section)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
-        yield raised(error).about(name, section)
+        yield mistake_of_error(error).about(name, section)
 
 
 @check(Tags.models)
 def check_current_sites() -> Found:
     """Report a section that asks for the current site, which the sites framework does not have."""
-    sites = configured()
+    sites = sites_with_urlconf()
     for site in sites if len(sites) > 1 else ():
         for section in registry.registered(site):
             try:
@@ -192,7 +192,7 @@ IDLE = (options_of(Section) | options_of(ItemSection)) - options_of(ExternalSect
 
 
 def mistakes_of_external(section: ExternalSection) -> Iterator[Mistake]:
-    """Yield what is wrong with a declaration."""
+    """Yield the mistakes in the declaration of an external section."""
     yield from _idle_options(type(section))
     items = () if callable(section.sitemaps) else section.sitemaps
     wrong = [items]
@@ -205,7 +205,7 @@ def mistakes_of_external(section: ExternalSection) -> Iterator[Mistake]:
             "Set a list of URL names, paths, absolute URLs and External(), or write a method.",
         )
         items = ()
-    yield from _wrong_places(section, items)
+    yield from _wrong_hosts_and_items(section, items)
     lastmods = [item.lastmod for item in items if isinstance(item, External)]
     for lastmod in lastmods if callable(section.lastmod) else [section.lastmod, *lastmods]:
         try:
@@ -233,10 +233,10 @@ def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
             )
 
 
-def _wrong_places(section: ExternalSection, items: Collection[Any]) -> Iterator[Mistake]:
+def _wrong_hosts_and_items(section: ExternalSection, items: Collection[Any]) -> Iterator[Mistake]:
     """Find hosts that are not origins, and items that the index would skip."""
     with section.site.active():
-        locations = each(locate, items, "sitemaps")
+        locations = call_for_each(url_of_item, items, "sitemaps")
     wrong: list[str] = []
     if not _is_list(section.hosts):
         wrong.append(f"hosts is {section.hosts!r}")
@@ -245,7 +245,7 @@ def _wrong_places(section: ExternalSection, items: Collection[Any]) -> Iterator[
             places = Places(section)
             wrong += [str(refusal) for _, refusal in places.refused]
             located = [one for one in locations if isinstance(one, str)]
-            locations += each(places.address, located, "sitemaps")
+            locations += call_for_each(places.address, located, "sitemaps")
     for reason in wrong:
         yield Mistake("sitemapkit.E022", reason, 'Set a list such as ["https://cdn.example.com"].')
     for refusal in (one for one in locations if isinstance(one, InvalidValue)):

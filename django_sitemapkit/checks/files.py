@@ -10,7 +10,7 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storag
 
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.report.due import missing_here
-from django_sitemapkit.checks.base import Found, check, configured, value_of
+from django_sitemapkit.checks.base import Found, check, setting_value, sites_with_urlconf
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
@@ -41,7 +41,7 @@ LOST_IN_EXPORT = {
 @check(Tags.files)
 def check_misspelt_alias() -> Found:
     """Report a misspelt alias in STORAGES: without "sitemaps", the database stores the files."""
-    others = set(django_settings.STORAGES) - {value_of("EXPORT_STORAGE")}
+    others = set(django_settings.STORAGES) - {setting_value("EXPORT_STORAGE")}
     close = closest_option(ALIAS, others)
     if ALIAS not in others and close:
         yield Mistake(
@@ -54,7 +54,7 @@ def check_misspelt_alias() -> Found:
 @check(Tags.files, deploy=True)
 def check_writable() -> Found:
     """Report a folder of the files that this process, if it builds, may not write to."""
-    place = _place(_sitemap_storage()) if value_of("SERVE_FROM") != "live" else None
+    place = _storage_location(_sitemap_storage()) if setting_value("SERVE_FROM") != "live" else None
     if isinstance(place, Path):
         folder = next(each for each in (place, *place.parents) if os.access(each, os.F_OK))
         if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -68,7 +68,7 @@ def check_writable() -> Found:
 @check(Tags.files, deploy=True)
 def check_shared() -> Found:
     """Report published files that are not on this server."""
-    for site in configured() if value_of("SERVE_FROM") != "live" else ():
+    for site in sites_with_urlconf() if setting_value("SERVE_FROM") != "live" else ():
         if missing := missing_here(SiteBuilds(site)):
             yield Mistake(
                 "sitemapkit.W048",
@@ -80,8 +80,8 @@ def check_shared() -> Found:
 @check(Tags.files)
 def check_sendfile() -> Found:
     """Report that the web server should send files that are not on its disk."""
-    sendfile, source = value_of("SENDFILE"), _sitemap_storage()
-    is_local = isinstance(source, FileSystemStorage) and _place(source) is not None
+    sendfile, source = setting_value("SENDFILE"), _sitemap_storage()
+    is_local = isinstance(source, FileSystemStorage) and _storage_location(source) is not None
     if sendfile is not None and not is_local:
         yield Mistake(
             "sitemapkit.E009",
@@ -93,7 +93,7 @@ def check_sendfile() -> Found:
 @check(Tags.files)
 def check_storage_reads_as_stored() -> Found:
     """Report a storage of the files that would decompress what it reads."""
-    if getattr(_sitemap_storage(), "gzip", False) and value_of("SERVE_FROM") != "live":
+    if getattr(_sitemap_storage(), "gzip", False) and setting_value("SERVE_FROM") != "live":
         yield Mistake(
             "sitemapkit.E019",
             "The storage of the sitemaps has gzip=True: it decompresses files when it reads"
@@ -105,11 +105,14 @@ def check_storage_reads_as_stored() -> Found:
 @check(Tags.files)
 def check_export() -> Found:
     """Report an export storage that is where the files are built, or does not overwrite files."""
-    export, source = _export(), _sitemap_storage()
+    export, source = _export_storage(), _sitemap_storage()
     if export is None:
         return
-    setting = f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}"
-    if export is source or (_place(export) is not None and _place(export) == _place(source)):
+    setting = f"SITEMAPKIT_EXPORT_STORAGE is {setting_value('EXPORT_STORAGE')!r}"
+    if export is source or (
+        _storage_location(export) is not None
+        and _storage_location(export) == _storage_location(source)
+    ):
         yield Mistake(
             "sitemapkit.E016",
             f"{setting}, where the files are built already.",
@@ -127,12 +130,13 @@ def check_export() -> Found:
 @check(Tags.files)
 def check_export_encodes() -> Found:
     """Report a storage of the export that stores gzip files with Content-Encoding."""
-    export = _export()
-    if export is not None and _encodes(export):
+    export = _export_storage()
+    if export is not None and _adds_content_encoding(export):
         yield Mistake(
             "sitemapkit.W018",
-            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
-            " Content-Encoding: readers would find no gzip file at an address that ends with .gz.",
+            f"SITEMAPKIT_EXPORT_STORAGE is {setting_value('EXPORT_STORAGE')!r}, which stores files"
+            " with Content-Encoding: readers would find no gzip file at an address that ends with"
+            " .gz.",
             "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off.",
         )
 
@@ -140,14 +144,16 @@ def check_export_encodes() -> Found:
 @check(Tags.files)
 def check_storage_methods() -> Found:
     """Report a storage without some methods, so that something is lost or slow."""
-    if value_of("SERVE_FROM") == "live":
+    if setting_value("SERVE_FROM") == "live":
         return
-    export = f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which"
+    export = f"SITEMAPKIT_EXPORT_STORAGE is {setting_value('EXPORT_STORAGE')!r}, which"
     for what, storage, lost in (
         ("The storage of the sitemaps", _sitemap_storage(), LOST_IN_BUILDS),
-        (export, _export(), LOST_IN_EXPORT),
+        (export, _export_storage(), LOST_IN_EXPORT),
     ):
-        without = [name for name in lost if storage is not None and not _has(storage, name)]
+        without = [
+            name for name in lost if storage is not None and not _overrides_method(storage, name)
+        ]
         if without:
             methods = ", ".join(f"{name}()" for name in without)
             losses = "; ".join(lost[name] for name in without)
@@ -161,7 +167,7 @@ def check_storage_methods() -> Found:
 @check(Tags.files)
 def check_codec() -> Found:
     """Report that the codec of the settings is not installed."""
-    codec = value_of("GZIP_BACKEND")
+    codec = setting_value("GZIP_BACKEND")
     if codec in CODECS and not is_codec_installed(codec):
         yield Mistake(
             "sitemapkit.E014",
@@ -170,8 +176,8 @@ def check_codec() -> Found:
         )
 
 
-def _export() -> Storage | None:
-    alias = value_of("EXPORT_STORAGE")
+def _export_storage() -> Storage | None:
+    alias = setting_value("EXPORT_STORAGE")
     try:
         return storages[alias] if alias else None
     except ImproperlyConfigured:
@@ -185,7 +191,7 @@ def _sitemap_storage() -> Storage | None:
         return None
 
 
-def _place(storage: Storage | None) -> object:
+def _storage_location(storage: Storage | None) -> object:
     """Return a value that is equal for two storages in one place, or None if it is unknown."""
     if isinstance(storage, FileSystemStorage):
         try:
@@ -198,7 +204,7 @@ def _place(storage: Storage | None) -> object:
     return None
 
 
-def _has(storage: Storage, method: str) -> bool:
+def _overrides_method(storage: Storage, method: str) -> bool:
     """Return whether a storage overrides a method that Django's base class does not implement.
 
     A method that raises NotImplementedError itself counts too: only a call would show that.
@@ -206,7 +212,7 @@ def _has(storage: Storage, method: str) -> bool:
     return getattr(type(storage), method, None) is not getattr(Storage, method)
 
 
-def _encodes(storage: Storage) -> bool:
+def _adds_content_encoding(storage: Storage) -> bool:
     """Return whether a storage of django-storages adds Content-Encoding to gzip files."""
     if getattr(storage, "gzip", False):
         return True

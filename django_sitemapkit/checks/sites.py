@@ -2,15 +2,13 @@
 
 import difflib
 import sys
-from collections.abc import Collection
 from contextlib import suppress
 from itertools import chain
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseFailure
 from django.db import connections, router
@@ -19,10 +17,9 @@ from django.http.request import split_domain_port, validate_host
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    configured,
-    message_of,
+    setting_value,
     sites_in_settings,
-    value_of,
+    sites_with_urlconf,
 )
 from django_sitemapkit.conf import (
     SETTING_NAMES,
@@ -99,7 +96,7 @@ def check_addresses_differ() -> Found:
 def check_site_sections() -> Found:
     """Report a section in SITEMAPKIT_SITES that is not registered."""
     known = {section.get_name() for section in registry.declared()}
-    for site in configured() if not registry.has_functions else ():
+    for site in sites_with_urlconf() if not registry.has_functions else ():
         for name in site.sections or ():
             if name not in known:
                 yield Mistake(
@@ -112,7 +109,7 @@ def check_site_sections() -> Found:
 @check(Tags.sites)
 def check_section_sites() -> Found:
     """Report a section for a site that SITEMAPKIT_SITES does not have."""
-    known = {site.key for site in configured()} if value_of("SITES") else set()
+    known = {site.key for site in sites_with_urlconf()} if setting_value("SITES") else set()
     for section in registry.declared() if known else ():
         for key in map(str, section.sites or ()):
             if key not in known:
@@ -127,8 +124,10 @@ def check_section_sites() -> Found:
 @check(Tags.security)
 def check_host() -> Found:
     """Report that only the Host header says where the site is; under DEBUG, live views take it."""
-    known = configured() or apps.is_installed("django.contrib.sites") or sites_are_returned()
-    if known or _is_invalid():
+    known = (
+        sites_with_urlconf() or apps.is_installed("django.contrib.sites") or sites_are_returned()
+    )
+    if known or _are_sites_invalid():
         return
     fails = "" if django_settings.DEBUG else "; with wildcards in ALLOWED_HOSTS they fail, too"
     yield Mistake(
@@ -162,7 +161,7 @@ def check_base_urls() -> Found:
 @check(Tags.sites)
 def check_example_domain() -> Found:
     """Report that the sites framework has the domain of its migration."""
-    if sites_in_settings() or sites_are_returned() or _is_invalid() or django_settings.DEBUG:
+    if sites_in_settings() or sites_are_returned() or _are_sites_invalid() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
         if site.origin == "https://example.com":
@@ -177,7 +176,7 @@ def check_example_domain() -> Found:
 def check_tenants() -> Found:
     """Report one base URL in a project that has a host for each tenant."""
     named = [name for name in SEVERAL_HOSTS if hasattr(django_settings, name)]
-    if named and value_of("BASE_URL") and not value_of("SITES"):
+    if named and setting_value("BASE_URL") and not setting_value("SITES"):
         yield Mistake(
             "sitemapkit.W033",
             f"{named[0]} means several hosts; SITEMAPKIT_BASE_URL puts all URLs under one.",
@@ -185,7 +184,7 @@ def check_tenants() -> Found:
         )
 
 
-def _is_invalid() -> bool:
+def _are_sites_invalid() -> bool:
     """Return whether E001 reports the base URL or the sites."""
     try:
         _ = settings.BASE_URL, settings.SITES
@@ -214,32 +213,26 @@ def check_allowed_hosts() -> Found:
             )
 
 
-@register(Tags.models)
-def check_migrations(
-    databases: Collection[str] | None = None, **options: Any
-) -> list[CheckMessage]:
+@check(Tags.models)
+def check_migrations() -> Found:
     """Report that the tables are missing, or not as this version needs them.
 
-    Only ``check``, or a command that names the database, may connect to it. ``migrate`` does too,
-    before it does what this check asks for.
+    Only ``check`` may connect to the database: ``makemigrations`` and ``migrate`` come before what
+    this check asks for, and other commands may run where no database is. ``databases`` does not
+    tell them apart: Django 6.1 names all of them.
     """
-    alias, command = router.db_for_write(Build), sys.argv[1:2]
-    if command == ["migrate"] or (alias not in (databases or ()) and command != ["check"]):
-        return []
+    if sys.argv[1:2] != ["check"]:
+        return
     with suppress(DatabaseFailure):
-        connections[alias].ensure_connection()
-    missing = unapplied_migrations(own=True)
-    if not missing:
-        return []
-    return [
-        message_of(Mistake("sitemapkit.W041", missing, "Until then nothing is built or served."))
-    ]
+        connections[router.db_for_write(Build)].ensure_connection()
+    if missing := unapplied_migrations(own=True):
+        yield Mistake("sitemapkit.W041", missing, "Until then nothing is built or served.")
 
 
 @check()
 def check_runner() -> Found:
     """Report a runner that does not exist or has wrong options, and what it finds wrong itself."""
-    if value_of("RUNNER") is None:
+    if setting_value("RUNNER") is None:
         return
     try:
         runner = get_runner()

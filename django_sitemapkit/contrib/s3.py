@@ -39,7 +39,7 @@ class SitemapS3Storage(_S3Storage):  # type: ignore[misc]
     transfer_config = _TransferConfig(multipart_threshold=5 * 1024**3, use_threads=False)
 
     def get_object_parameters(self, name: str) -> dict[str, Any]:
-        """Return what a file of that name is stored with."""
+        """Return the S3 parameters with which a file is uploaded."""
         caching = {"CacheControl": settings.CACHE_CONTROL} if settings.CACHE_CONTROL else {}
         # With a content type, S3Storage guesses no encoding.
         kind = "application/gzip" if name.endswith(".gz") else "application/xml"

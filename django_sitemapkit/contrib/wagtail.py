@@ -77,15 +77,17 @@ class Pages(Section):
 
     def _own_pages(self) -> QuerySet[Any]:
         """Return the pages whose URLs follow from their place in the tree."""
-        return self._listed(Page).exclude(content_type__in=_content_types(_by_method()))
+        return self._listed_pages(Page).exclude(
+            content_type__in=_content_types(_models_with_own_urls())
+        )
 
-    def _listed(self, model: type[Model]) -> QuerySet[Any]:
+    def _listed_pages(self, model: type[Model]) -> QuerySet[Any]:
         """Return the pages of a model that the site lists."""
         unexpired = Q(expire_at=None) | Q(expire_at__gt=timezone.now())
         pages: QuerySet[Any] = model._default_manager.live().public().filter(unexpired)  # type: ignore[attr-defined]
         if not self.lists_aliases:
             pages = pages.filter(alias_of=None)
-        return pages.filter(self._places)
+        return pages.filter(self._site_condition)
 
     @cached_property
     def wagtail_site(self) -> Site:
@@ -105,7 +107,7 @@ class Pages(Section):
             return is_this, one.port == port, one.port == 80
 
         found = [one for one in at_host if len(at_host) == 1 or any(fitness(one))]
-        if not found and not _are_several():
+        if not found and not _has_several_sites():
             found = list(Site.objects.filter(is_default_site=True))
         if not found:
             raise ImproperlyConfigured(
@@ -115,11 +117,11 @@ class Pages(Section):
         return max(found, key=fitness)
 
     @cached_property
-    def _roots(self) -> list[tuple[str, str]]:
-        """The beginnings of ``url_path`` in this site and in others, each with that of its URLs.
+    def _root_paths(self) -> list[tuple[str, str]]:
+        """Pairs: the beginning of ``url_path``, and of the URLs' paths; the longest come first.
 
-        Those of others, which are roots of their own, have "", and so has a locale whose URLs are
-        those of the site's own root: Wagtail cannot be asked for them. The longest come first.
+        The second is "" for the roots of other sites, and for a locale whose URLs are those of the
+        site's own root: Wagtail cannot be asked for them.
         """
         roots: dict[str, str] = {}
         own = self.wagtail_site.root_page.url_path
@@ -141,16 +143,16 @@ class Pages(Section):
 
         Without a request, Wagtail takes the first of them.
         """
-        own = {root_path for root_path, path in self._roots if path}
+        own = {root_path for root_path, path in self._root_paths if path}
         return [root.root_url for root in Site.get_site_root_paths() if root.root_path in own]
 
     @property
-    def _places(self) -> Q:
-        """The condition that a page's URL is on this site."""
+    def _site_condition(self) -> Q:
+        """The condition that a page's URL belongs to this site."""
         places = Q(pk__in=())
-        for root, path in self._roots:
+        for root, path in self._root_paths:
             below = Q(url_path__startswith=root)
-            for other, _ in self._roots:
+            for other, _ in self._root_paths:
                 if other != root and other.startswith(root):
                     below &= ~Q(url_path__startswith=other)
             if path:
@@ -167,16 +169,16 @@ class Pages(Section):
             return gettext("It is private.")
         if page.alias_of_id is not None and not self.lists_aliases:
             return gettext("It is an alias of another page.")
-        if not Page.objects.filter(self._places, pk=page.pk).exists():
+        if not Page.objects.filter(self._site_condition, pk=page.pk).exists():
             return gettext("It is listed at another site, whose root page is nearer.")
         return ""
 
     @cached_property
     def location(self) -> Any:
-        """The path of a page: that of its root, and what comes behind it in the tree."""
+        """The path of a page: its root's path, then its own path below that root."""
         cases = []
         # Of what is below the root of another site, Wagtail lists the path below this one.
-        for root, path in [(root, path) for root, path in self._roots if path]:
+        for root, path in [(root, path) for root, path in self._root_paths if path]:
             rest: Any = Substr("url_path", len(root) + 1)
             if not WAGTAIL_APPEND_SLASH:
                 rest = Substr("url_path", len(root) + 1, Length("url_path") - len(root) - 1)
@@ -187,12 +189,12 @@ class Pages(Section):
 
     @property
     def translations(self) -> str | None:
-        """What the versions of a page in several locales share."""
+        """The field that a page's versions in several locales share; None if it has none."""
         return "translation_key" if self._is_translated else None
 
     @property
     def language(self) -> str | None:
-        """The language of a page's locale."""
+        """The field with the language of a page's locale; None without locales."""
         return "locale__language_code" if self._is_translated else None
 
     @property
@@ -214,15 +216,15 @@ class PagesByMethod(Pages):
 
     def _own_pages(self) -> QuerySet[Any]:
         """Return the pages of this very model."""
-        return self._listed(self.model).filter(content_type__in=_content_types([self.model]))
+        return self._listed_pages(self.model).filter(content_type__in=_content_types([self.model]))
 
     def entries(self, page: Page) -> Iterator[Entry]:
-        """Yield what the page lists, at the address of this site."""
+        """Yield the entries of a page, at the address of this site."""
         for found in page.get_sitemap_urls():
             location = found["location"]
             if location is not None:
                 tags = {tag: found.get(tag) for tag in ("lastmod", "changefreq", "priority")}
-                yield Entry(_without_address(self._addresses, location), **tags)
+                yield Entry(_path_of_url(self._addresses, location), **tags)
 
 
 def register_pages(section: type[Pages] = Pages) -> None:
@@ -231,7 +233,7 @@ def register_pages(section: type[Pages] = Pages) -> None:
     ``section`` is ``Pages``, or a class derived from it. Call it once, in a module ``sitemaps``.
     """
     register(section)
-    for model in _by_method():
+    for model in _models_with_own_urls():
         name = f"{section.get_name()}-{name_of(model.__name__)}"
         attributes = {"name": name, "model": model, "__module__": section.__module__}
         bases = (PagesByMethod,) if section is Pages else (PagesByMethod, section)
@@ -252,14 +254,14 @@ def sites_of_page(page: Page) -> list[SitemapSite]:
 
 
 def _has_one_of(site: SitemapSite, keys: Collection[int]) -> bool:
-    """Return whether a site of the sitemap is one of those of Wagtail."""
+    """Return whether a site of the sitemap is one of these sites of Wagtail, given by id."""
     try:
         return Pages(site).wagtail_site.pk in keys
     except ImproperlyConfigured:
         return False
 
 
-def _by_method() -> list[type[Page]]:
+def _models_with_own_urls() -> list[type[Page]]:
     """Return the models of pages that have URLs of their own making."""
     return [
         model
@@ -289,7 +291,7 @@ def _path_of(root_path: str) -> str:
     return path
 
 
-def _without_address(addresses: Iterable[str], url: str) -> str:
+def _path_of_url(addresses: Iterable[str], url: str) -> str:
     """Return the path of a URL that is at one of the addresses; any other URL as it is."""
     for address in addresses:
         if url.startswith(f"{address}/"):
@@ -304,7 +306,7 @@ def _base_url_of(site: Site) -> str:
     return f"{scheme}://{site.hostname}" + f":{site.port}" * (site.port not in (80, 443))
 
 
-def _are_several() -> bool:
+def _has_several_sites() -> bool:
     """Return whether the sitemap has several sites; live, there may be one for each host."""
     try:
         return len(all_sites()) > 1

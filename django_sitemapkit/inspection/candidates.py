@@ -35,7 +35,7 @@ MAX_ITEMS = 2_000
 def rows_at(
     site: SitemapSite, path: str, *, listed: bool = True
 ) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield sections with the keys of rows that may have a path.
+    """Yield the section and the key of each row that may have a path.
 
     First as the URLconf reads it, which is quick; then by the columns that locations are, which
     may take the database a look at each row. With ``listed=False`` they need not be in the
@@ -48,16 +48,16 @@ def rows_at(
             # Those that are not listed are of other sites.
             some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
-            some = _filters_of(section, match) if match else ()
+            some = _lookups_of(section, match) if match else ()
         for filters in some:
             for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
     for section in sections:
-        for pk in _keys_by_column(section, site.origin + path, listed=listed):
+        for pk in _keys_at_location(section, site.origin + path, listed=listed):
             yield section, pk
 
 
-def _keys_by_column(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
+def _keys_at_location(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
     """Return the keys of rows whose column has a location, as projects may write it."""
     if not isinstance(section, QuerySetReader):
         return []
@@ -71,10 +71,11 @@ def _keys_by_column(section: SectionReader, location: str, *, listed: bool) -> l
     return _primary_keys(section, filters, listed=listed, sitemapkit_location=column.expression)
 
 
-def is_searched(section: SectionReader) -> bool:
-    """Return whether a URL of a section is found by its path, wherever the URL comes from.
+def is_searchable(section: SectionReader) -> bool:
+    """Return whether a URL's path leads to rows: by a column, or by the arguments in the URLconf.
 
-    A method may make any URL of an object: it is found only if the URLconf has the object's fields.
+    Items are always searched, one by one. A method may make any URL of an object: it is found only
+    if the URLconf has the object's fields.
     """
     if label_or_none(section) is None or not isinstance(section, QuerySetReader):
         return label_or_none(section) is None  # Items are looked at one by one.
@@ -158,7 +159,7 @@ def _primary_keys(
 
 
 def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
-    """Return the view that a site's URLconf has for a path, with its arguments, or None."""
+    """Return the URLconf's match for a path of the site, or None."""
     plain = unquote(path.partition("?")[0])
     if not plain.startswith(site.prefix):
         return None
@@ -170,8 +171,8 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
         return None
 
 
-def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
-    """Yield what a row has to have for its path to be that of the match, in any language."""
+def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
+    """Yield lookups of the rows whose path, in any language, has this match in the URLconf."""
     # The arguments of a get_absolute_url() are most often fields of the same names.
     model = all_rows(section).model
     route = section.route if isinstance(section, QuerySetReader) else None
@@ -202,7 +203,7 @@ def _column_path(column: Any, model: type[Model], code: str) -> Any:
 
 
 def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
-    """Return the position of the item of a list that has a location, and its row in a chunk."""
+    """Return position, row and chunk of the list item that has a location; None without one."""
     begin = 0
     try:
         for chunk in section.chunks(KeyRange(0, min(section.size(), MAX_ITEMS))):
@@ -220,13 +221,13 @@ def listed_locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
     """Return the valid locations of a chunk in normal form, by the places of their rows."""
     scope = section.site.scope()
     found = {}
-    for place in places_here(section, chunk):
+    for place in listed_places(section, chunk):
         with suppress(InvalidValue):
             found[place] = scope.normalise(chunk.locations[place])
     return found
 
 
-def places_here(section: SectionReader, chunk: Chunk) -> list[int]:
+def listed_places(section: SectionReader, chunk: Chunk) -> list[int]:
     """Return the places of the rows that the section's own site lists."""
     languages = chunk.versions and chunk.versions.languages
     if section.language_plan is None or not languages:

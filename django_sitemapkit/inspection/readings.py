@@ -9,12 +9,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, Index, QuerySet, TextChoices
 
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.reading import QuerySetReader, SectionReader, obstacle
+from django_sitemapkit.reading import QuerySetReader, SectionReader, why_not_as_text
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.method_sources import StaysMethod
 from django_sitemapkit.reading.newest import declared_indexes, equal_fields, own_field
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
-from django_sitemapkit.reading.validation import naming, raised, require_pageable
+from django_sitemapkit.reading.validation import mistake_of_error, naming_section, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import Route, Section
 from django_sitemapkit.sites import SitemapSite
@@ -84,24 +84,24 @@ def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
     yield from map(_reading_or_failure, sections_of(site))
     for external in registry.externals(site):
         yield SectionReading(
-            section=external.get_name(), declared=_path_of(external), read_as=ReadAs.FILES
+            section=external.get_name(), declared=_dotted_path(external), read_as=ReadAs.FILES
         )
 
 
 def _reading_or_failure(reader: SectionReader) -> SectionReading:
-    name, declared = reader.get_name(), _path_of(reader.options)
+    name, declared = reader.get_name(), _dotted_path(reader.options)
     try:
         require_pageable(reader)
-        with naming(reader):
+        with naming_section(reader):
             return _section_reading(reader, name, declared)
     except ImproperlyConfigured as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
-        why = raised(error).text
+        why = mistake_of_error(error).text
     return SectionReading(section=name, declared=declared, read_as=ReadAs.FAILED, why=why)
 
 
-def _path_of(section: Any) -> str:
+def _dotted_path(section: Any) -> str:
     return f"{type(section).__module__}.{type(section).__qualname__}"
 
 
@@ -112,10 +112,10 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
     methods: Readings = {}
     if isinstance(reader, QuerySetReader) and reader.keyset is not None:
         sources = {reader.location_option: reader.location_source}
-        methods, why = reader.methods.readings, obstacle(reader)
+        methods, why = reader.methods.readings, why_not_as_text(reader)
         read_as = ReadAs.COLUMNS if why else ReadAs.TEXT
         if reader.reads_objects:
-            read_as, why = ReadAs.OBJECTS, _because_of(methods)
+            read_as, why = ReadAs.OBJECTS, _because_text(methods)
             instead = _hints_for_methods(options)
     elif isinstance(reader.rows, QuerySet):
         why = "its items are a queryset that is not read by key"
@@ -136,7 +136,7 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
             else OptionReading(
                 option=option,
                 read_as=ReadAs.CONSTANT if isinstance(source, Constant) else columns_as,
-                reads=_shown(source),
+                reads=_source_text(source),
                 instead=_missing_index(reader, source) if option == "lastmod" else "",
             )
             for option, source in sources.items()
@@ -144,8 +144,8 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
     )
 
 
-def _shown(source: Any) -> str:
-    """Return what is read of each row, as a declaration would say it."""
+def _source_text(source: Any) -> str:
+    """Return a source as text, in the form of a declaration."""
     route = source.route if isinstance(source, Formula) else source
     if isinstance(route, Route):
         named = {name: _path(column) for name, column in route.kwargs.items()}
@@ -157,14 +157,14 @@ def _shown(source: Any) -> str:
 
 
 def _path(column: Any) -> Any:
-    """Return the path of a field, or an expression as it is."""
+    """Return the field path of an F() expression; any other column unchanged."""
     return column.name if isinstance(column, F) else column  # type: ignore[attr-defined]
 
 
 # Methods ------------------------------------------------------------------------------------------
 
 
-def _because_of(readings: Readings) -> str:
+def _because_text(readings: Readings) -> str:
     called = [option for option, found in readings.items() if isinstance(found, StaysMethod)]
     return f"methods are called for {', '.join(called)}"
 
@@ -187,7 +187,7 @@ def _method_reading(option: str, readings: Readings, options: Any) -> OptionRead
             option=option,
             read_as=ReadAs.METHOD,
             why=found.why,
-            file=_relative(found.file),
+            file=_relative_path(found.file),
             line=found.line,
             expression=found.expression,
             instead=_instead_of(option, found, options),
@@ -197,12 +197,12 @@ def _method_reading(option: str, readings: Readings, options: Any) -> OptionRead
     return OptionReading(
         option=option,
         read_as=ReadAs.METHOD,
-        reads=_shown(found),
-        why=f"only reads columns, but {_because_of(readings)}",
+        reads=_source_text(found),
+        why=f"only reads columns, but {_because_text(readings)}",
     )
 
 
-def _relative(file: str) -> str:
+def _relative_path(file: str) -> str:
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 

@@ -12,12 +12,12 @@ from django_sitemapkit._django import each_condition_of
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
-    is_searched,
+    is_searchable,
     item_at,
     label_or_none,
     listed_locations_of,
+    listed_places,
     listed_rows,
-    places_here,
     rows_at,
     unlisted_locations,
     url_match,
@@ -31,7 +31,7 @@ from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.rendering import ProblemLog, page_address
 from django_sitemapkit.rendering.entry_columns import with_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
@@ -51,7 +51,7 @@ class ValueOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlInspection:
-    """What becomes of one URL, and why."""
+    """Whether and where one URL is listed, its values, and the reason if it is not."""
 
     section: str
     """The name of the section that gives it; "" where that is not known."""
@@ -83,7 +83,7 @@ class UrlInspection:
 
 
 def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
-    """Return what becomes of an object in each section over its model; none where there is none.
+    """Return an inspection of an object for each section over its model; empty if there is none.
 
     If a section lists it in several languages, there is one for each of its URLs.
     """
@@ -91,7 +91,7 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
 
 
 def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
-    """Yield what becomes of an object, as ``inspect_object()`` does, a section at a time."""
+    """Yield inspections of an object, as ``inspect_object()`` does, a section at a time."""
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
     sections = [section for section in on.values() if label_or_none(section) == label]
@@ -99,13 +99,16 @@ def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
         yield from _inspect_versions(section, obj.pk)
     for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
-            why = _("Section %(section)s is switched off, or this site does not have it.")
-            name = cls.get_name()
-            yield UrlInspection(section=name, why=why % {"section": name}, step="section")
+            why = (
+                _("Section %(section)s is switched off.")
+                if belongs_to(cls, site)
+                else _("This site does not have section %(section)s.")
+            ) % {"section": cls.get_name()}
+            yield UrlInspection(section=cls.get_name(), why=why, step="section")
 
 
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
-    """Return what becomes of a URL of a site, given by its normalised path.
+    """Return the inspection of a URL of a site, given by its normalised path.
 
     The row is found through the routes and the lists of the sections. If no section lists it, it is
     looked for among all rows of their models; if there is none either, only the values that editors
@@ -116,7 +119,7 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
         if inspected.listed:
             return inspected
         first = first or inspected
-    return first or _without_section(site, path, without)
+    return first or _inspect_unlisted(site, path, without)
 
 
 def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
@@ -129,11 +132,11 @@ def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
     found = list(_inspections(site, path))
     listed = [inspected for inspected in found if inspected.listed]
     listed.sort(key=lambda inspected: order.index(inspected.section))
-    return listed or found[:1] or [_without_section(site, path, "")]
+    return listed or found[:1] or [_inspect_unlisted(site, path, "")]
 
 
 def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[UrlInspection]:
-    """Yield what becomes of each row and item that has a URL."""
+    """Yield an inspection for each row and item that has a URL."""
     location = site.origin + path
     seen: set[tuple[str, Any]] = set()
     for section, pk in rows_at(site, path):
@@ -151,15 +154,15 @@ def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[Ur
             yield _inspect_chunk(section, chunk, place, page=page)
 
 
-def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspection:
+def _inspect_unlisted(site: SitemapSite, path: str, without: str) -> UrlInspection:
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
     section, found, rule, step = "", None, effects.excluded.get(0, ""), "section"
     if 0 in effects.excluded:
-        why, step = _excluded(rule), "rules"
+        why, step = _excluded_text(rule), "rules"
     else:
-        section, found, why = _left_out_at(site, path, without)
+        section, found, why = _row_left_out_at(site, path, without)
         step = "row" if why else step
     why = why or _why_no_section(site, path)
     texts = pipeline.override_texts(effects, [path])
@@ -175,8 +178,8 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     )
 
 
-def _left_out_at(site: SitemapSite, path: str, without: str) -> tuple[str, Any, str]:
-    """Return section and key of a row at a path that another section leaves out, and why; or ""."""
+def _row_left_out_at(site: SitemapSite, path: str, without: str) -> tuple[str, Any, str]:
+    """Return section, key and reason of a row that its section leaves out; else "", None and ""."""
     for reader, pk in rows_at(site, path, listed=False):
         if reader.get_name() != without and (why := _why_not_at(reader, pk, site.origin + path)):
             return reader.get_name(), pk, why
@@ -197,20 +200,25 @@ def similar_path(site: SitemapSite, path: str) -> str:
 
 def _why_no_section(site: SitemapSite, path: str) -> str:
     match = url_match(site, path)
-    if match is None:
-        page = _("The URLconf of the site has no page at this address.")
-    else:
-        page = _(
-            "This address belongs to the view %(view)s; whether it answers 404 was not checked."
-        ) % {"view": match.view_name}
-    if all(is_searched(section) for section in sections_of(site)):
-        text = _("This URL is not in the sitemap: no section produces it.")
-    else:
-        text = _(
+    page = (
+        _("This address belongs to the view %(view)s; whether it answers 404 was not checked.")
+        % {"view": match.view_name}
+        if match
+        else _("The URLconf of the site has no page at this address.")
+    )
+    sections = sections_of(site)
+    text = (
+        _("No section produces this URL.")
+        if all(map(is_searchable, sections))
+        else _(
             "No section was found for this URL. Sections whose URLs come from methods cannot be"
             " searched."
         )
-    return f"{page} {text}"
+    )
+    at_site = {each.get_name() for each in registry.at(site) if belongs_to(each, site)}
+    off = ", ".join(sorted(at_site - {section.get_name() for section in sections}))
+    searched = _("Sections that are switched off were not searched: %(sections)s.")
+    return " ".join([page, text, *([searched % {"sections": off}] if off else [])])
 
 
 def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
@@ -227,7 +235,7 @@ def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
 def _inspect_versions(
     section: SectionReader, pk: Any, location: str | None = None
 ) -> list[UrlInspection]:
-    """Return what becomes of each URL of one row of a section; with ``location``, only of that."""
+    """Return an inspection of each URL of a row; with ``location``, only of that one."""
     name = section.get_name()
     why = ""
     try:
@@ -241,7 +249,7 @@ def _inspect_versions(
         absent = UrlInspection(section=name, why=why, step="row", pk=pk)
         locations = unlisted_locations(section, pk)
         return [replace(absent, location=each) for each in locations] or [absent]
-    places = places_here(section, chunk)
+    places = listed_places(section, chunk)
     if location is not None:
         found = listed_locations_of(section, chunk)
         places = [place for place in places if found.get(place) == location]
@@ -257,16 +265,13 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
             return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
-    if values := ", ".join(_failed_values(section, pk)):
+    if values := ", ".join(_failed_filters(section, pk)):
         text = _("Section %(section)s does not list it: its queryset leaves out %(values)s.")
     return _own_reason(section, pk) or text % {"section": section.get_name(), "values": values}
 
 
-def _failed_values(section: SectionReader, pk: Any) -> list[str]:
-    """Return the fields, with their values, by which the queryset of a section has not got a row.
-
-    None where they are not known.
-    """
+def _failed_filters(section: SectionReader, pk: Any) -> list[str]:
+    """Return ``field = value`` texts of the filters that exclude a row; empty if not known."""
     obj = all_rows(section).filter(pk=pk).first()
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
@@ -277,7 +282,7 @@ def _failed_values(section: SectionReader, pk: Any) -> list[str]:
 
 
 def _own_reason(section: SectionReader, pk: Any) -> str:
-    """Return the project's own reason why a section does not list an object, or ""."""
+    """Return the project's own reason why a section leaves an object out, or its error, or ""."""
     obj = all_rows(section).filter(pk=pk).first()
     if obj is None or not isinstance(section.options, Section):
         return ""
@@ -300,7 +305,7 @@ def _why_no_url(section: SectionReader) -> str:
 
 
 def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
-    """Return what becomes of one row of a chunk, which has its versions in all languages."""
+    """Return the inspection of one row of a chunk, which has its versions in all languages."""
     name, languages = section.get_name(), chunk.versions.languages if chunk.versions else None
     row = chunk.repeated([place], [chunk.locations[place]], languages and [languages[place]])
     language = languages[place] if languages else ""
@@ -329,7 +334,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         return UrlInspection(
             section=name,
             location=location,
-            why=_excluded(rule),
+            why=_excluded_text(rule),
             step="rules",
             language=language,
             values=values,
@@ -366,7 +371,7 @@ def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bo
     return _("not set")
 
 
-def _excluded(pattern: str) -> str:
+def _excluded_text(pattern: str) -> str:
     if pattern:
         return _("The exclusion rule %(pattern)s excludes it.") % {"pattern": pattern}
     return _("A URL override excludes it.")
@@ -378,5 +383,5 @@ def _page_address_of(section: SectionReader, key: Any) -> str:
     pages = all_pages(section)
     if not pages:
         return ""
-    page = pages[keyset.place_of(key, [page.keys for page in pages])]
+    page = pages[keyset.index_of_range(key, [page.keys for page in pages])]
     return page_address(section.site, section.get_name(), page.number)

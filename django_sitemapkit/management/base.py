@@ -26,7 +26,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import override
 
 from django_sitemapkit.builds import BuildResult, FileResult
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.exceptions import (
     BuildCancelled,
     BuildRunning,
@@ -136,11 +136,14 @@ class SiteCommand(BaseCommand):
         cls.help = sys.modules[cls.__module__].__doc__ or ""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; no progress bar in the output of another command."""
+        """Run the command, reading the project's sites once.
+
+        Progress is shown on a terminal only, and not by a command that another one calls.
+        """
         nested = isinstance(options.get("stdout"), OutputWrapper)
         out = options.get("stdout") or self.stdout
         self.terminal = not nested and getattr(out, "isatty", lambda: False)()
-        with sites_kept():
+        with keeping_sites():
             return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -281,7 +284,7 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def caller() -> str:
+def started_by_text() -> str:
     """Return the ``started_by`` of a build that a command starts."""
     return f"command on {socket.gethostname()}"
 
@@ -341,10 +344,10 @@ class Progress:
             self.command.show_progress("")
 
 
-def held_back(result: BuildResult) -> str:
-    """Return why a build is held for review, and what to do about it, in several lines."""
+def held_text(result: BuildResult) -> str:
+    """Return several lines: why a build is held for review, and what to do about it."""
     build = result.build
-    found = bad_urls(result)
+    found = held_findings(result)
     lines = [f"    {url}  {printable(text)}" for url, text in found[:MAX_NAMED_URLS]]
     if len(found) > MAX_NAMED_URLS:
         lines.append(f"    and {len(found) - MAX_NAMED_URLS:,} more; the build's page lists them")
@@ -359,8 +362,8 @@ def held_back(result: BuildResult) -> str:
     )
 
 
-def bad_urls(result: BuildResult) -> list[tuple[str, str]]:
-    """Return the URLs for which a build is held for review, with words on each, in English."""
+def held_findings(result: BuildResult) -> list[tuple[str, str]]:
+    """Return the URLs for which a build is held for review, each with an explanation in English."""
     with override("en"):
         return findings_of(result.cause)
 
@@ -375,8 +378,9 @@ def file_lines(result: FileResult) -> Iterator[str]:
     name = f"{result.section or 'index'} {result.number or ''}"
     what = ("URL" if result.section else "sitemap") + ("" if result.urls == 1 else "s")
     yield (
-        f"{name:<20} {result.state:<6} {result.urls:>6,} {what:<8} {size_of(result.xml_bytes):>10}"
-        f" {size_of(result.stored_bytes):>10} stored {result.seconds:>5.2f} s"
+        f"{name:<20} {result.state:<6} {result.urls:>6,} {what:<8}"
+        f" {size_text(result.xml_bytes):>10} {size_text(result.stored_bytes):>10} stored"
+        f" {result.seconds:>5.2f} s"
     )
     if result.skipped:
         text = f"  {count_of(result.skipped, 'row')} skipped"
@@ -384,13 +388,13 @@ def file_lines(result: FileResult) -> Iterator[str]:
         yield text + duplicates
 
 
-def size_of(count: int) -> str:
+def size_text(count: int) -> str:
     """Return a number of bytes in words, in English as all that the commands print: ``1.2 MB``."""
     with override(None):
         return filesizeformat(count).replace("\xa0", " ")
 
 
-def age_of(moment: dt.datetime, now: dt.datetime | None) -> str:
+def age_text(moment: dt.datetime, now: dt.datetime | None) -> str:
     """Return how long before ``now`` a moment was: ``2 hours ago``.
 
     None stands for the clock of this machine.

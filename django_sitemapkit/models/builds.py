@@ -23,12 +23,12 @@ class BuildManager(PrimaryManager["Build"]):
     """Finds a site's published build, and the one held for review."""
 
     def published(self, site: SitemapSite) -> "Build | None":
-        """Return the build that a site serves."""
+        """Return the build that a site serves; None if nothing is published."""
         publication = Publication.objects.filter(site=site.key).select_related("build").first()
         return publication.build if publication else None
 
     def held(self, site: SitemapSite) -> "Build | None":
-        """Return the last build that is held for review and may still be published."""
+        """Return the last build held for review that may still be published; None without one."""
         held = self.filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
         return held.order_by("-pk").first()
 
@@ -189,16 +189,28 @@ class Build(models.Model):
         return gettext("Build %(build)s") % {"build": self.pk}
 
     @property
+    def outcome(self) -> str:
+        """Its status; "preview" of a held one that only shows what would change.
+
+        Of a published one it is "live" as long as its site serves it, then "replaced".
+        """
+        if self.status == self.Status.HELD and code_of(self.reason) == "preview":
+            return "preview"
+        if self.status != Build.Status.PUBLISHED:
+            return self.status
+        return "live" if self.replaced_at is None else "replaced"
+
+    @property
     def reason_text(self) -> str:
         """Why it ended as it did, in the language in force; often ""."""
         return words_of(self.reason)
 
     @property
     def findings(self) -> list[tuple[str, str]]:
-        """The URLs that hold it for review, with words on each in the language in force."""
+        """The URLs that hold it for review, each with an explanation in the language in force."""
         return findings_of(self.reason)
 
-    def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
+    def checkers_by_section(self, sections: Iterable[str]) -> dict[str, int]:
         """Return by section the id of the build that last compared its files with the rows.
 
         Where none is recorded, it is this one.
@@ -357,7 +369,7 @@ class Place(models.Model):
 
 
 class BuildDifferences(models.Model):
-    """What a build changes of the one that was live before it, as it was compared once."""
+    """The stored differences between a build and the one that was live before it."""
 
     build = models.OneToOneField(
         Build,
@@ -406,13 +418,13 @@ class Publication(models.Model):
 
 
 class BuildRequest(models.Model):
-    """A request of a user, or of changed rows; the next build ends what was interrupted."""
+    """A request by a user or by changed rows; it is open until its outcome is recorded."""
 
     is_new = False
     """Whether ``builds.requests.request()`` has recorded it just now."""
 
     class Kind(models.TextChoices):
-        """What was requested."""
+        """The kind of a request."""
 
         BUILD = "build", _("build")
         CHECK = "check", _("check")
@@ -455,10 +467,10 @@ class BuildRequest(models.Model):
 
     @property
     def failed(self) -> bool:
-        """Whether it came to nothing: its outcome is the text of an error, or such a code."""
+        """Whether the request failed: its outcome is the text of an error, or such a code."""
         return code_of(self.outcome) in FAILURES
 
     @property
     def outcome_text(self) -> str:
-        """What it came to, in the language in force; "" until it ends."""
+        """The outcome in the language in force; "" until it ends."""
         return words_of(self.outcome)

@@ -43,18 +43,18 @@ class StoredNow(DatabaseNow):
         """Use the time with milliseconds, in the zone of what is stored."""
         template = (
             "STRFTIME('%%%%Y-%%%%m-%%%%d %%%%H:%%%%M:%%%%f', 'NOW',"
-            f" '{_offset(connection):+} seconds')"
+            f" '{_utc_offset_seconds(connection):+} seconds')"
         )
         return self.as_sql(compiler, connection, template=template, **context)
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Use the time with microseconds, in the zone of what is stored."""
-        template = f"(UTC_TIMESTAMP(6) + INTERVAL {_offset(connection)} SECOND)"
+        template = f"(UTC_TIMESTAMP(6) + INTERVAL {_utc_offset_seconds(connection)} SECOND)"
         return self.as_sql(compiler, connection, template=template, **context)
 
 
-def _offset(connection: Any) -> int:
-    """Return the seconds from UTC to the zone in which a connection stores moments."""
+def _utc_offset_seconds(connection: Any) -> int:
+    """Return the offset from UTC, in seconds, of a connection's stored times."""
     zone = connection.timezone or timezone.get_default_timezone()
     offset = dt.datetime.now(zone).utcoffset() or dt.timedelta()
     return int(offset.total_seconds())
@@ -71,10 +71,10 @@ class LeaseManager(PrimaryManager["Lease"]):
     def acquire(
         self, name: str, *, seconds: float, owner: str = "", makes_build: bool = False
     ) -> "Lease | None":
-        """Return the lease ``name``, or None while someone else holds it.
+        """Take the lease ``name`` and return it, or None while someone else holds it.
 
-        A holder that gives no sign for ``seconds`` has lost it. Each holder gets a higher fence
-        than all before it. ``owner`` says to people who holds it.
+        A holder without a heartbeat for ``seconds`` loses it. Each holder gets a higher fencing
+        token than all before it. ``owner`` names the holder for people.
         """
         owner = f"{owner or socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         free = models.Q(owner="") | models.Q(

@@ -14,8 +14,8 @@ _LACKS = re.compile(r"no such|does ?n[o\']t exist|Unknown column|42P01|42703|ORA
 """What databases say of a table or column that does not exist; PostgreSQL's codes, too."""
 
 
-def lacking_model(error: BaseException) -> type[Model] | None:
-    """Return the model whose table or column the database lacks, if its error says that."""
+def missing_model(error: BaseException) -> type[Model] | None:
+    """Return the model whose table or column the database lacks by its error; None for others."""
     # The next lines of PostgreSQL quote the statement, with tables that are there.
     first_line = str(error).partition("\n")[0]
     text = f"{first_line} {getattr(error.__cause__, 'sqlstate', '')}"
@@ -25,11 +25,12 @@ def lacking_model(error: BaseException) -> type[Model] | None:
 
 
 def schema_fault(error: BaseException) -> str:
-    """Return an error of the database with what the database lacks and what to run.
+    """Return a database error's text with what the database lacks and what to run.
 
-    Returns "" if nothing is known to be missing. The same holds for it as for the function below.
+    Returns "" if nothing is known to be missing. Call it only after a database error, as
+    ``unapplied_migrations()``.
     """
-    model, missing = lacking_model(error), unapplied_migrations()
+    model, missing = missing_model(error), unapplied_migrations()
     lacks = f" The database lacks a table or column of {model._meta.label}." if model else ""
     run = missing or (model and "Make and apply its migrations: `makemigrations`, `migrate`.")
     return f"{error}.{lacks} {run}" if run else ""

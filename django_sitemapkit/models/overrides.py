@@ -47,7 +47,7 @@ class Revision(models.Model):
 
     @classmethod
     def next_of(cls, site: str, using: str) -> int:
-        """Increment a site's number and return it; other transactions wait for the commit."""
+        """Increment and return a site's revision; other transactions wait for the commit."""
         rows = cls._default_manager.using(using).filter(site=site)
         if not rows.exists():
             # If two transactions are the first, one waits here and increments the other's row.
@@ -80,7 +80,7 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[Any], *args: Any, **options: Any) -> list[Any]:
-        """Create rows, with one new revision per site."""
+        """Create rows as ``save()`` does: normalised, under one new revision per site."""
         objs = list(objs)
         if fields := options.get("update_fields"):
             options["update_fields"] = {*fields, *self.model.derived_fields}
@@ -154,11 +154,15 @@ class EditorSetting(models.Model):
 
 
 class SectionSettings(EditorSetting):
-    """Settings that replace what a section declares, at one site."""
+    """Editors' settings of a section at one site, which replace the declared ones."""
 
     section = models.CharField(_("section"), max_length=100)
     enabled = models.BooleanField(
-        _("enabled"), null=True, blank=True, help_text=_("Whether the sitemap lists the section.")
+        _("enabled"),
+        null=True,
+        blank=True,
+        choices=[(None, _("Inherit")), (True, _("Yes")), (False, _("No"))],
+        help_text=_("Whether the sitemap lists the section."),
     )
     changefreq = changefreq_field()
     priority = priority_field()
@@ -261,6 +265,11 @@ class UrlOverride(HashedEditorSetting):
         _("include"),
         null=True,
         blank=True,
+        choices=[
+            (None, _("As the section says")),
+            (True, _("Yes, include it")),
+            (False, _("No, exclude it")),
+        ],
         help_text=_(
             "No excludes the URL, which does not remove the page from search results. Yes includes"
             " it despite exclusion rules."

@@ -3,7 +3,7 @@
 from django_sitemapkit.overrides.in_force import (
     OverrideResult,
     Overrides,
-    call_methods,
+    call_methods_from_now_on,
     overrides_of,
     require_sections,
     section_of,
@@ -14,7 +14,7 @@ from django_sitemapkit.overrides.in_force import (
 __all__ = [
     "OverrideResult",
     "Overrides",
-    "call_methods",
+    "call_methods_from_now_on",
     "overrides_of",
     "require_sections",
     "section_of",

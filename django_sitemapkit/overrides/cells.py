@@ -94,8 +94,8 @@ class RowReader:
         self._scope_of = cache(SitemapSite.scope)
         self._now = timezone.now()
         self._readers: dict[str, Callable[[str], Any]] = {
-            "include": self._include,
-            "lastmod": self._lastmod,
+            "include": self._parse_include,
+            "lastmod": self._parse_lastmod,
         }
 
     def row(self, columns: Sequence[str], cells: Sequence[str]) -> Any:
@@ -110,14 +110,14 @@ class RowReader:
             if UNSAFE.search(_LAYOUT.sub("", text)):
                 raise csv_error(_("%(column)s: contains a control character.") % {"column": name})
         row = self._table.model()
-        self._find(row, texts)
+        self._set_identity(row, texts)
         for name in self._table.values:
             if name in texts:
-                setattr(row, name, self._value(name, texts[name]))
+                setattr(row, name, self._parse_value(name, texts[name]))
         row.normalise()
         return row
 
-    def _find(self, row: Any, texts: Mapping[str, str]) -> None:
+    def _set_identity(self, row: Any, texts: Mapping[str, str]) -> None:
         """Set the fields that identify the row."""
         key = texts.get("site") or (next(iter(self._sites)) if len(self._sites) == 1 else "")
         site = self._sites.get(key)
@@ -136,7 +136,7 @@ class RowReader:
         except InvalidValue as error:
             raise csv_error(f"path: {error}") from error
 
-    def _value(self, name: str, text: str) -> Any:
+    def _parse_value(self, name: str, text: str) -> Any:
         value: Any = self._readers.get(name, str)(text)
         try:
             field = self._table.model._meta.get_field(name)
@@ -144,12 +144,12 @@ class RowReader:
         except ValidationError as error:
             raise csv_error(f"{name}: {' '.join(error.messages)}") from error
 
-    def _include(self, text: str) -> bool | None:
+    def _parse_include(self, text: str) -> bool | None:
         if text.lower() not in _WORDS:
             raise csv_error(_("include: enter yes, no or nothing."))
         return _WORDS[text.lower()]
 
-    def _lastmod(self, text: str) -> dt.datetime | None:
+    def _parse_lastmod(self, text: str) -> dt.datetime | None:
         if not text:
             return None
         try:

@@ -90,21 +90,21 @@ class Overrides:
         return [Pattern(row.pattern) for row in self._rows(ExclusionRule).order_by("pk")]
 
     @cached_property
-    def models(self) -> frozenset[str]:
+    def model_labels(self) -> frozenset[str]:
         """The model labels of overridden objects, and "" if paths are overridden."""
         return frozenset(self._rows(UrlOverride).values_list("model", flat=True).distinct())
 
     @cached_property
     def sets_lastmod(self) -> bool:
         """Whether an override sets any lastmod."""
-        return bool(self.models) and self._rows(UrlOverride).exclude(lastmod=None).exists()
+        return bool(self.model_labels) and self._rows(UrlOverride).exclude(lastmod=None).exists()
 
     def may_affect(self, section: SectionReader, prefixes: Sequence[str] = ("",)) -> bool:
         """Return whether any override or rule may affect a section's rows.
 
         The paths of all its rows begin with one of the ``prefixes``.
         """
-        if self.models and ("" in self.models or section.label in self.models):
+        if self.model_labels and ("" in self.model_labels or section.label in self.model_labels):
             return True
         return any(pattern.may_match(prefix) for pattern in self.patterns for prefix in prefixes)
 
@@ -121,7 +121,7 @@ class Overrides:
             for index, pattern in first_matches(self.patterns, self.origin, locations):
                 effects.excluded[index] = pattern.text
                 effects.hashes.add(hash_of(f"rule {pattern.text}"))
-        if not self.models:
+        if not self.model_labels:
             return effects
         candidates = list(self._candidates(section, keys, locations))
         # The lookup is by hash; the text confirms the match.
@@ -134,16 +134,16 @@ class Overrides:
     ) -> Iterator[tuple[int, str]]:
         """Yield the index and identity of rows that may have overrides, the strongest last."""
         label = section.label
-        if label is not None and label in self.models:
+        if label is not None and label in self.model_labels:
             keys = section.row_keyset.primary_keys(keys)
-            for index in self._find(label, list(map(str, keys))):
+            for index in self._indexes_of_overridden(label, list(map(str, keys))):
                 yield index, f"{label} {keys[index]}"
-        if "" in self.models:
+        if "" in self.model_labels:
             begin = len(self.origin)
-            for index in self._find("", locations):
+            for index in self._indexes_of_overridden("", locations):
                 yield index, locations[index][begin:]
 
-    def _find(self, model: str, texts: Sequence[str]) -> Sequence[int]:
+    def _indexes_of_overridden(self, model: str, texts: Sequence[str]) -> Sequence[int]:
         """Return the indexes of keys of a model, or of locations, that may have an override."""
         if len(texts) <= MAX_ROWS_WITHOUT_FILTER:
             return range(len(texts))
@@ -258,7 +258,7 @@ def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
     return section
 
 
-def call_methods(section: SectionReader, difference: str) -> None:
+def call_methods_from_now_on(section: SectionReader, difference: str) -> None:
     """Have the methods of a section called from now on: one is not what its source says."""
     logger.error(
         "%r: %s. Its methods are called for each object from now on, until one of them changes.",

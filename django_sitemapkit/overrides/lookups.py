@@ -42,7 +42,7 @@ class OverrideLookup:
         """Yield the identity and the OVERRIDE_FIELDS of the overrides with these hashes."""
         remaining = iter(hashes)
         while batch := list(islice(remaining, MAX_PARAMETERS)):
-            listed, parameters = self._listed(batch)
+            listed, parameters = self._in_list_sql(batch)
             with connections[self._alias].cursor() as cursor:
                 cursor.execute(
                     f"{self._sql} AND {self._hash} IN ({listed})", (*self._parameters, *parameters)
@@ -54,7 +54,7 @@ class OverrideLookup:
                 texts = [path or f"{model} {object_id}" for path, model, object_id in names]
                 yield from zip(texts, zip(*found, strict=True), strict=True)
 
-    def _listed(self, hashes: list[int]) -> tuple[str, list[int]]:
+    def _in_list_sql(self, hashes: list[int]) -> tuple[str, list[int]]:
         """Return the SQL of a list of hashes, and its parameters."""
         if connections[self._alias].vendor != "sqlite":
             return ",".join(map(str, hashes)), []

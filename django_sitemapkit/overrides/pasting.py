@@ -27,14 +27,13 @@ def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str
     ``text`` is a URL of the site or a path. The URL can be http or https, and its host can be in
     upper case, have the default port, or be internationalised. The path can be percent-encoded or
     not; its leading slash is optional if the text can only be a path. ``scope`` is the site's, for
-    callers with many texts. Raises InvalidValue for anything else, and for a path that the site's
-    sitemap may not list.
+    callers with many texts. Raises InvalidValue for all else, and for paths outside of the scope.
     """
     text = text.strip()
     if not text:
         raise _invalid_url(_("Enter a path such as /about/, or paste a URL of the site."))
     if len(text) > MAX_PASTED:
-        raise _invalid_url(_too_long())
+        raise _invalid_url(_too_long_message())
     if unsafe := UNSAFE.search(text):
         raise _invalid_url(
             _("It contains a character that URLs cannot contain: U+%(code)04X.")
@@ -44,13 +43,13 @@ def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str
         raise _invalid_url(
             _("It has a fragment, which search engines ignore. Remove the part from # on.")
         )
-    path = _rooted(site, text)
+    path = _path_from_root(site, text)
     if has_dot_segment(path):
         raise _invalid_url(_("It has a . or .. segment. Enter the path it leads to."))
     return _within_scope(scope or site.scope(), normalise_path(path))
 
 
-def _rooted(site: SitemapSite, text: str) -> str:
+def _path_from_root(site: SitemapSite, text: str) -> str:
     """Return the path in ``text``, from the root of the host, not normalised."""
     if text.startswith("//"):
         return _without_host(site, f"{site.origin.partition(':')[0]}:{text}")
@@ -62,7 +61,7 @@ def _rooted(site: SitemapSite, text: str) -> str:
     if first.lower() == _host(site.origin):
         return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
     if ":" in first:
-        raise _invalid_url(_not_a_web_address())
+        raise _invalid_url(_not_a_web_address_message())
     if not first or "." in first:
         raise _invalid_url(_("This may be a path or a host. Start a path with a slash."))
     return f"/{text}"
@@ -76,14 +75,14 @@ def _without_host(site: SitemapSite, url: str) -> str:
     try:
         origin, rest = split_origin(url)
     except InvalidValue as error:
-        raise _invalid_url(_not_a_web_address()) from error
+        raise _invalid_url(_not_a_web_address_message()) from error
     if _host(origin) != _host(site.origin):
         raise InvalidValue(
             "url-not-allowed",
             _("It is on another host. The site is %(origin)s.") % {"origin": site.origin},
         )
     if rest.startswith("//"):  # As a stored path it would look like a host.
-        raise _invalid_url(_not_a_web_address())
+        raise _invalid_url(_not_a_web_address_message())
     return rest
 
 
@@ -100,15 +99,15 @@ def _within_scope(scope: Scope, path: str) -> str:
             % {"directory": scope.directory},
         )
     if len(scope.origin) + len(path) > MAX_LOCATION:
-        raise _invalid_url(_too_long())
+        raise _invalid_url(_too_long_message())
     return path
 
 
-def _not_a_web_address() -> str:
+def _not_a_web_address_message() -> str:
     return _("It is not a web address. Enter a path, or a URL with http or https.")
 
 
-def _too_long() -> str:
+def _too_long_message() -> str:
     return _("It is too long: a percent-encoded URL has at most %(count)s characters.") % {
         "count": f"{MAX_LOCATION:,}"
     }

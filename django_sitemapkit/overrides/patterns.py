@@ -17,7 +17,7 @@ class Pattern:
 
     @property
     def matches_everything(self) -> bool:
-        """Whether it matches any path."""
+        """Whether the pattern matches any path."""
         return (
             self.head in {"", "/"} and not any(self.parts) and (not self.ends or bool(self.parts))
         )

@@ -41,7 +41,7 @@ CSV_ROWS_PER_QUERY = 500
 
 
 class LineOutcome(Enum):
-    """What the import does with a line."""
+    """The effect of importing a line."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -80,19 +80,19 @@ class Comparison:
     lines: list[Line]
     """Its rows."""
 
-    def of(self, outcome: LineOutcome) -> list[Line]:
+    def lines_with(self, outcome: LineOutcome) -> list[Line]:
         """Return the lines with that outcome."""
         return [line for line in self.lines if line.outcome is outcome]
 
     def count(self, outcome: LineOutcome) -> int:
         """Return how many lines have that outcome."""
-        return len(self.of(outcome))
+        return len(self.lines_with(outcome))
 
     def apply(self) -> tuple[list[Any], list[Any]]:
         """Write the created and changed rows in one transaction; return both, as stored."""
         model = self.table.model
-        created = [line.row for line in self.of(LineOutcome.CREATED)]
-        changed = [line.row for line in self.of(LineOutcome.CHANGED)]
+        created = [line.row for line in self.lines_with(LineOutcome.CREATED)]
+        changed = [line.row for line in self.lines_with(LineOutcome.CHANGED)]
         values = [name for name in self.columns if name in self.table.values]
         with transaction.atomic(using=router.db_for_write(model)):
             model._default_manager.bulk_create(created, batch_size=CSV_ROWS_PER_QUERY)
@@ -104,10 +104,10 @@ class Comparison:
                     changed, [*values, "changed_at"], batch_size=CSV_ROWS_PER_QUERY
                 )
             # Not every database returns the keys of rows created in bulk.
-            return list(_stored(model, created).values()), changed
+            return list(_stored_rows(model, created).values()), changed
 
 
-def exported(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
+def exported_lines(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
     """Yield the lines of a CSV file of ``rows``, in constant memory."""
     return csv_lines(table.columns, read_by_key(rows, *table.columns))
 
@@ -125,16 +125,16 @@ def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator
         yield writer.writerow(escape_formulas(without_controls(text_of(cell))) for cell in row)
 
 
-def compared(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
+def compare_file(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
     """Return what importing a file would do with each line, without writing anything.
 
     Raises InvalidValue if the whole file cannot be read.
     """
-    columns, rows = _rows(table, _decoded(data))
-    return compared_rows(table, columns, rows, sites)
+    columns, rows = _columns_and_rows(table, _decoded(data))
+    return compare_rows(table, columns, rows, sites)
 
 
-def compared_rows(
+def compare_rows(
     table: Table,
     columns: Sequence[str],
     rows: Iterable[tuple[int, Sequence[str]]],
@@ -161,7 +161,7 @@ def compared_rows(
 
 
 class _Lines:
-    """A file for ``csv.writer`` whose ``write`` returns the line."""
+    """A write target for ``csv.writer``: its ``write`` returns the line."""
 
     def write(self, line: str) -> str:
         return line
@@ -181,7 +181,7 @@ def _decoded(data: bytes) -> str:
         raise csv_error(_("The file is not encoded in UTF-8.")) from error
 
 
-def _rows(table: Table, text: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+def _columns_and_rows(table: Table, text: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the columns of a file, and its rows with their line numbers."""
     head = text.partition("\n")[0]
     delimiter = max(",;\t", key=head.count)
@@ -222,7 +222,7 @@ def _check_columns(table: Table, columns: Sequence[str]) -> None:
 def _compare(table: Table, columns: Sequence[str], lines: Iterable[Line]) -> None:
     """Set the outcome of some lines by comparing them with the stored rows."""
     lines = [line for line in lines if line.row is not None]
-    stored = _stored(table.model, [line.row for line in lines])
+    stored = _stored_rows(table.model, [line.row for line in lines])
     new: list[Line] = []
     for line in lines:
         previous = stored.get((line.row.site, line.row.hash))
@@ -261,7 +261,7 @@ def _reject_missing_objects(lines: Iterable[Line]) -> None:
                 line.mark_invalid(_("object_id: enter %(key)s.") % {"key": obj.pk})
 
 
-def _stored(model: type[Any], rows: Sequence[Any]) -> dict[tuple[str, int], Any]:
+def _stored_rows(model: type[Any], rows: Sequence[Any]) -> dict[tuple[str, int], Any]:
     """Return the stored rows with the identities of ``rows``, by site and hash."""
     found: dict[tuple[str, int], Any] = {}
     wanted = {(row.site, row.hash) for row in rows}

@@ -16,7 +16,7 @@ from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan, Revision
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, have_rows
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sites import SitemapSite
 
@@ -60,7 +60,7 @@ class PlannedPage:
 
 
 def current_plan(section: SectionReader) -> Plan | None:
-    """Return the section's plan, or None where there is none by its present key."""
+    """Return the section's stored plan; None if there is none for its current key."""
     if section.keyset is None:
         return None
     return Plan.objects.filter(
@@ -68,8 +68,8 @@ def current_plan(section: SectionReader) -> Plan | None:
     ).first()
 
 
-def by_position(section: SectionReader) -> list[PlannedPage]:
-    """Return the pages of a section that is counted off by position."""
+def pages_by_position(section: SectionReader) -> list[PlannedPage]:
+    """Return the pages of a section without a key: ranges of positions."""
     step = section.rows_per_page
     return [
         PlannedPage(number, KeyRange(start, start + step))
@@ -77,7 +77,7 @@ def by_position(section: SectionReader) -> list[PlannedPage]:
     ]
 
 
-def stored_page(
+def stored_page_and_edits(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Page | None, EditState | None]:
     """Return a page of a section's plan with the state of the site's edits, by one query.
@@ -96,7 +96,10 @@ def stored_page(
 
 
 def planned_rows(section: SectionReader, keyset: Keyset) -> int:
-    """Return how many rows a new page gets: all it may hold only where rows come last."""
+    """Return the number of rows that a new page is planned for.
+
+    It is less than a full page, unless new rows always come last.
+    """
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
 
 
@@ -134,7 +137,7 @@ def store_pages(
     with transaction.atomic(using=using):
         numbers = count(_take_numbers(plan, [page.number for page in new].count(NEW)))
         pages = [replace(page, number=page.number or next(numbers)) for page in new]
-        gone = [plan.pages.filter(some).delete()[0] for some in _conditions_of(old, keyset)]
+        gone = [plan.pages.filter(some).delete()[0] for some in _page_filters(old, keyset)]
         if sum(gone) != len(old):
             transaction.set_rollback(True, using=using)
             return None
@@ -143,15 +146,15 @@ def store_pages(
     return pages
 
 
-def _conditions_of(pages: Collection[PlannedPage], keyset: Keyset) -> Iterator[Q]:
-    """Yield conditions for stored pages, each for some of them, by their numbers and bounds."""
+def _page_filters(pages: Collection[PlannedPage], keyset: Keyset) -> Iterator[Q]:
+    """Yield filters for stored pages by number and bounds, each for a batch of pages."""
     same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
     for start in range(0, len(same), PAGES_PER_UPDATE):
         yield reduce(or_, same[start : start + PAGES_PER_UPDATE])
 
 
 def _take_numbers(plan: Plan, size: int) -> int:
-    """Return the first of so many new numbers for the pages of a plan.
+    """Reserve ``size`` page numbers in a plan and return the first.
 
     Within a transaction it locks the plan, so that nobody else changes it before the commit.
     """
@@ -165,8 +168,8 @@ def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
     return {"lower": keyset.encode(keys.lower), "upper": keyset.encode(keys.upper)}
 
 
-def decoded(page: Page, keyset: Keyset) -> PlannedPage:
-    """Return a stored page with its bounds as keys."""
+def planned_page_of(page: Page, keyset: Keyset) -> PlannedPage:
+    """Return a stored page as a PlannedPage, with its bounds decoded."""
     keys = KeyRange(keyset.decode(page.lower), keyset.decode(page.upper))
     return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
 
@@ -208,7 +211,7 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
         if section.keyset is not None
         for page in pages
     ]
-    answers = iter(filled(ranges))
+    answers = iter(have_rows(ranges))
     return [
         pages if section.keyset is None else [page for page in pages if next(answers)]
         for section, pages in zip(sections, planned, strict=True)
@@ -244,22 +247,23 @@ def pages_in(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | 
     if not stored or keyset is None or stored[0].plan.key != keyset.identity:
         return None
     require_pageable(section)
-    return in_key_order([decoded(page, keyset) for page in stored])
+    return in_key_order([planned_page_of(page, keyset) for page in stored])
 
 
-def all_pages(section: SectionReader) -> list[PlannedPage]:
+def all_pages(section: SectionReader, plans: StoredPlans | None = None) -> list[PlannedPage]:
     """Return all of a section's pages as the plan has them, with and without rows.
 
-    A section that was never planned is cut here and now, without the cuts being stored.
+    A section that was never planned is cut here and now, without the cuts being stored. ``plans``
+    is what ``stored_plans`` has returned, if it is read already.
     """
-    return _pages(stored_plans([section]), section, _draft_now)
+    return _pages(stored_plans([section]) if plans is None else plans, section, _draft_now)
 
 
 def _pages(plans: StoredPlans, section: SectionReader, plan_now: PlanNow) -> list[PlannedPage]:
     """Return the pages of a section, which ``plan_now`` plans if it has no plan."""
     require_pageable(section)
     if section.keyset is None:
-        return by_position(section)
+        return pages_by_position(section)
     known = pages_in(plans, section)
     return plan_now(section, section.keyset) if known is None else known
 
@@ -267,14 +271,14 @@ def _pages(plans: StoredPlans, section: SectionReader, plan_now: PlanNow) -> lis
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
     """Return one page of a section, or None where it has none of that number.
 
-    Costs the same for every number, and no query where ``stored`` is the page as ``stored_page``
-    found it. Raises NotPlanned as ``pages_of`` does.
+    Costs the same for every number, and no query where ``stored`` is the page as
+    ``stored_page_and_edits`` found it. Raises NotPlanned as ``pages_of`` does.
     """
     require_pageable(section)
     if section.keyset is None:
-        return next((page for page in by_position(section) if page.number == number), None)
+        return next((page for page in pages_by_position(section) if page.number == number), None)
     if stored is not None and stored.plan.key == section.keyset.identity:
-        return decoded(stored, section.keyset)
+        return planned_page_of(stored, section.keyset)
     plan = current_plan(section)
     if plan is None:
         pages = _plan_now(section, section.keyset)
@@ -282,7 +286,7 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     if number > plan.last_number:
         return None
     page = plan.pages.filter(number=number).first()
-    return decoded(page, section.keyset) if page else None
+    return planned_page_of(page, section.keyset) if page else None
 
 
 def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int | None:
@@ -309,24 +313,28 @@ def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int
     return stored[1].number if stored else None
 
 
-def edits_of(section: SectionReader) -> int:
-    """Return the number of the site's last edit; 0 where none concerns the section's rows."""
+def overrides_revision_of(section: SectionReader) -> int:
+    """Return the revision of the site's overrides; 0 if none can affect the section."""
     overrides = section.overrides
     return overrides.revision if overrides and overrides.may_affect(section) else 0
 
 
-def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: bool) -> None:
-    """Record whether pages of a section list any URL, as they have been read just now.
+def record_listing(section: SectionReader, pages: Collection[PlannedPage], *, lists: bool) -> None:
+    """Record whether pages that were just read list any URL.
 
-    One that was split meanwhile is not recorded. Where the database cannot be written to, they are
-    read again the next time.
+    Pages that were split meanwhile are not recorded. If the database cannot be written to, the
+    pages are read again the next time.
     """
     keyset, plan = section.keyset, current_plan(section) if pages else None
     if plan is None or keyset is None:
         return
-    values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
+    values = {
+        "lists": lists,
+        "read_revision": overrides_revision_of(section),
+        "read_at": timezone.now(),
+    }
     database = router.db_for_write(Page)
-    for some in _conditions_of(pages, keyset):
+    for some in _page_filters(pages, keyset):
         try:
             with transaction.atomic(using=database):
                 plan.pages.filter(some).update(**values)
@@ -338,7 +346,7 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
 
 
 def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]:
-    """Give pages of a section new numbers, and return these by the former ones."""
+    """Give pages of a section new numbers; return a dict from old to new numbers."""
     plan = current_plan(section) if numbers else None
     if plan is None:
         return {}
@@ -359,7 +367,7 @@ def new_number(section: SectionReader) -> int | None:
 
 
 def _draft_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Return the pages that a plan would have."""
+    """Return the pages that a new plan would have, without storing them."""
     ranges = _ranges(section, keyset)
     return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 

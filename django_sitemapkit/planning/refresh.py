@@ -11,10 +11,10 @@ from django_sitemapkit.models import Page
 from django_sitemapkit.planning.pages import (
     NEW,
     PlannedPage,
-    by_position,
     create_plan,
-    decoded,
     in_key_order,
+    pages_by_position,
+    planned_page_of,
     planned_rows,
     store_pages,
     stored_plans,
@@ -36,7 +36,7 @@ Counts = Callable[[SectionReader, Sequence[KeyRange]], Mapping[KeyRange, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChange:
-    """What a refresh did to a section's plan."""
+    """The changes that a refresh made to a section's plan."""
 
     planned: tuple[PlannedPage, ...] = field(repr=False)
     """The pages that the plan has now, in the order of their keys."""
@@ -97,17 +97,17 @@ def refresh(
     require_pageable(section)
     keyset = section.keyset
     if keyset is None:
-        return PlanChange(planned=tuple(by_position(section)))
+        return PlanChange(planned=tuple(pages_by_position(section)))
     for _ in range(REFRESH_ATTEMPTS):
         stored = stored_plans([section]).get(section.get_name(), [])
-        pages, reason = _usable_pages(stored, section, keyset)
+        pages, reason = _usable_pages_or_reason(stored, section, keyset)
         if reason:
             return PlanChange.between(stored, create_plan(section, keyset), reason)
         known = counts(section, [page.keys for page in pages]) if counts else {}
         drafts = [
             _Draft(
                 page,
-                _rows(page.keys, section, keyset, known.get(page.keys)),
+                _row_count(page.keys, section, keyset, known.get(page.keys)),
                 *sizes.get(page.number, (0, 0)),
             )
             for page in pages
@@ -126,10 +126,10 @@ def refresh(
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing. Try again.")
 
 
-def _usable_pages(
+def _usable_pages_or_reason(
     stored: Sequence[Page], section: SectionReader, keyset: Keyset
 ) -> tuple[list[PlannedPage], str]:
-    """Return the pages of a stored plan in their order, and why it cannot be kept, or ""."""
+    """Return a stored plan's pages in order, and the reason to replan, or ""."""
     if not stored:
         return [], "it was never planned"
     plan = stored[0].plan
@@ -137,21 +137,21 @@ def _usable_pages(
         return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
         return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    pages = in_key_order([decoded(page, keyset) for page in stored])
+    pages = in_key_order([planned_page_of(page, keyset) for page in stored])
     if len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
-    if not keyset.increasing([page.keys.lower for page in pages[1:]]):
+    if not keyset.are_increasing([page.keys.lower for page in pages[1:]]):
         return pages, f"the database orders {keyset.name!r} differently than before"
     return pages, ""
 
 
-def _rows(
+def _row_count(
     keys: KeyRange,
     section: SectionReader,
     keyset: Keyset,
     rows: int | None,
 ) -> int:
-    """Count the rows of a range: as many as a page holds at a time, however many have come."""
+    """Return the number of rows in a range: ``rows`` if they fit on a page, else counted."""
     heartbeat()
     most = section.rows_per_page
     if rows is None:
@@ -195,7 +195,9 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
     result: list[_Draft] = []
     for draft in drafts:
         before = result[-1] if result else None
-        if before is None or not (_fit(before, draft, section) or 0 in (before.rows, draft.rows)):
+        if before is None or not (
+            _fit_together(before, draft, section) or 0 in (before.rows, draft.rows)
+        ):
             result.append(draft)
             continue
         numbers = (before.page.number, draft.page.number)
@@ -212,7 +214,7 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
     return result
 
 
-def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
+def _fit_together(one: _Draft, other: _Draft, section: SectionReader) -> bool:
     """Return whether two neighbours fit on one page, by rows, by URLs and by bytes.
 
     What was cut by URLs or bytes would be cut again by each build. URLs count where a row may have

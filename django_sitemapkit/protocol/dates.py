@@ -108,9 +108,10 @@ def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
 
 
 def _in_utc(value: dt.datetime) -> str:
-    """Return a moment in UTC, because sitemap.xsd refuses its offset.
+    """Return a moment as W3C text in UTC, for an offset that sitemap.xsd refuses.
 
-    Before 1900 offsets had seconds, and some were more than 14 hours.
+    Before 1900 offsets had seconds, and some were more than 14 hours. Raises InvalidValue for a
+    moment without an offset, or one that Python cannot convert to UTC.
     """
     try:
         if value.utcoffset() is not None:

@@ -328,7 +328,7 @@ def _ascii_host(host: str, url: str) -> str:
         host = f"[{host}]"
     if not host.isascii():
         try:
-            host = _international(host)
+            host = _idna_host(host)
         except ModuleNotFoundError as error:
             raise _invalid_url(
                 url, f"write the host {host!r} in punycode, or {how_to_install('idna')}"
@@ -341,7 +341,7 @@ def _ascii_host(host: str, url: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _international(host: str) -> str:
+def _idna_host(host: str) -> str:
     """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
     return str(import_module("idna").encode(host, uts46=True).decode("ascii"))
 

@@ -85,7 +85,7 @@ class Writer:
         smaller than ``len(locations)`` means that the document is full: the first entry that did
         not fit belongs to the next one.
         """
-        count = _uncut(min(len(locations), self.max_urls - self.urls), together)
+        count = _count_without_cutting(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
         tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
@@ -135,7 +135,7 @@ class Writer:
                 break
             room -= len(data)
             fitting.append(data)
-        count = _uncut(len(fitting), together)
+        count = _count_without_cutting(len(fitting), together)
         return b"".join(fitting[:count]), count
 
 
@@ -155,8 +155,11 @@ class IndexWriter(Writer):
     schema = "siteindex.xsd"
 
 
-def _uncut(count: int, together: Sequence[int] | None) -> int:
-    """Return how many of ``count`` entries can be written without separating any ``together``."""
+def _count_without_cutting(count: int, together: Sequence[int] | None) -> int:
+    """Return how many of ``count`` entries fit without cutting a group, 0 if the first does not.
+
+    Neighbours with the same number in ``together`` are a group.
+    """
     if together is not None:
         while 0 < count < len(together) and together[count - 1] == together[count]:
             count -= 1

@@ -37,23 +37,23 @@ class DatabaseStorage(Storage):
 
     def exists(self, name: str) -> bool:
         """Return whether a file is stored completely."""
-        return _complete(name).exists()
+        return _complete_files(name).exists()
 
     def size(self, name: str) -> int:
         """Return the bytes of a file. Raises FileNotFoundError if there is none."""
-        for size in _complete(name).values_list("size", flat=True):
+        for size in _complete_files(name).values_list("size", flat=True):
             return size or 0
         raise _not_found(name)
 
     def get_modified_time(self, name: str) -> datetime:
         """Return when a file was stored, by the database's clock; FileNotFoundError if never."""
-        for stored_at in _rows(name).values_list("stored_at", flat=True):
+        for stored_at in _file_rows(name).values_list("stored_at", flat=True):
             return stored_at
         raise _not_found(name)
 
     def delete(self, name: str) -> None:
         """Delete a file, if there is one."""
-        _rows(name).delete()
+        _file_rows(name).delete()
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
         """Return the names of the folders and of the files in a folder.
@@ -72,7 +72,7 @@ class DatabaseStorage(Storage):
         if mode != "rb":
             raise ValueError(f"{name} can only be read as it was stored, not with mode {mode!r}.")
         # Sorted here: MariaDB would write the content to a temporary table to sort it.
-        pieces = sorted(_complete(name).values_list("pieces__number", "pieces__data"))
+        pieces = sorted(_complete_files(name).values_list("pieces__number", "pieces__data"))
         if not pieces:
             raise _not_found(name)
         return ContentFile(b"".join(data or b"" for _, data in pieces), name)
@@ -110,13 +110,13 @@ def _transaction() -> AbstractContextManager[None]:
     return nullcontext() if is_sqlite else transaction.atomic(database)
 
 
-def _rows(name: str) -> "QuerySet[StoredFile]":
+def _file_rows(name: str) -> "QuerySet[StoredFile]":
     folder, _, base = name.rpartition("/")
     return StoredFile.objects.filter(folder=folder, name=base)
 
 
-def _complete(name: str) -> "QuerySet[StoredFile]":
-    return _rows(name).exclude(size=None)
+def _complete_files(name: str) -> "QuerySet[StoredFile]":
+    return _file_rows(name).exclude(size=None)
 
 
 def _not_found(name: str) -> FileNotFoundError:

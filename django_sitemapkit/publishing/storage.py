@@ -69,7 +69,7 @@ class LocalFile(File):  # type: ignore[type-arg]
 
 
 class SitemapStorage:
-    """The storage of the sitemaps, with every way it can fail brought to a defined end."""
+    """The storage of the sitemaps; failures are StorageFailure or a result, but for reading."""
 
     pause: Callable[[float], None] = staticmethod(time.sleep)
     """Wait for some seconds before storing is tried again."""
@@ -122,7 +122,7 @@ class SitemapStorage:
                     shutil.rmtree(path, ignore_errors=True)
 
     def local_path(self, name: str) -> Path | None:
-        """Return where ``name`` lies on a local disk, or None for a storage elsewhere.
+        """Return the path of ``name`` on a local disk, or None for a storage elsewhere.
 
         Having a ``path()`` says too little: ``InMemoryStorage`` has one too.
         """
@@ -135,20 +135,20 @@ class SitemapStorage:
         Raises StorageFailure where the storage does not take it whole; then it has no file of
         that name. ``path`` may be gone afterwards.
         """
-        self._persist(name, path, self._save, is_new=True)
+        self._save_and_sync(name, path, self._save, is_new=True)
 
     def replace(self, name: str, path: Path, content_type: str) -> None:
-        """Store the local file at ``path`` as ``name``, in the place of what is there.
+        """Store the local file at ``path`` as ``name``, replacing a file of that name.
 
-        On a local disk at once. Elsewhere the storage has to overwrite, as S3 does: one that calls
-        the file otherwise is refused by StorageFailure, and what was there is there still. ``path``
-        may be gone afterwards.
+        On a local disk this is atomic. Elsewhere the storage has to overwrite, as S3 does: if it
+        gives the file another name, StorageFailure is raised and the old file remains. ``path`` may
+        be gone afterwards.
         """
         is_local = self.local_path(name) is not None
         save = self._move if is_local else partial(self._save, content_type=content_type)
-        self._persist(name, path, save, is_new=False)
+        self._save_and_sync(name, path, save, is_new=False)
 
-    def _persist(
+    def _save_and_sync(
         self, name: str, path: Path, save: Callable[[str, Path], None], *, is_new: bool
     ) -> None:
         size = path.stat().st_size
@@ -171,7 +171,7 @@ class SitemapStorage:
             self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
 
     def _move(self, name: str, path: Path) -> None:
-        """Put a file where it is to lie on a local disk, with the permissions that files have."""
+        """Move a file to its place on a local disk, with the permissions that files have."""
         local = Path(self.storage.path(name))
         self._make_folder(local.parent)
         mode = getattr(self.storage, "file_permissions_mode", None)

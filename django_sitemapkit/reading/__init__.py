@@ -7,7 +7,7 @@ readers; the project's own object is their ``options``.
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
-from django_sitemapkit.reading.pushdown import obstacle
+from django_sitemapkit.reading.pushdown import why_not_as_text
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.text_queries import TextChunk
 from django_sitemapkit.sections import (
@@ -26,8 +26,8 @@ __all__ = [
     "SectionReader",
     "StaticReader",
     "TextChunk",
-    "obstacle",
     "reader_of",
+    "why_not_as_text",
 ]
 
 _READERS: tuple[tuple[type[BaseSection], type[SectionReader]], ...] = (

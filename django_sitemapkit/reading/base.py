@@ -14,7 +14,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_NEWS, NAMESPACES
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
@@ -49,7 +49,7 @@ _WRITE = re.compile(r"(?:INSERT (?:OR \w+ |IGNORE )?INTO|UPDATE|DELETE FROM) (\S
 
 
 class SectionReader:
-    """Reads one section of one site: its pages, their rows, and what changes them.
+    """Reads one section of one site: its rows and pages, and digests that reveal changes.
 
     The project's own object is ``options``. Nothing here is visible to the project's classes.
     """
@@ -128,7 +128,7 @@ class SectionReader:
     @cached_property
     def extension_sources(self) -> dict[str, Source]:
         """The extensions that are declared, by option: where each one's values come from."""
-        return self._declared(EXTENSIONS)
+        return self._declared_sources(EXTENSIONS)
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
@@ -146,9 +146,9 @@ class SectionReader:
     def sources(self) -> dict[str, Source]:
         """The optional tags that are declared, by name: where each one's values come from."""
         set_here = {tag: Constant(value) for tag, value in self.setting_values.items()}
-        return self._declared(TAGS) | set_here
+        return self._declared_sources(TAGS) | set_here
 
-    def _declared(self, options: Sequence[str]) -> dict[str, Source]:
+    def _declared_sources(self, options: Sequence[str]) -> dict[str, Source]:
         sources = {option: self.source(option) for option in options}
         return {option: source for option, source in sources.items() if source != UNSET}
 
@@ -165,7 +165,7 @@ class SectionReader:
             with plan.active(code):  # type: ignore[union-attr]
                 for tag in TAGS:
                     found[tag][code] = self.source(tag)
-                    read[tag].append(self.what_is_read(found[tag][code]))
+                    read[tag].append(self.language_signature(found[tag][code]))
         return {
             tag: sources
             for tag, sources in found.items()
@@ -176,8 +176,8 @@ class SectionReader:
             )
         }
 
-    def what_is_read(self, source: Source) -> Any:
-        """Return what differs if a source gives other values in the active language."""
+    def language_signature(self, source: Source) -> Any:
+        """Return what is compared between languages to tell whether a tag's values differ."""
         return source
 
     def _tag_values(
@@ -185,13 +185,13 @@ class SectionReader:
     ) -> Sequence[Any]:
         source = self.sources_by_language[tag][code]
         if isinstance(source, Method):
-            return each(source.function, objects, tag, there)
+            return call_for_each(source.function, objects, tag, there)
         if isinstance(source, Column):
             return self.column_of(source, keys)
         return [source.value] * len(keys)  # type: ignore[union-attr]
 
     def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
-        """Return what the rows with these keys have in a column in the active language."""
+        """Return a column's values of the rows with these keys, in the active language."""
         raise NotImplementedError
 
     @property
@@ -209,13 +209,13 @@ class SectionReader:
         return self.declared_source(option)
 
     def declared_source(self, option: str) -> Source:
-        """Return what the section declares for an option; a method even if it is not called."""
+        """Return the source that the section declares for an option, even a method not called."""
         value = getattr(self.options, option, None)
         return source_of(value, text_is_column=self.has_columns and option in FIELD_PATHS)
 
     @property
     def label(self) -> str | None:
-        """What names the model of its rows; None where they have none, or page by position."""
+        """The label of the model whose keys its rows have; None if they page by position."""
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
     def where(self, **lookups: Any) -> Self:
@@ -225,7 +225,7 @@ class SectionReader:
         return reader
 
     def fresh(self) -> Self:
-        """Return a reader that has not asked the project's code for anything."""
+        """Return a new reader without the values that this one got from the project's code."""
         reader = type(self)(self.options)
         reader.overrides = self.overrides
         reader.setting_values = self.setting_values
@@ -283,18 +283,18 @@ class SectionReader:
         locate: Callable[[Any], Any],
         languages: ObjectLanguages | None,
     ) -> Chunk:
-        """Return a chunk with the locations that a method returns, in each language."""
+        """Return a chunk with locations from a method, one for each language of an object."""
         if self.language_plan is not None:
             versions = self.language_plan.located(objects, locate, languages)
             return self.in_languages(chunk, objects, versions)
-        chunk.locations = each(locate, objects, "location")
+        chunk.locations = call_for_each(locate, objects, "location")
         chunk.extensions |= extensions_of(self.extension_sources, objects)
         return chunk
 
     def in_languages(
         self, chunk: Chunk, objects: Sequence[Any], versions: Sequence[Version]
     ) -> Chunk:
-        """Return a chunk of rows as one of all their versions, with what differs by language."""
+        """Return a chunk that repeats each row in its languages, with the values in each."""
         if self.language_plan is not None:
             tags = {
                 tag: partial(self._tag_values, chunk.keys, tag) for tag in self.sources_by_language
@@ -347,7 +347,7 @@ class SectionReader:
         return [(0, "")] * len(ranges)
 
     def declaration(self) -> str:
-        """Return text that changes whenever the declaration gives other entries."""
+        """Return text that changes whenever the declaration would produce other entries."""
         name = type(self.options).__qualname__
         values = [getattr(self.options, option) for option in IN_FINGERPRINT]
         zone = django_settings.TIME_ZONE if self.lastmod_by_day else ""
@@ -358,7 +358,7 @@ class SectionReader:
         return repr((state, hosts, django_settings.LANGUAGE_CODE))
 
     def languages_by_method(self, objects: Sequence[Any], chunk: Chunk) -> ObjectLanguages | None:
-        """Return the languages that objects have by a method; None where all have all.
+        """Return the languages that a method gives for objects; None if all have all.
 
         An object whose method raises is refused, in all of them.
         """
@@ -366,7 +366,7 @@ class SectionReader:
         if not isinstance(source, Method) or self.language_plan is None:
             return None
         method, every = source.function, self.language_plan.codes
-        found = each(lambda obj: list(method(obj)), objects, "object_languages")
+        found = call_for_each(lambda obj: list(method(obj)), objects, "object_languages")
         chunk.locations = [one if isinstance(one, InvalidValue) else None for one in found]
         return {
             (place, code)
@@ -384,7 +384,7 @@ def noticing_writes(section: str) -> Iterator[None]:
 
     def notice(execute: Callable[..., Any], sql: Any, *arguments: Any) -> Any:
         if write := _WRITE.match(str(sql)):
-            _warn(section, write[1])
+            _warn_of_write(section, write[1])
         return execute(sql, *arguments)
 
     with ExitStack() as stack:
@@ -394,7 +394,7 @@ def noticing_writes(section: str) -> Iterator[None]:
 
 
 @cache
-def _warn(section: str, table: str) -> None:
+def _warn_of_write(section: str, table: str) -> None:
     logger.warning(
         "Section %r: one of its methods writes to %s. Methods must only read, since they are called"
         " as often as needed: write in a command or in a signal's receiver.",

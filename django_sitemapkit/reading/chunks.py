@@ -58,9 +58,9 @@ class Chunk:
     def repeated(
         self, places: Sequence[int], locations: Sequence[Any], languages: Sequence[str] | None
     ) -> "Chunk":
-        """Return a chunk of the rows at ``places``, each as often as it is named there.
+        """Return a chunk of the rows at ``places``; a place that occurs twice repeats its row.
 
-        All places of a row follow each other.
+        All occurrences of a place are neighbours.
         """
 
         def column(values: Sequence[Any]) -> list[Any]:
@@ -82,7 +82,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Versions:
-    """Which rows are one object, by row: in several languages, or with several entries."""
+    """Which rows belong to one object: its languages, or its several entries."""
 
     objects: Sequence[int]
     """What tells one object from the next; all rows of an object follow each other."""
@@ -90,22 +90,22 @@ class Versions:
     """The language of each row, as settings.LANGUAGES has it; None for entries in none."""
 
     def of_rows(self, listed: Iterable[Any]) -> "Versions":
-        """Return those of the rows that are true in ``listed``."""
+        """Return the versions of those rows whose value in ``listed`` is true."""
         mask = list(listed)
         languages = self.languages and list(compress(self.languages, mask))
         return Versions(list(compress(self.objects, mask)), languages)
 
 
-def each(
+def call_for_each(
     function: Callable[[Any], Any],
     rows: Iterable[Any],
     option: str,
     there: Iterable[bool] = repeat(True),
 ) -> list[Any]:
-    """Call a section's method on every row that is ``there``; the others have None.
+    """Return what a section's method returns for each row that is ``there``; None for others.
 
-    Where it raises, an InvalidValue that says so takes the place of the value: the row is refused,
-    or loses an optional tag or extension.
+    If the method raises, the value is an InvalidValue with the error: the row is not listed, or it
+    loses an optional tag or extension.
     """
     values: list[Any] = []
     for row, is_there in zip(rows, there, strict=False):
@@ -115,12 +115,12 @@ def each(
         except INFRASTRUCTURE:
             raise
         except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            values.append(refusal_of(error, option))
+            values.append(refusal_for(error, option))
     return values
 
 
-def refusal_of(error: Exception, option: str) -> InvalidValue:
-    """Return the refusal that says what ``error`` did to one row's ``option``."""
+def refusal_for(error: Exception, option: str) -> InvalidValue:
+    """Return the InvalidValue for an error that an ``option`` raised for one row."""
     if isinstance(error, InvalidValue):
         return error
     if isinstance(error, NoReverseMatch):

@@ -108,31 +108,32 @@ _VALUES = re.compile(r"(?<!%)%s|\bIN \((?:%s, )*%s\)")
 def digests_of(
     keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
-    """Return for each range how many rows it has, and a digest of what they have in ``columns``.
+    """Return for each range its number of rows and a digest of their values in ``columns``.
 
-    ``columns`` are field paths and expressions. Two states of the rows have the same digest with
-    a chance of one in 2**60 or less. PostgreSQL makes those of all ranges by one query, for which
-    it may use several processors; MariaDB, MySQL and SQLite by one each. Of other databases the
-    columns are read.
+    ``columns`` are field paths and expressions. Two states of the rows have the same digest with a
+    chance of one in 2**60 or less.
+
+    PostgreSQL makes those of all ranges by one query, for which it may use several processors;
+    MariaDB, MySQL and SQLite by one each. Of other databases the columns are read.
     """
     vendor = connections[keyset.queryset.db].vendor
     if vendor == "postgresql":
-        return _hashed(keyset, ranges, columns)
+        return _digests_by_hash(keyset, ranges, columns)
     names = [_NAME.format(place) for place in range(len(columns) + 1)]
-    values = _named(names, (keyset.name, *columns))
+    values = _expressions_by_name(names, (keyset.name, *columns))
     if vendor == "mysql":
-        return [_summed(keyset, keys, values) for keys in ranges]
-    parts = _joined if vendor == "sqlite" else _read
-    return [_digest(parts(keyset, keys, values)) for keys in ranges]
+        return [_digest_by_sum(keyset, keys, values) for keys in ranges]
+    parts = _joined_values if vendor == "sqlite" else _read_values
+    return [_digest_of_parts(parts(keyset, keys, values)) for keys in ranges]
 
 
-def _named(names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
+def _expressions_by_name(names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
     """Return columns as expressions, by name."""
     expressions = (F(column) if isinstance(column, str) else column for column in columns)
     return dict(zip(names, expressions, strict=True))
 
 
-def _digest(parts: Iterator[Part]) -> tuple[int, str]:
+def _digest_of_parts(parts: Iterator[Part]) -> tuple[int, str]:
     digest, rows = hashlib.sha256(), 0
     for count, texts in parts:
         rows += count
@@ -172,14 +173,14 @@ def _hash_of_texts(columns: Sequence[Any]) -> Func:
 
 
 def _hash_of(column: Any, rows: QuerySet[Any], place: int) -> str:
-    template = _HASHES.get(stored_kind(_django.resolved(column, rows)[0]), _HASH_OF_TEXT)
+    template = _HASHES.get(stored_kind(_django.resolve_column(column, rows)[0]), _HASH_OF_TEXT)
     return f"COALESCE({template.format(column='%(expressions)s', place=place)}, -{place})"
 
 
 def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
-    """Return the class of field that a resolved expression is a column of; None of any other.
+    """Return the field class of a resolved expression that is a column; else None.
 
-    Also None for a table that Django does not manage: of what type its columns are is not known.
+    Also None for a table that Django does not manage, as its column types are not known.
     """
     if (column := _django.column_of(expression)) is None:
         return None
@@ -187,14 +188,14 @@ def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
     return type(stored_field(field)) if field.model._meta.managed else None
 
 
-def _hashed(
+def _digests_by_hash(
     keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
     """Return the number of rows of each range, and the sum of their hashes, from PostgreSQL."""
     alias = keyset.queryset.db
     # Named first: a project's queryset may read another column than it is asked for.
     names = [_NAME.format(place) for place in range(len(columns))]
-    rows = keyset.queryset.annotate(**_named(names, columns))
+    rows = keyset.queryset.annotate(**_expressions_by_name(names, columns))
     hash_of_row = row_hash(Keyset(rows, keyset.name), names)
     hashed = rows.values(sitemapkit_hash=hash_of_row)
     hashes = Keyset(hashed, keyset.name, keyset.active)
@@ -214,7 +215,7 @@ def _hashed(
             return [(count, total) for _, count, total in sorted(cursor.fetchall())]
 
 
-def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
+def _digest_by_sum(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
     """Return the number of rows, and the sum of their hashes, from MariaDB or MySQL."""
     rows = keyset.within(keys).order_by().values(**values)
     total = Aggregate(_hash_of_texts([*values]), function="SUM", output_field=TextField())
@@ -223,22 +224,22 @@ def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int
     return found["rows"], str(found["total"] or 0)
 
 
-def _joined(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+def _joined_values(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
     """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
     templates = _templates(keyset, values)
-    for piece in _pieces(keyset, keys):
+    for piece in _subranges(keyset, keys):
         rows = keyset.within(piece).order_by().values(**values)
         with keyset.active():
-            found = rows.aggregate(rows=Count("*"), **_columns(templates))
+            found = rows.aggregate(rows=Count("*"), **_aggregates(templates))
             count = found.pop("rows")
             if count and any(text.count(SEPARATOR) != count - 1 for text in found.values()):
                 # A value has the separator in it: quoted, none can be taken for another.
-                found = rows.aggregate(**_columns(dict.fromkeys(values, _SQLITE_QUOTED)))
+                found = rows.aggregate(**_aggregates(dict.fromkeys(values, _SQLITE_QUOTED)))
         if count:
             yield count, list(found.values())
 
 
-def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
+def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
     """Yield a range in pieces of few rows: by keys that are integers this costs nothing."""
     first, upper = keys.lower, keys.upper
     if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
@@ -257,7 +258,7 @@ def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
         yield from itertools.starmap(KeyRange, itertools.pairwise(bounds))
 
 
-def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:
+def _aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
     return {
         f"{name}_all": Aggregate(name, template=template, output_field=TextField())
         for name, template in templates.items()
@@ -265,7 +266,7 @@ def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:
 
 
 def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
-    """Return how to join each column: quoting, and looking for NULL, only where it has to be."""
+    """Return by column the simplest SQLite expression that joins its values."""
     rows = keyset.queryset.values(**values)
     table, annotations = _django.table_of(rows), _django.Shape(rows).annotations
     templates = {}
@@ -273,12 +274,12 @@ def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
         column = _django.column_of(annotations[name])
         filled = column is not None and column[0] == table and not column[1].null
         template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
-        is_comparable = _django.field_type(annotations[name]) in COMPARABLE
+        is_comparable = _django.internal_type_of(annotations[name]) in COMPARABLE
         templates[name] = template if is_comparable else _SQLITE_QUOTED
     return templates
 
 
-def _read(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+def _read_values(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
     rows: QuerySet[Any] = keyset.queryset.values_list(*values.values())
     reader = Keyset(rows, keyset.name, keyset.active)
     for some in reader.chunks(keys, lambda row: row[0]):
@@ -286,7 +287,7 @@ def _read(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Pa
 
 
 def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
-    """Return the statement that reads rows, and its parameters; none if there cannot be any row."""
+    """Return the SQL that reads rows, and its parameters; empty if there cannot be any row."""
     try:
         return _django.select_sql(rows, alias)
     except EmptyResultSet:
@@ -294,7 +295,7 @@ def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
 
 
 def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tuple[str, list[Any]]:
-    """Return the statement that reads rows and its parameters, without moments from the clock.
+    """Return the SQL that reads rows and its parameters, with moments of the clock replaced.
 
     The text of an expression itself would have its address. ``filter(at__lte=timezone.now())`` is
     the same each time, and the rows show what it finds. A moment is from the clock if it is another

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sections import Entry
 
@@ -20,20 +20,22 @@ def with_entries(
     settled: Collection[str],
     at_most: int,
 ) -> Chunk:
-    """Return a chunk of objects as one of all their entries, object by object.
+    """Return a chunk with one row for each entry of its objects, object by object.
 
     A tag that an entry leaves out is that of its object, or one of ``constants``; those that are
     ``settled`` are so in any case. An object's first entry with a location has its images, videos,
     news and links. An object with more than ``at_most`` entries is refused.
     """
-    found = each(lambda obj: _entries(entries(obj), at_most), objects, "entries")
+    found = call_for_each(lambda obj: _entries(entries(obj), at_most), objects, "entries")
     order = [
         (place, entry)
         for place, some in enumerate(found)
         for entry in ([some] if isinstance(some, InvalidValue) else some)
     ]
     places = [place for place, _ in order]
-    locations = [_text(entry.location) if isinstance(entry, Entry) else entry for _, entry in order]
+    locations = [
+        _location_text(entry.location) if isinstance(entry, Entry) else entry for _, entry in order
+    ]
     spread = chunk.repeated(places, locations, None)
     for tag in TAGS:
         own = {row: getattr(entry, tag, None) for row, (_, entry) in enumerate(order)}
@@ -57,7 +59,7 @@ def with_entries(
 
 
 def _entries(value: Any, at_most: int) -> list[Entry]:
-    """Return what the method gave as entries. Raises InvalidValue for too many of them."""
+    """Return the entries in what the method returned; raises InvalidValue for too many."""
     if value is None:
         return []
     several = [value] if isinstance(value, (str, Promise, Entry)) else value
@@ -75,5 +77,5 @@ def too_many_urls(at_most: int) -> InvalidValue:
     )
 
 
-def _text(location: Any) -> Any:
+def _location_text(location: Any) -> Any:
     return str(location) if isinstance(location, Promise) else location

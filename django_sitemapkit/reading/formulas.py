@@ -8,7 +8,7 @@ from django.db.models import F, Field
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.reading.method_sources import StaysMethod
-from django_sitemapkit.reading.routes import CompiledRoute, compiled
+from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from django_sitemapkit.sections import Route
 
 ASK = object()
@@ -30,7 +30,7 @@ class Reverse:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A method that is read as columns."""
+    """A method that is computed from columns."""
 
     method: Callable[[Any], Any]
     """The method as it is declared; it takes the object."""
@@ -55,31 +55,31 @@ class Formula:
     """The Constant or the Column that gives the same values; None if only the formula does."""
 
     def require_routes(self) -> list[CompiledRoute]:
-        """Return its ``reverse()`` as compiled for the active site and language.
+        """Return the compiled routes of its ``reverse()`` calls, for the active site and language.
 
-        Raises StaysMethod where the URLconf has no such pattern.
+        Raises StaysMethod if the URLconf has no pattern for one.
         """
         try:
-            return [compiled(one.route) for one in self.reverses]
+            return [compile_route(one.route) for one in self.reverses]
         except NoReverseMatch as error:
             change = "correct the name or the arguments of the URL"
             raise StaysMethod(f"calls reverse(): {error}", change=change) from error
 
     def values(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-        """Return the method's values for rows by their columns, as ``read``.
+        """Return the method's values for rows from their columns; ASK where only it can tell.
 
-        ASK for those that only the method knows. The site, and the language, must be active.
+        ``columns`` are those in ``read``. The site, and the language, must be active.
         """
         known = list(columns)
         for one in self.reverses:
-            computed = [_computed(argument, known, rows) for argument in one.arguments]
+            computed = [_compute_rows(argument, known, rows) for argument in one.arguments]
             arguments = [
                 [None if value is ASK else value for value in values] if ASK in values else values
                 for values in computed
             ]  # A route has no path for None.
-            paths = compiled(one.route).paths(arguments, rows)
+            paths = compile_route(one.route).paths(arguments, rows)
             known.append([path if isinstance(path, str) else None for path in paths])
-        values = _computed(self._compute, known, rows)
+        values = _compute_rows(self._compute, known, rows)
         # A related object that is missing raises, and so does reverse() without a path.
         are_related = [isinstance(one, F) for one in self.read]
         for column, is_related in zip(known, [*are_related, *[True] * len(known)], strict=False):
@@ -93,16 +93,16 @@ class Formula:
         return [value if value is ASK else self.finish(value) for value in values]
 
 
-def _computed(compute: Compute, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-    """Return what a function makes of each row's columns; ASK where it raises."""
+def _compute_rows(compute: Compute, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
+    """Return a function's results for each row's columns; ASK for a row for which it raises."""
     try:
         return list(map(compute, *columns)) if columns else [compute()] * rows
     except Exception:  # noqa: BLE001  the method raises the same, and names the row
         every = zip(*columns, strict=True) if columns else [()] * rows
-        return [_computed_row(compute, values) for values in every]
+        return [_compute_row(compute, values) for values in every]
 
 
-def _computed_row(compute: Compute, values: Sequence[Any]) -> Any:
+def _compute_row(compute: Compute, values: Sequence[Any]) -> Any:
     try:
         return compute(*values)
     except Exception:  # noqa: BLE001  the method raises the same, and names the row

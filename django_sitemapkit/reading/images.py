@@ -10,7 +10,7 @@ from django.db.models import FileField, QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit._django import LOOKUP_SEP
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_for
 
 RelatedReader = Callable[[Sequence[Any], Sequence[str], Sequence[str]], list[tuple[Any, ...]]]
 """Reads values behind relations, by keys, paths and order."""
@@ -31,7 +31,7 @@ class ImagePath:
         if isinstance(self.path, str):
             # It may be an annotation of the queryset, or a mistake that the checks report.
             with suppress(FieldError):
-                field, self.is_of_many = _django.path_of(queryset, self.path)
+                field, self.is_of_many = _django.field_at_path(queryset, self.path)
                 self._file = field if isinstance(field, FileField) else None
 
     def images(
@@ -51,10 +51,10 @@ class ImagePath:
         return [found.get(key, []) for key in keys]
 
     def prefix(self) -> str:
-        """Return what the URL of any file of the row has before its name; "" if that is not known.
+        """Return the part of image URLs before the file's name; "" if it is not known.
 
-        It is known of Django's own storage of local files: for a name of plain segments, ``url()``
-        joins the two.
+        It is known only for Django's own storage of local files: for a name of plain segments,
+        ``url()`` joins the two.
         """
         storage = None if self._file is None or self.is_of_many else self._file.storage
         if storage.__class__ is not FileSystemStorage:  # The default one is of a class of proxies.
@@ -63,7 +63,7 @@ class ImagePath:
         return url.removesuffix("x") if isinstance(url, str) and url.endswith("/x") else ""
 
     def base(self) -> str:
-        """Return text that changes when the storage gives its files other URLs."""
+        """Return text that changes when the storage starts to serve its files at other URLs."""
         with suppress(Exception):  # Some know only the files that they have.
             return str(self._file and self._file.storage.url("x")).partition("?")[0]
         return ""
@@ -76,4 +76,4 @@ class ImagePath:
         except INFRASTRUCTURE:
             raise
         except Exception as error:  # noqa: BLE001  a project's storage may raise anything
-            return refusal_of(error, "images")
+            return refusal_for(error, "images")

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.method_sources import attribute_source
 from django_sitemapkit.reading.rows import QuerySetReader
@@ -25,7 +25,7 @@ UNORDERED = (set, frozenset)
 """What has another order in each process, so that no page would be the same in two of them."""
 
 
-def _lower(value: Any) -> Any:
+def _lower_text(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
@@ -66,12 +66,12 @@ class ItemReader(SectionReader):
         chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
             if isinstance(source, Method) and self.language_plan is None:
-                chunk.columns[tag] = each(source.function, rows, tag)
+                chunk.columns[tag] = call_for_each(source.function, rows, tag)
         languages = self.languages_by_method(rows, chunk)
         return self.located(chunk, rows, self.locate, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Return what names the items in problems."""
+        """Return the keys under which problems name the items."""
         return items
 
     def locate(self, item: Any) -> Any:
@@ -126,22 +126,24 @@ class ContribReader(QuerySetReader, ItemReader):
 
     def declared_source(self, option: str) -> Source:
         """Return where the values of an option come from: of a tag, the sitemap has them."""
-        value = self._of_sitemap(option)
+        value = self._sitemap_value(option)
         # Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
         if option != "changefreq" or value is None:
             return source_of(value)
-        return source_of((lambda item: _lower(value(item))) if callable(value) else _lower(value))
+        return source_of(
+            (lambda item: _lower_text(value(item))) if callable(value) else _lower_text(value)
+        )
 
-    def _of_sitemap(self, option: str) -> Any:
+    def _sitemap_value(self, option: str) -> Any:
         is_tag = option in (*TAGS, "location")
         return getattr(self.options.sitemap if is_tag else self.options, option, None)
 
     def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
-        """Return the sitemap's own function, and what is made of its values."""
-        function = self._of_sitemap(option)
+        """Return the sitemap's own function, and what converts its values, or None."""
+        function = self._sitemap_value(option)
         if getattr(function, "__func__", None) is GenericSitemap.lastmod:
             function = attribute_source(function.__func__, function.__self__.date_field)
-        finish = {"location": text_or_none, "changefreq": _lower}
+        finish = {"location": text_or_none, "changefreq": _lower_text}
         return function, finish.get(option)
 
     @cached_property
@@ -170,7 +172,7 @@ class ContribReader(QuerySetReader, ItemReader):
         return self._by_key_or_position.chunk(self, rows)
 
     def declaration(self) -> str:
-        """Return text that changes whenever the sitemap gives other entries."""
+        """Return text that changes whenever the declaration would produce other entries."""
         return self._by_key_or_position.declaration(self)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:

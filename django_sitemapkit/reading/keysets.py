@@ -79,7 +79,7 @@ def field_named(model: type[Model], name: str) -> "Field[Any, Any] | None":
 
 
 def stored_field(field: Any) -> "Field[Any, Any]":
-    """Return the field that makes the values of a field: that which its foreign keys lead to."""
+    """Return the field that stores a key's values: the target of its foreign keys, or itself."""
     while field.remote_field is not None:
         field = field.target_field
     return field  # type: ignore[no-any-return]
@@ -173,7 +173,7 @@ class Keyset:
         """Return every ``step``-th key of a range but the first: where its pages begin."""
         found: list[Any] = []
         heartbeat()
-        while (key := self.key_behind(step, keys)) is not None:
+        while (key := self.key_after(step, keys)) is not None:
             if key == keys.lower:
                 raise ImproperlyConfigured(
                     f"{self.queryset.model._meta.label}: one key has more than {step:,} rows."
@@ -183,8 +183,8 @@ class Keyset:
             heartbeat()
         return found
 
-    def key_behind(self, count: int, keys: KeyRange) -> Any:
-        """Return the key that comes behind ``count`` rows of a range, or None at its end.
+    def key_after(self, count: int, keys: KeyRange) -> Any:
+        """Return the key after the first ``count`` keys of a range, or None at its end.
 
         The greatest of ``count + 1`` keys: an OFFSET would do, but differs from the one
         that reads all pages before the page asked for.
@@ -230,23 +230,23 @@ class Keyset:
         return [None if first is None else (first, last) for first, last in pairs]
 
     def covers(self, keys: KeyRange, key: Any) -> bool:
-        """Return whether a key lies in a range, be there a row that has it or not."""
+        """Return whether a range contains a key, even if no row has that key."""
         lower, upper = keys.lower, keys.upper
         # To a collation two keys may be equal that are two to Python.
-        from_lower = lower is None or lower == key or not self.increasing([key, lower])
-        return from_lower and (upper is None or self.increasing([key, upper]))
+        from_lower = lower is None or lower == key or not self.are_increasing([key, lower])
+        return from_lower and (upper is None or self.are_increasing([key, upper]))
 
-    def place_of(self, key: Any, ranges: Sequence[KeyRange]) -> int:
-        """Return which of some ranges one behind the other has a key; the database compares."""
+    def index_of_range(self, key: Any, ranges: Sequence[KeyRange]) -> int:
+        """Return the index of the consecutive range that contains a key; the database compares."""
 
         def begins_after(keys: KeyRange) -> bool:
-            return keys.lower != key and self.increasing([key, keys.lower])
+            return keys.lower != key and self.are_increasing([key, keys.lower])
 
         # What lies before all of them counts to the first.
         return bisect_left(ranges[1:], True, key=begins_after)
 
-    def presence(self, keys: KeyRange) -> SqlColumn:
-        """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
+    def presence_sql(self, keys: KeyRange) -> SqlColumn:
+        """Return SQL with parameters that is 1 if a range has any row, else 0."""
         with self.active():
             try:
                 rows = self.within(keys).order_by().values_list(self.name)
@@ -255,7 +255,7 @@ class Keyset:
                 return "0", ()
         return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END", parameters
 
-    def increasing(self, keys: Sequence[Any]) -> bool:
+    def are_increasing(self, keys: Sequence[Any]) -> bool:
         """Return whether the database holds ``keys`` to be in strictly increasing order.
 
         A union takes the collation, or the order of UUIDs, from the column it begins with, so
@@ -282,7 +282,7 @@ class Keyset:
 
     @property
     def identity(self) -> str:
-        """What stored bounds are values of; another column or type needs another plan."""
+        """Text that names the key's column and type; bounds stored for another are not valid."""
         meta = self.field.model._meta
         kind = self.stored.get_internal_type()
         return f"{self.name}: {meta.db_table}.{self.field.column} {kind}"[:MAX_IDENTITY]
@@ -319,7 +319,7 @@ def read_by_key(rows: QuerySet[Any], *columns: str) -> Iterator[tuple[Any, ...]]
         last = batch[-1][0]
 
 
-def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
+def have_rows(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
     """Return for each range of a keyset whether it has any row, by one query for up to 100.
 
     The keysets may be of different models.
@@ -329,19 +329,19 @@ def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
     for place, (keyset, _) in enumerate(ranges):
         by_database[keyset.queryset.db].append(place)
     for alias, places in by_database.items():
-        columns = [ranges[place][0].presence(ranges[place][1]) for place in places]
-        for place, found in zip(places, _values_of(alias, columns), strict=True):
+        columns = [ranges[place][0].presence_sql(ranges[place][1]) for place in places]
+        for place, found in zip(places, _sql_values(alias, columns), strict=True):
             answers[place] = bool(found)
     return answers
 
 
-def _values_of(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
+def _sql_values(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
     """Return the values of SQL expressions, by one query without a table for up to 100."""
     parameters = [value for _, some in columns for value in some]
     cut = len(columns) // 2 if len(parameters) > MAX_PARAMETERS else 0
     if cut or len(columns) > COLUMNS_PER_QUERY:
         cut = min(cut or COLUMNS_PER_QUERY, COLUMNS_PER_QUERY)
-        return _values_of(alias, columns[:cut]) + _values_of(alias, columns[cut:])
+        return _sql_values(alias, columns[:cut]) + _sql_values(alias, columns[cut:])
     connection = connections[alias]
     texts = ", ".join(text for text, _ in columns)
     with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -30,7 +30,7 @@ LINKS = 10_000
 """Links in one chunk, about: in twenty languages each object has four hundred of them."""
 
 
-def default_url(url: object, section: BaseSection) -> str:
+def x_default_url(url: object, section: BaseSection) -> str:
     """Return an x_default that is no language as a URL; raises InvalidValue where it is not.
 
     Where languages have hosts of their own, a path would be another page on each of them.
@@ -59,7 +59,7 @@ class Version:
 
 
 class Languages:
-    """The languages of a section, and the site that has the versions in each."""
+    """The languages of a section, and for each the site that lists its versions."""
 
     def __init__(self, section: BaseSection) -> None:
         every = [code for code, _ in django_settings.LANGUAGES]
@@ -87,12 +87,12 @@ class Languages:
         locate: Callable[[Any], Any],
         languages: ObjectLanguages | None,
     ) -> list[Version]:
-        """Return the versions of objects whose locations a method returns, in each language."""
+        """Return, per language, the locations that a method returns for objects."""
         versions = []
         for code in self.rendered:
             there = [languages is None or (n, code) in languages for n in range(len(objects))]
             with self.active(code, objects):
-                versions.append(Version(code, each(locate, objects, "location", there)))
+                versions.append(Version(code, call_for_each(locate, objects, "location", there)))
         return versions
 
     def extend(
@@ -102,10 +102,10 @@ class Languages:
         extension_sources: Mapping[str, Source],
         tags: Mapping[str, ReadValues],
     ) -> None:
-        """Add what differs by language: tags, images, videos, news and elements of objects.
+        """Add to versions the values that differ by language: tags, images, videos, news, elements.
 
-        ``tags`` has what reads each tag. Versions that other sites list have nothing here. Without
-        ``objects`` there are no methods to ask.
+        ``tags`` has the function that reads each tag. Versions that other sites list get no values.
+        Without ``objects`` there are no methods to call.
         """
         for version in versions:
             is_listed = version.language in self.listed
@@ -123,7 +123,10 @@ class Languages:
 
     @contextmanager
     def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
-        """Let a language be the active one, and that of objects which hold one of their own."""
+        """Activate a language for the thread within the block.
+
+        Objects that hold a language themselves get it, and keep it.
+        """
         with self.sites[code].active(code, current=self._own):
             for obj in objects:
                 if hasattr(obj, "set_current_language"):  # As those of django-parler do.
@@ -134,25 +137,25 @@ class Languages:
 def extensions_of(
     sources: Mapping[str, Source], objects: Sequence[Any], there: Iterable[bool] = repeat(True)
 ) -> dict[str, Sequence[Any]]:
-    """Return what methods give for images, videos, news and elements, by option.
+    """Return the images, videos, news and elements that methods return, by option.
 
     They are called for the objects that are ``there``, as by ``each``.
     """
     return {
-        option: each(partial(_result, source.function), objects, option, there)
+        option: call_for_each(partial(_method_result, source.function), objects, option, there)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
 
 
-def _result(method: Callable[[Any], Any], obj: Any) -> Any:
-    return _rendered(method(obj))
+def _method_result(method: Callable[[Any], Any], obj: Any) -> Any:
+    return _without_lazy_text(method(obj))
 
 
-def _rendered(value: Any) -> Any:
-    """Return a value without lazy text, so that it no longer changes with the language.
+def _without_lazy_text(value: Any) -> Any:
+    """Return a value with lazy text evaluated, so that it no longer changes with the language.
 
-    One without any is returned as it is, but for an iterator, which can be read only once.
+    A value without lazy text is returned unchanged; an iterator is read once, into a list.
     """
     match value:
         case None | str() | int() | Restriction():
@@ -160,26 +163,28 @@ def _rendered(value: Any) -> Any:
         case Promise():
             return str(value)
         case list() | tuple():
-            rendered = [_rendered(one) for one in value]
+            rendered = [_without_lazy_text(one) for one in value]
             if any(map(is_not, rendered, value)):
                 return rendered
         case _ if is_dataclass(value) and not isinstance(value, type):
-            if changed := _changed((one.name, getattr(value, one.name)) for one in fields(value)):
+            if changed := _changed_values(
+                (one.name, getattr(value, one.name)) for one in fields(value)
+            ):
                 return replace(value, **changed)
         case Mapping():
-            if changed := _changed(value.items()):
+            if changed := _changed_values(value.items()):
                 return {**value, **changed}
         case Iterator():
-            return [_rendered(one) for one in value]
+            return [_without_lazy_text(one) for one in value]
     return value
 
 
-def _changed(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: found for name, one in values if (found := _rendered(one)) is not one}
+def _changed_values(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: found for name, one in values if (found := _without_lazy_text(one)) is not one}
 
 
 def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
-    """Return a chunk of objects as one of all their versions, object by object."""
+    """Return a chunk that repeats each object once for each version it has."""
     order = [
         (place, version)
         for place in range(len(chunk.keys))

@@ -46,17 +46,17 @@ _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 
 
 def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -> Func | None:
-    """Return the expression that gives a date or moment as the database writes it, or None.
+    """Return the expression that reads a date or moment as the database writes it, before W3C form.
 
-    With ``by_day`` it gives the day in TIME_ZONE where the database can tell it; ``days_of`` does
-    for the others: MariaDB knows zones only by tables that not all servers have, and SQLite asks
-    Python for each row.
+    None if that could differ from what Django reads. With ``by_day`` it gives the day in TIME_ZONE
+    if the database can tell it; ``days_of`` does for the others: MariaDB knows zones only by
+    tables that not all servers have, and SQLite asks Python for each row.
 
-    Only for dates, and for moments that are stored in UTC, that a column holds, or that are one of
-    some columns'. A field of a class of its own may make anything of the value; so may a function:
-    ``TruncHour`` gives a moment without a zone, which Python takes to be one in TIME_ZONE.
+    Dates, and moments stored in UTC, are given as text, from a column or one of several columns.
+    A field of a class of its own may convert the value; a function may as well: ``TruncHour``
+    gives a moment without a zone, which Python takes to be one in TIME_ZONE.
     """
-    kind = _kind(_django.resolved(expression, queryset)[0])
+    kind = _kind(_django.resolve_column(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
     if kind is DateField or (kind is DateTimeField and in_utc and not by_day):
         return Cast(expression, TextField())
@@ -70,7 +70,7 @@ def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -
 
 
 def _kind(column: Any) -> "type[Field[Any, Any]] | None":
-    """Return the class of field whose values a resolved expression gives unchanged, or None."""
+    """Return the field class whose values an expression returns unchanged; None if not known."""
     if (found := _django.column_of(column)) is not None:
         return type(found[1])
     if isinstance(column, Value):
@@ -133,7 +133,7 @@ def days_of(texts: list[str | None]) -> list[str | None]:
 
 @lru_cache(maxsize=10_000)
 def _midnight(day: str, zone: dt.tzinfo) -> tuple[str, str, str] | None:
-    """Return when a zone's midnight falls in a day of UTC, and the zone's days before and after it.
+    """Return when the zone's midnight falls in a UTC day, and the zone's dates around it.
 
     None where the zone's offset changes in that day, and at the ends of the calendar.
     """
@@ -164,7 +164,7 @@ def shows_changes(newest: Any) -> bool:
 
 
 def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
-    """Return the texts where all are dates, or all are moments in UTC; else None.
+    """Return W3C texts if all values are dates, or all are moments in UTC; else None.
 
     Each look is at all of them at once, and the datetimes that are made are not kept.
     """
@@ -178,12 +178,12 @@ def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
         deque(map(dt.datetime.fromisoformat, values), maxlen=0)
     except ValueError:
         return None
-    if _shape(texts) == _SECOND * count:
+    if _shape_of(texts) == _SECOND * count:
         return texts[:-1].split("\n")  # type: ignore[return-value]
-    return list(values) if _shape(lines) == _DAY * count else None
+    return list(values) if _shape_of(lines) == _DAY * count else None
 
 
-def _shape(text: str) -> bytes:
+def _shape_of(text: str) -> bytes:
     return text.encode().translate(_AS_ZEROS)
 
 

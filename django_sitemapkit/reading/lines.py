@@ -56,12 +56,13 @@ def _value_pattern(kind: Any) -> bytes:
     return rb"(?!\.)[" + characters + rb"]++"
 
 
-def are_right(text: bytes, rows: int, lines: re.Pattern[bytes]) -> bool:
+def are_lines_of_pattern(text: bytes, rows: int, lines: re.Pattern[bytes]) -> bool:
     r"""Return whether a text is ``rows`` lines of a pattern.
 
     ::
 
-        are_right(b"shop\x01a-product\x022024-02-29\n", 1, line_pattern(pattern, has_image=False))
+        lines = line_pattern(pattern, has_image=False)
+        are_lines_of_pattern(b"shop\x01a-product\x022024-02-29\n", 1, lines)
     """
     # Most texts have neither: to see that is quicker than to look for what they may not have.
     has_dots = b"/" in text and b"/." in text  # A reader may resolve such a segment.
@@ -93,14 +94,14 @@ def has_long_line(text: bytes) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
+def _pattern_text(text: str) -> str:
     return quote(text)
 
 
-def _percent(error: UnicodeError) -> tuple[str, int]:
+def _percent_encode(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return _quoted(error.object[error.start : error.end]), error.end
+    return _pattern_text(error.object[error.start : error.end]), error.end
 
 
-codecs.register_error(PERCENT, _percent)
+codecs.register_error(PERCENT, _percent_encode)

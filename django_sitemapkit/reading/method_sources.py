@@ -29,7 +29,7 @@ _nodes: dict[CodeType, ast.FunctionDef | ast.Lambda] = {}
 
 
 class StaysMethod(Exception):
-    """Says why a method is not read as columns: the place in the source, and what stands there."""
+    """Raised if a method cannot be read as columns: the place in the source, and the reason."""
 
     def __init__(
         self, why: str, code: CodeType | None = None, node: Any = None, *, change: str = ""
@@ -48,7 +48,7 @@ class StaysMethod(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MethodSource:
-    """What a function returns, and how the names in it are found."""
+    """The expression that a function returns, with the means to resolve its names."""
 
     function: FunctionType
     result: ast.expr
@@ -59,7 +59,7 @@ class MethodSource:
     """What it imports itself, by name."""
 
     def resolve(self, name: str) -> Any:
-        """Return what a name that is no parameter stands for; None if that is not known."""
+        """Return the value of a name that is no parameter; None if it is not known."""
         if name in self.imported:
             return self.imported[name]
         function: Any = self.function
@@ -144,7 +144,7 @@ class _Body:
         self._left = MAX_STEPS
 
     def result(self, statements: Sequence[ast.stmt], known: Mapping[str, ast.expr]) -> ast.expr:
-        """Return what some statements return, by the names that are assigned before them."""
+        """Return the expression that some statements return, given the names assigned so far."""
         self._left -= 1
         if not self._left:
             raise StaysMethod("has too many conditions", self._code)
@@ -152,21 +152,21 @@ class _Body:
             return ast.Constant(None)
         match statements[0], statements[1:]:
             case ast.Return(value=value), _:
-                return ast.Constant(None) if value is None else _with(known, value)
+                return ast.Constant(None) if value is None else _with_assigned(known, value)
             case ast.Expr(value=ast.Constant()), rest:  # a docstring
                 return self.result(rest, known)
             case ast.ImportFrom(module=str(module), level=0, names=names), rest if not known:
                 if all(one.asname is None and self._imports(module, one.name) for one in names):
                     return self.result(rest, known)
             case ast.Assign(targets=[ast.Name(id=name)], value=value), rest:
-                value = _with(known, value)
-                return _evaluating(value, self.result(rest, {**known, name: value}))
+                value = _with_assigned(known, value)
+                return _also_evaluating(value, self.result(rest, {**known, name: value}))
             # A name that is imported further down has no value before that.
             case ast.If(test=test, body=body, orelse=orelse), rest if not any(
                 isinstance(one, ast.ImportFrom) for one in (*body, *orelse, *rest)
             ):
                 return ast.IfExp(
-                    _with(known, test),
+                    _with_assigned(known, test),
                     self.result([*body, *rest], known),
                     self.result([*orelse, *rest], known),
                 )
@@ -178,7 +178,7 @@ class _Body:
         )
 
     def _imports(self, module: str, name: str) -> bool:
-        """Note what a name is that is imported; return whether it is that from then on."""
+        """Record an imported name; return whether its value is known from then on."""
         parameters = self._code.co_varnames[: self._code.co_argcount]
         if name in (*parameters, *self.imported):
             return False
@@ -186,8 +186,8 @@ class _Body:
         return self.imported[name] is not None  # Otherwise, the import may raise.
 
 
-def _with(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:
-    """Return an expression with what is known in the places of the names that stand for it."""
+def _with_assigned(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:
+    """Return an expression with the assigned values in the places of their names."""
     if not known:
         return value
     found: ast.expr = _Substitution(known).visit(deepcopy(value))
@@ -196,8 +196,11 @@ def _with(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:
     return found
 
 
-def _evaluating(value: ast.expr, result: ast.expr) -> ast.expr:
-    """Return a result of which a value that is assigned before is evaluated: it may raise."""
+def _also_evaluating(value: ast.expr, result: ast.expr) -> ast.expr:
+    """Return an expression for ``result`` that always evaluates ``value`` as well.
+
+    A value that is assigned and not used may raise, as it would in the method.
+    """
     if any(one is value for one in _always_evaluated(result)):
         return result
     both = ast.Tuple([value, result], ast.Load())

@@ -72,14 +72,15 @@ _METHODS = {"strftime", "isoformat", "format", "lower", "upper", "strip", "repla
 
 
 def url_of(obj: Any) -> Any:
-    """Return what a section lists by default: what is read in the place of calling it."""
+    """Return an object's own URL: what a section without a location lists."""
     return obj.get_absolute_url()
 
 
 def formula_of(method: Any, rows: QuerySet[Any], finish: Compute | None = None) -> Formula:
-    """Return a method of a section, or of the rows' model, as what it computes of their columns.
+    """Return the Formula of a method of a section, or of the rows' model.
 
-    ``finish`` is what the package makes of its values. Raises StaysMethod where that is not proven.
+    ``finish`` is a function of the package that converts its values. Raises StaysMethod if the
+    values of the columns are not proven to give those of the method.
     """
     if why := _django.why_not_plain(rows):
         raise StaysMethod(why)
@@ -93,7 +94,7 @@ def formula_of(method: Any, rows: QuerySet[Any], finish: Compute | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where an expression stands."""
+    """The object that an expression reads, and how its names are resolved."""
 
     source: MethodSource
     model: type[Model]
@@ -109,7 +110,7 @@ class _Scope:
         return self.source.parameters[-1]
 
     def names_of(self, node: ast.expr) -> list[str]:
-        """Return the attributes of the object, one after the other; none of anything else."""
+        """Return the chain of attributes in ``obj.a.b``; an empty list for other expressions."""
         names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
@@ -117,12 +118,12 @@ class _Scope:
         return names if isinstance(node, ast.Name) and node.id == self.name else []
 
     def refuse(self, why: str, node: Any, change: str = "") -> StaysMethod:
-        """Return what says that a part of the expression is not proven, and what to change."""
+        """Return the error for a part of the method that is not proven, with the change to make."""
         return StaysMethod(why, self.source.function.__code__, node, change=change)
 
 
 class _Translation:
-    """Translates the expression of a method into one of columns."""
+    """Translates a method's return expression into columns, ``reverse()`` calls and a function."""
 
     def __init__(self, rows: QuerySet[Any]) -> None:
         self._rows = rows
@@ -133,7 +134,7 @@ class _Translation:
         self._keys: dict[str, None] = {}
 
     def formula(self, method: Any, source: MethodSource, finish: Compute | None) -> Formula:
-        """Return a method as what it computes."""
+        """Return the Formula that computes what a method returns."""
         scope = _Scope(source, self._rows.model, top=source.result)
         result = self._value(source.result, scope)
         columns = [name for name, _ in self._columns.values()]
@@ -141,7 +142,9 @@ class _Translation:
         reverses = tuple(
             Reverse(
                 route,
-                tuple(_function(names[: len(columns) + place], each) for each in arguments),
+                tuple(
+                    _compiled_function(names[: len(columns) + place], each) for each in arguments
+                ),
             )
             for place, (route, arguments) in enumerate(self._reverses)
         )
@@ -156,7 +159,7 @@ class _Translation:
             tuple(self._keys),
             reverses,
             None if finish is text_or_none and is_text else finish,
-            _function(names, result),
+            _compiled_function(names, result),
         )
 
     def _read(self, path: tuple[str, ...]) -> Any:
@@ -164,7 +167,7 @@ class _Translation:
         return _django.LeftJoined(name) if len(path) > 1 else name
 
     def _route(self, result: ast.expr) -> Route | None:
-        """Return the Route that a result is, of columns and constants; else None.
+        """Return the Route that computes a result from columns and constants; else None.
 
         A constant may follow it, if it has no slash: behind that of the path, it would name a host.
         All constants are texts that need no quoting.
@@ -198,7 +201,7 @@ class _Translation:
         return found_route
 
     def _only_column(self, result: ast.expr) -> tuple[str, Any]:
-        """Return the path and class of the field that a result is, of the row itself."""
+        """Return path and class of the row's own field if the result is one, else ("", None)."""
         if isinstance(result, ast.Name) and result.id == "c0":
             ((path, (_, field)),) = self._columns.items()
             if len(path) == 1:
@@ -214,7 +217,7 @@ class _Translation:
             case ast.Attribute():
                 return self._attribute(node, scope)
             case ast.JoinedStr(values=values):
-                return self._text(ast.JoinedStr([self._value(one, scope) for one in values]))
+                return self._text_call(ast.JoinedStr([self._value(one, scope) for one in values]))
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
                 inner = None if spec is None else self._value(spec, scope)
                 return ast.FormattedValue(self._value(value, scope), conversion, inner)
@@ -237,20 +240,20 @@ class _Translation:
                 return self._call(node, scope)
         raise scope.refuse("uses what is not followed", node, _WRITE_IT)
 
-    def _text(self, node: ast.expr) -> ast.expr:
+    def _text_call(self, node: ast.expr) -> ast.expr:
         self._texts.append(node)
         return node
 
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> ast.expr:
         if names := scope.names_of(node):
-            return self._member(names, node, scope)
+            return self._attribute_chain(names, node, scope)
         raise scope.refuse("uses an attribute of something else than the object", node, _WRITE_IT)
 
-    def _member(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
-        """Return what attributes of an object are, one after the other."""
+    def _attribute_chain(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
+        """Return the expression for a chain of attributes of an object."""
         (name, *rest), scope = self._followed(names, node, scope)
         model, path = scope.model, (*scope.prefix, name)
-        found = self._static(model, name, node, scope)
+        found = self._class_attribute(model, name, node, scope)
         if type(found) is property and name != "pk" and not rest:
             return self._inlined(found.fget, node, scope)
         if not (rest or scope.prefix) and type(found) in (str, int, bool, type(None)):
@@ -266,28 +269,28 @@ class _Translation:
     def _followed(
         self, names: Sequence[str], node: ast.expr, scope: _Scope
     ) -> tuple[Sequence[str], _Scope]:
-        """Return the attributes that are left behind all relations, and the object they are of."""
+        """Follow the relations in a chain of attributes; return the rest and its object's scope."""
         while len(names) > 1:
-            found = self._static(scope.model, names[0], node, scope)
+            found = self._class_attribute(scope.model, names[0], node, scope)
             if not _django.is_relation_descriptor(found):
                 break
-            names, scope = names[1:], self._behind(found, node, scope)
+            names, scope = names[1:], self._related_scope(found, node, scope)
         return names, scope
 
     def _column(self, path: tuple[str, ...], field: Any) -> ast.Name:
         name, _ = self._columns.setdefault(path, (f"c{len(self._columns)}", field))
         return ast.Name(name, ast.Load())
 
-    def _static(self, model: type[Model], name: str, node: ast.AST, scope: _Scope) -> Any:
-        """Return what a model has by a name, if its objects have the same."""
+    def _class_attribute(self, model: type[Model], name: str, node: ast.AST, scope: _Scope) -> Any:
+        """Return a model's attribute. Raises StaysMethod if its objects may have another value."""
         if model not in self._plain and (why := _why_not_plain(model)):
             raise scope.refuse(f"is of {model.__name__}, {why}", node)
         self._plain.add(model)
-        if not scope.prefix and name in _django.names_set(self._rows):
+        if not scope.prefix and name in _django.attributes_set_by(self._rows):
             raise scope.refuse(f"uses {name}, which the queryset sets on its objects", node)
         return inspect.getattr_static(model, name, _MISSING)
 
-    def _behind(self, descriptor: Any, node: ast.AST, scope: _Scope) -> _Scope:
+    def _related_scope(self, descriptor: Any, node: ast.AST, scope: _Scope) -> _Scope:
         """Return the scope of a related object."""
         field = descriptor.field
         related: Any = field.remote_field.model
@@ -311,23 +314,23 @@ class _Translation:
                 if called is reverse or called is reverse_lazy:
                     return self._reverse(node, scope, is_lazy=called is reverse_lazy)
                 if name in _BUILTINS and called is _BUILTINS[name]:
-                    made = self._called(node.func, node, scope)
-                    return self._text(made) if name == "str" else made
+                    made = self._call_of(node.func, node, scope)
+                    return self._text_call(made) if name == "str" else made
                 raise scope.refuse(f"calls {name}()", node, _STORE_IT)
             case ast.Attribute(value=value, attr=name):
                 if not (node.args or node.keywords) and (names := scope.names_of(node.func)):
                     rest, owner = self._followed(names, node, scope)
                     if len(rest) == 1:
-                        function = self._static(owner.model, rest[0], node, owner)
+                        function = self._class_attribute(owner.model, rest[0], node, owner)
                         return self._inlined(function, node, owner)
                 if name in _METHODS:
                     function = ast.Attribute(self._value(value, scope), name, ast.Load())
-                    return self._called(function, node, scope)
+                    return self._call_of(function, node, scope)
                 raise scope.refuse(f"calls {name}()", node, _STORE_IT)
         raise scope.refuse("calls what is not followed", node, _STORE_IT)
 
     def _inlined(self, function: Any, node: ast.AST, scope: _Scope) -> ast.expr:
-        """Return what a method or property of an object computes."""
+        """Return the expression that a method or property of an object computes."""
         if scope.depth == MAX_CALLS:
             raise scope.refuse("calls too many methods, one within the other", node, _STORE_IT)
         source = method_source(function)
@@ -340,14 +343,14 @@ class _Translation:
             raise scope.refuse("calls a related object that reads no field", node)
         return value
 
-    def _called(self, function: ast.expr, node: ast.Call, scope: _Scope) -> ast.Call:
+    def _call_of(self, function: ast.expr, node: ast.Call, scope: _Scope) -> ast.Call:
         """Return a call of a function with the arguments of another call."""
         arguments = [self._value(one, scope) for one in node.args]
         keywords = [ast.keyword(one.arg, self._value(one.value, scope)) for one in node.keywords]
         return ast.Call(function, arguments, keywords)
 
     def _reverse(self, node: ast.Call, scope: _Scope, *, is_lazy: bool) -> ast.expr:
-        """Return the name of what a ``reverse()`` gives."""
+        """Return a variable that stands for the path that a ``reverse()`` call returns."""
         named = {str(one.arg): one.value for one in node.keywords}
         try:
             bound = inspect.signature(reverse).bind(*node.args, **named)
@@ -392,7 +395,7 @@ class _Translation:
             else Route(name.value, *empty)
         )
         self._reverses.append((route, found))
-        return self._text(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
+        return self._text_call(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
 
 
 def _why_not_plain(model: type[Model]) -> str:
@@ -413,7 +416,7 @@ def _why_not_plain(model: type[Model]) -> str:
     return ""
 
 
-def _function(names: Sequence[str], node: ast.expr) -> Compute:
+def _compiled_function(names: Sequence[str], node: ast.expr) -> Compute:
     """Return the function that computes an expression of some names."""
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, node)))

@@ -50,10 +50,10 @@ def declared_indexes(field: "Field[Any, Any]") -> list[list[str]]:
 def newest_by_index(
     keyset: Keyset, expression: Any, ranges: Sequence[KeyRange]
 ) -> dict[KeyRange, Any]:
-    """Return the newest lastmod of those ranges that the end of an index has rows of.
+    """Return the newest lastmod, by range, as far as the end of an index shows it.
 
-    Of the others, the rows themselves have to be read: all if no index serves, and those with an
-    open end, behind which any number of rows may have come.
+    Ranges without an entry must be read by their rows: all if no index serves, and those with an
+    open end, to which any number of rows may have been added.
     """
     closed = [keys for keys in ranges if keys.upper is not None]
     if not closed or not has_newest_index(keyset, expression):
@@ -84,7 +84,7 @@ def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
 
     None if it has conditions of any other kind, or may give a row twice: no index serves that.
     """
-    if not _django.gives_each_row_once(keyset.queryset):
+    if not _django.reads_single_rows(keyset.queryset):
         return None
     table = _django.table_of(keyset.queryset)
     found: list[Field[Any, Any]] = []

@@ -62,13 +62,13 @@ A class derived from one of them may make anything of its values.
 
 
 def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
-    """Return the names of the sections whose URLs no section of the site lists a second time."""
+    """Return the names of the sections whose URLs are proven to be listed only once."""
     shapes = {section.get_name(): _shapes_of(section) for section in sections}
     if None in shapes.values():  # It may list anything.
         return frozenset()
     meeting: set[str] = set()
     for one, other in combinations(shapes, 2):
-        if _may_meet(shapes[one] or (), shapes[other] or ()):
+        if _may_have_equal_urls(shapes[one] or (), shapes[other] or ()):
             meeting |= {one, other}
     return frozenset(
         section.get_name()
@@ -77,7 +77,7 @@ def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
     )
 
 
-def _may_meet(ones: Sequence[UrlShape], others: Sequence[UrlShape]) -> bool:
+def _may_have_equal_urls(ones: Sequence[UrlShape], others: Sequence[UrlShape]) -> bool:
     return any(
         len(one) == len(other)
         and all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
@@ -87,7 +87,7 @@ def _may_meet(ones: Sequence[UrlShape], others: Sequence[UrlShape]) -> bool:
 
 
 def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
-    """Return the shapes of all URLs that a section may list, or None if they are not known."""
+    """Return the URL shapes of a section, as path segments with holes; None if not known."""
     if isinstance(section, StaticReader):
         paths = _static_paths(section)
         return None if paths is None else [tuple(path.split("/")) for path in paths]
@@ -101,7 +101,7 @@ def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
 
 
 def _gives_each_once(section: SectionReader) -> bool:
-    """Return whether no two rows or items of a section, whose shapes are known, give one URL."""
+    """Return whether no two rows or items of a section have one URL; its shapes are known."""
     if isinstance(section, StaticReader):
         paths = _static_paths(section) or []
         return len(set(paths)) == len(paths)
@@ -124,7 +124,7 @@ def _gives_each_once(section: SectionReader) -> bool:
         and (name := _path_of(section.locator.columns[column]))
         and name not in shape.annotations
     ]
-    return _tells_apart(rows.model, paths)
+    return _are_unique(rows.model, paths)
 
 
 def _patterns_of(section: SectionReader) -> Sequence[FastPattern] | None:
@@ -170,8 +170,8 @@ def _path_of(column: Any) -> str:
     return str(column.name) if type(column) in {F, _django.LeftJoined} else ""
 
 
-def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
-    """Return whether no two rows of a model have the same texts in all of some field paths."""
+def _are_unique(model: type[Model], paths: Iterable[str]) -> bool:
+    """Return whether no two rows of a model have equal texts in all of these field paths."""
     distinct: set[str] = set()
     behind: dict[str, list[str]] = {}
     for path in paths:
@@ -181,29 +181,25 @@ def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
             continue
         if rest:
             behind.setdefault(field.name, []).append(rest)
-        elif _is_faithful(field):
+        elif _has_distinct_texts(field):
             distinct.add(field.name)
     for name, rest_of in behind.items():
         field = field_named(model, name)
         related = getattr(field, "related_model", None)
-        if (
-            type(field) in {ForeignKey, OneToOneField}
-            and related
-            and _tells_apart(related, rest_of)
-        ):
+        if type(field) in {ForeignKey, OneToOneField} and related and _are_unique(related, rest_of):
             distinct.add(name)  # Another row behind it is another value of the key.
     return any(unique <= distinct for unique in _unique_sets(model))
 
 
-def _is_faithful(field: "Field[Any, Any]") -> bool:
-    """Return whether another value of a field is another text in a URL."""
+def _has_distinct_texts(field: "Field[Any, Any]") -> bool:
+    """Return whether different values of a field always have different texts in a URL."""
     while type(field) in {ForeignKey, OneToOneField}:
         field = field.target_field  # type: ignore[attr-defined]
     return type(field) in _FAITHFUL
 
 
 def _unique_sets(model: type[Model]) -> list[set[str]]:
-    """Return the names of the fields of which the database takes no two rows with equal values."""
+    """Return the sets of field names that the database requires to be unique together."""
     found: list[set[str]] = []
     concrete = model._meta.concrete_model or model
     if not concrete._meta.managed:  # A view, perhaps, that has a row twice.
@@ -217,12 +213,12 @@ def _unique_sets(model: type[Model]) -> list[set[str]]:
         found += [
             set(constraint.fields)
             for constraint in meta.constraints
-            if isinstance(constraint, UniqueConstraint) and _is_plain(constraint)
+            if isinstance(constraint, UniqueConstraint) and _always_enforced(constraint)
         ]
     return found
 
 
-def _is_plain(constraint: UniqueConstraint) -> bool:
+def _always_enforced(constraint: UniqueConstraint) -> bool:
     """Return whether each database enforces a constraint at once, for all rows.
 
     Some databases leave out those with more options.

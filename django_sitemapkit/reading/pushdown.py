@@ -28,7 +28,7 @@ from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import (
     SEPARATORS,
-    are_right,
+    are_lines_of_pattern,
     has_long_line,
     line_pattern,
     percent_encoded,
@@ -52,12 +52,12 @@ Latest = Callable[[str], str]
 
 
 class Pushdown:
-    """Reads the rows of a section as text; for sections without an ``obstacle``."""
+    """Reads the rows of a section as text, if ``why_not_as_text`` gives no reason against it."""
 
     def __init__(self, reader: "QuerySetReader") -> None:
         patterns, locator = patterns_of(reader), reader.locator
         if not patterns or locator is None:
-            raise ValueError(f"{reader!r} cannot be read as text: {obstacle(reader)}.")
+            raise ValueError(f"{reader!r} cannot be read as text: {why_not_as_text(reader)}.")
         self._pattern = pattern = patterns[0]
         self.image_prefix = image_prefix_of(reader)
         """What precedes the name of a row's image in its URL; "" if the section has no images."""
@@ -103,7 +103,7 @@ class Pushdown:
         if reader.trust_lastmod or _django.Shape(rows).changes_values:
             return False
         if self._query is not None:
-            self._query.add_hashes(row_hash(reader.keyset, reader.digested))
+            self._query.add_hashes(row_hash(reader.keyset, reader.digest_columns))
             return True
         self._reads_hashes = connections[rows.db].vendor == "mysql"
         if self._reads_hashes:
@@ -113,7 +113,7 @@ class Pushdown:
     def chunks(
         self, keys: KeyRange, latest: Latest, *, with_keys: bool = False
     ) -> Iterator[TextChunk | Chunk]:
-        """Yield the rows of a range; as a Chunk where any of them is odd.
+        """Yield the rows of a range as TextChunks, but as a Chunk if a row of it is odd.
 
         ``with_keys`` asks for the keys of all rows; else they may be missing.
         """
@@ -134,7 +134,7 @@ class Pushdown:
     def _from_texts(
         self, query: TextQuery, keys: KeyRange, latest: Latest
     ) -> Iterator[TextChunk | Chunk]:
-        """Yield texts, and those with an odd row by the row path.
+        """Yield TextChunks; a chunk with an odd row is read again as rows.
 
         Where two that follow each other have one, so is all that comes behind: PostgreSQL would
         read it twice.
@@ -144,7 +144,7 @@ class Pushdown:
         with closing(found):
             for chunk in found:
                 was_odd = is_odd
-                is_odd = not self._is_text_right(chunk, latest)
+                is_odd = not self._finish_text(chunk, latest)
                 if is_odd and was_odd:
                     break
                 self._add_to_digest(chunk.rows, chunk.digest)
@@ -160,8 +160,8 @@ class Pushdown:
             self._add_to_digest(digest[0], int(digest[1]))
         yield from self._reader.chunks(rest)
 
-    def _is_text_right(self, chunk: TextChunk, latest: Latest) -> bool:
-        """Bring what a statement found into its final form; return whether no row is odd."""
+    def _finish_text(self, chunk: TextChunk, latest: Latest) -> bool:
+        """Finish the text that a statement returned; return False if any row is odd."""
         first, last = chunk.first, chunk.last
         oldest, newest, dated = chunk.lastmods
         texts, refusals = self._reader.lastmod_texts([oldest or None, newest or None])
@@ -173,7 +173,7 @@ class Pushdown:
         is_moment = newest.endswith(UTC)
         if refusals or not (is_moment or len(newest) in {0, len("YYYY-MM-DD")}):
             return False
-        return self._is_right(chunk, latest, is_moment=is_moment)
+        return self._finish_lines(chunk, latest, is_moment=is_moment)
 
     def _row_chunks(self, first: Any, last: Any) -> Iterator[Chunk]:
         if rows := self._reader.rows_between(first, last):
@@ -182,7 +182,7 @@ class Pushdown:
     # Tuples
 
     def _from_tuples(self, rows: Sequence[Any], latest: Latest) -> TextChunk | None:
-        """Return rows as text; None where any of them is odd."""
+        """Return rows as a TextChunk; None if any of them is odd."""
         keys, *found = zip(*rows, strict=True)
         columns = dict(zip(self._reader.expressions, found, strict=True))
         own_values = (columns[f"row_{tag}"] for tag in self._reader.row_value_columns)
@@ -198,7 +198,7 @@ class Pushdown:
                 return None
             parts.append([text or "" for text in lastmods] if None in lastmods else lastmods)
         try:
-            data = _joined(parts, len(rows)).encode()
+            data = _joined_lines(parts, len(rows)).encode()
         except UnicodeEncodeError:
             return None
         dated: list[str] = list(filter(None, lastmods))
@@ -211,10 +211,10 @@ class Pushdown:
             keys=keys,
             row_chunks=lambda: iter([self._as_chunk(rows)]),
         )
-        return chunk if self._is_right(chunk, latest) else None
+        return chunk if self._finish_lines(chunk, latest) else None
 
     def _parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
-        """Return the texts of each value with the separator behind it; None where one has none."""
+        """Return the columns of texts and of separators of a line; None if a text is missing."""
         kinds = map(type, self._pattern.converters)
         values = [
             _texts(columns[f"location_{place}"], kind)
@@ -233,14 +233,14 @@ class Pushdown:
         with self._reader.site.active():
             return self._reader.chunk(rows)
 
-    def _is_right(self, chunk: TextChunk, latest: Latest, *, is_moment: bool = False) -> bool:
-        """Bring a chunk's text into its final form; return whether no row is odd.
+    def _finish_lines(self, chunk: TextChunk, latest: Latest, *, is_moment: bool = False) -> bool:
+        """Finish a chunk's text; return False if any row is odd and needs the row path.
 
         ``is_moment`` says that lastmods are moments as PostgreSQL writes them.
         """
         newest = chunk.lastmods[1]
         is_future = newest != "" and newest > latest(newest)
-        if is_future or not are_right(chunk.text, chunk.rows, self._lines):
+        if is_future or not are_lines_of_pattern(chunk.text, chunk.rows, self._lines):
             return False
         text = chunk.text
         if is_moment:
@@ -252,7 +252,7 @@ class Pushdown:
         return not has_long_line(chunk.text)
 
 
-def _joined(parts: Sequence[Sequence[str] | str], rows: int) -> str:
+def _joined_lines(parts: Sequence[Sequence[str] | str], rows: int) -> str:
     """Return the lines of columns and separators; to fill a list is quicker than to zip them."""
     step = len(parts) + 1
     texts = ["\n"] * (step * rows)
@@ -272,7 +272,7 @@ def _texts(column: Sequence[Any], converter: type) -> Sequence[str] | None:
     return column if kinds == {str} else list(map(str, column))
 
 
-def obstacle(reader: "QuerySetReader") -> str:
+def why_not_as_text(reader: "QuerySetReader") -> str:
     """Return why the rows of a section cannot be read as text; "" where they can."""
     if reader.keyset is None:
         return "its items are a list"
@@ -297,7 +297,7 @@ def obstacle(reader: "QuerySetReader") -> str:
 
 
 def image_prefix_of(reader: "QuerySetReader") -> str:
-    """Return what the URL of each row's image has before the name of its file; "" if unknown."""
+    """Return the URL of each row's image up to its file name; "" if it is not known."""
     with reader.site.active():  # A relative MEDIA_URL is below the path of the site.
         return "" if reader.images_path is None else reader.images_path.prefix()
 
@@ -336,13 +336,16 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
 
 
 def _obstacle_of_languages(reader: "QuerySetReader") -> str:
-    """Return why not all rows have the same languages, or why two URLs of a row may be equal."""
+    """Return why rows differ in languages or may have equal URLs; "" if not."""
     plan, patterns = reader.language_plan, patterns_of(reader)
     if not isinstance(reader.languages_source, Constant):
         return "object_languages differ from row to row"
     if plan is not None and plan.rendered != plan.listed:
         return "another site lists some of its languages"
-    if any(_kinds_of(pattern) != _kinds_of(patterns[0]) for pattern in patterns):
+    if any(
+        _converters_by_argument(pattern) != _converters_by_argument(patterns[0])
+        for pattern in patterns
+    ):
         return "its URL pattern has other converters in another language"
     heads = [pattern.template.partition("%s")[0].replace("%%", "%") for pattern in patterns]
     # An x-default has a URL without this prefix, if its URL begins with it.
@@ -363,6 +366,6 @@ def patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
     return patterns if len(patterns) == len(found) else []
 
 
-def _kinds_of(pattern: FastPattern) -> dict[int, type]:
-    """Return the classes of a pattern's converters, by argument."""
+def _converters_by_argument(pattern: FastPattern) -> dict[int, type]:
+    """Return the classes of a pattern's converters, by argument number."""
     return dict(zip(pattern.order, map(type, pattern.converters), strict=True))

@@ -35,7 +35,7 @@ from django_sitemapkit._django import (
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.sections import Route
 
 _QUOTE_SAFE = _django.RFC3986_SUBDELIMS + "/~:@"
@@ -52,7 +52,7 @@ UNQUOTED = {
 """Of which characters a value consists that its converter takes and ``quote()`` leaves alone."""
 
 
-def compiled(route: Route) -> "CompiledRoute":
+def compile_route(route: Route) -> "CompiledRoute":
     """Return a route compiled for the URLconf, language and prefix active in this thread.
 
     Raises NoReverseMatch where the URLconf has no pattern of the name with these arguments.
@@ -67,7 +67,7 @@ def compiled(route: Route) -> "CompiledRoute":
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to write the URLs of a name; ``reverse()`` takes the first that fits."""
+    """One URL pattern by which a route's URLs can be written; ``reverse()`` takes the first fit."""
 
     names: tuple[str, ...]
     """The pattern's argument names, in the order of the route's columns."""
@@ -178,12 +178,12 @@ class CompiledRoute:
     """At least one."""
 
     def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-        """Return the paths of ``rows`` rows from their columns, or why one has none."""
+        """Return the paths of rows from their columns; for a row without one, the InvalidValue."""
         fast = self.candidates[0].fast
         paths: list[Any] = fast.paths(columns, rows) if fast else [None] * rows
         missing = [row for row, path in enumerate(paths) if path is None] if None in paths else []
         values = ([column[row] for column in columns] for row in missing)
-        for row, path in zip(missing, each(self.path, values, "location"), strict=True):
+        for row, path in zip(missing, call_for_each(self.path, values, "location"), strict=True):
             paths[row] = path
         return paths
 
@@ -220,7 +220,7 @@ def _compile(
     candidates = []
     taken = []
     for template, params, pattern, defaults, converters in _django.reverse_patterns(resolver, view):
-        taken.append(_shown(params))
+        taken.append(_arguments_text(params))
         if positional:
             if len(params) != positional:
                 continue
@@ -249,19 +249,15 @@ def _compile(
     return CompiledRoute(viewname, tuple(candidates))
 
 
-def _shown(params: Sequence[str]) -> str:
-    """Return the arguments of a pattern for a message; the resolver calls unnamed ones _0, _1."""
+def _arguments_text(params: Sequence[str]) -> str:
+    """Return the arguments of a pattern as words for an error message."""
     if params and all(name.startswith("_") for name in params):
         return f"{len(params)} positional arguments"
     return ", ".join(params) or "none"
 
 
 def _fast_pattern(
-    names: tuple[str, ...],
-    template: str,
-    pattern: str,
-    converters: Mapping[str, Any],
-    prefix: str,
+    names: tuple[str, ...], template: str, pattern: str, converters: Mapping[str, Any], prefix: str
 ) -> FastPattern | None:
     """Return the quick way to fill ``template``, or None where ``pattern`` is more than that.
 

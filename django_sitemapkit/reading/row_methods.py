@@ -13,7 +13,7 @@ from django.db.models import DateField, DateTimeField, F, QuerySet
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
-from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.formulas import ASK, Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.method_sources import StaysMethod
@@ -66,7 +66,7 @@ class RowMethods:
 
     @cached_property
     def readings(self) -> dict[str, Formula | StaysMethod]:
-        """What each method is read as, by option; why not, for one that has to be called."""
+        """For each method, by option: its Formula, or the reason why it must be called."""
         found: dict[str, Formula | StaysMethod] = {}
         for option, source in self.declared.items():
             try:
@@ -86,7 +86,7 @@ class RowMethods:
 
     @cached_property
     def in_force(self) -> list[str]:
-        """The options that are methods, and that editors have not set."""
+        """The options that are methods and that editors have not set to a value."""
         return [option for option in self.declared if option not in self._reader.setting_values]
 
     @property
@@ -100,7 +100,7 @@ class RowMethods:
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
     def _reading(self, option: str, source: Method) -> Formula:
-        """Return what a method is read as. Raises StaysMethod."""
+        """Return the Formula of a method. Raises StaysMethod if the method must be called."""
         if not settings.METHODS_AS_COLUMNS:
             why = "is called because of SITEMAPKIT_METHODS_AS_COLUMNS"
             raise StaysMethod(why, change="remove that setting")
@@ -134,27 +134,27 @@ class RowMethods:
     def computed(
         self, formula: Formula, option: str, columns: Sequence[Sequence[Any]], keys: Sequence[Any]
     ) -> list[Any]:
-        """Return what a method gives for rows by their columns, or why one has no value."""
+        """Return a method's value for each row from its columns, or an InvalidValue."""
         values = formula.values(columns, len(keys))
         if ASK not in values:
             return values
         odd = [place for place, value in enumerate(values) if value is ASK]
-        asked = self.asked(formula, option, keys, odd)
+        asked = self.ask(formula, option, keys, odd)
         return [asked.get(place, value) for place, value in enumerate(values)]
 
-    def asked(
+    def ask(
         self, formula: Formula, option: str, keys: Sequence[Any], places: Sequence[int]
     ) -> dict[int, Any]:
-        """Return what the method itself gives for the rows at some places, or why none.
+        """Call a method on the rows at some places; return by place its value or an InvalidValue.
 
-        A row that is gone by now has None.
+        None stands for a row that has been deleted.
         """
         # The same connection may be reading the next rows, and a method may ask for more.
         with self._reader.connection_lock:
             objects = self._reader.objects([keys[place] for place in places])
             found = [objects.get(keys[place]) for place in places]
             is_there = [obj is not None for obj in found]
-            values = each(formula.method, found, option, is_there)
+            values = call_for_each(formula.method, found, option, is_there)
         return dict(zip(places, values, strict=True))
 
     # What is proven, compared with what is so
@@ -171,28 +171,28 @@ class RowMethods:
         key = self._reader.site.key, self._reader.get_name(), self.digest
         if once and key in _known:
             return _known[key]
-        odd = _odd_rows(self._some_rows(keys))
-        found = self._confirmed(odd)
+        odd = _unusual_rows(self._sample_rows(keys))
+        found = self._confirmed_difference(odd)
         if once and odd:  # Otherwise, the next page may have rows.
             _known[key] = found
         return found
 
-    def _confirmed(self, odd: Sequence[tuple[Any, ...]]) -> str:
-        """Return a difference of some rows that no change of theirs explains; or ""."""
+    def _confirmed_difference(self, odd: Sequence[tuple[Any, ...]]) -> str:
+        """Return a difference that remains when the rows are read again unchanged; or ""."""
         keys = [key for key, *_ in odd]
         for _ in range(LOOKS):
             rows = self._rows_with(keys)
-            found = self._difference(list(rows.values()))
+            found = self._difference_in_languages(list(rows.values()))
             if not found or rows == self._rows_with(keys):
                 return found
         return ""
 
     def _rows_with(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
         with self._reader.site.active():
-            rows = self._read(self._reader.rows_with(keys)) if keys else []
+            rows = self._read_columns(self._reader.rows_with(keys)) if keys else []
         return {row[0]: row for row in rows}
 
-    def _difference(self, rows: Sequence[tuple[Any, ...]]) -> str:
+    def _difference_in_languages(self, rows: Sequence[tuple[Any, ...]]) -> str:
         objects = self._reader.objects([key for key, *_ in rows])
         rows = [row for row in rows if row[0] in objects]
         plan, site = self._reader.language_plan, self._reader.site
@@ -203,17 +203,17 @@ class RowMethods:
                     return found
         return ""
 
-    def _some_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
+    def _sample_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
         """Return the first rows of a page, and some from a random place where keys are numbers."""
         with self._reader.site.active():
-            rows = self._read(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+            rows = self._read_columns(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
             first, last = rows[-1][0] if rows else None, keys.upper
             if type(first) is type(last) is int and first < last:
                 keys = KeyRange(random.randrange(first, last), last)  # noqa: S311  no secret
-                rows += self._read(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+                rows += self._read_columns(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
         return rows
 
-    def _read(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
+    def _read_columns(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
         columns = [column for one in self.as_columns.values() for column in one.read]
         return list(rows.values_list(self._reader.options.key, *columns))
 
@@ -224,7 +224,7 @@ class RowMethods:
             count = len(formula.read)
             values = formula.values(columns[:count], len(keys))
             columns = columns[count:]
-            given = each(self.declared[option].function, objects, option)
+            given = call_for_each(self.declared[option].function, objects, option)
             for row, (value, real) in enumerate(zip(values, given, strict=True)):
                 if value is not ASK and value != real:
                     said = real if isinstance(real, InvalidValue) else quoted(real)
@@ -236,7 +236,7 @@ class RowMethods:
 
 
 def _constant(option: str, formula: Formula) -> Constant:
-    """Return a tag that is the same for each object.
+    """Return the Constant for a tag whose value is the same for every object.
 
     Raises StaysMethod for a value that may be refused: each row has that problem, and a constant
     tells it once.
@@ -254,7 +254,7 @@ def _constant(option: str, formula: Formula) -> Constant:
     return Constant(value)
 
 
-def _odd_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _unusual_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the rows of some in which a method is most likely to give an unexpected value."""
     found: list[tuple[Any, ...]] = []
     for column in zip(*rows, strict=True):

@@ -20,7 +20,7 @@ from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
 from django_sitemapkit.reading.languages import Languages, ObjectLanguages, Version
 from django_sitemapkit.reading.lastmod_text import as_text
 from django_sitemapkit.reading.methods import url_of
-from django_sitemapkit.reading.routes import CompiledRoute, compiled
+from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from django_sitemapkit.reading.row_methods import RowMethods
 from django_sitemapkit.reading.sources import TAGS, Column, Method, Source, source_of
 from django_sitemapkit.reading.translations import Related, translation_column
@@ -62,12 +62,14 @@ class RouteLocator:
         """Whether each row has one path, whatever the language."""
         for code in languages.rendered if languages else [default_language()]:
             with languages.active(code) if languages else site.active():
-                found = compiled(route)
-            arguments = tuple(self._argument(column, model, code) for column in declared)
+                found = compile_route(route)
+            arguments = tuple(
+                self._position_of_argument(column, model, code) for column in declared
+            )
             self.language_routes.append(LanguageRoute(code, found, arguments))
 
-    def _argument(self, column: Any, model: type[Model], code: str) -> int | Related:
-        """Note what has to be read for an argument; return where it will be."""
+    def _position_of_argument(self, column: Any, model: type[Model], code: str) -> int | Related:
+        """Return the position of an argument's column, or its relation; adds new ones."""
         if isinstance(column, Translated):
             column = translation_column(column, model, code)
         if isinstance(column, Related):
@@ -81,7 +83,7 @@ class RouteLocator:
         return len(self.columns) - 1
 
     def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any] | None:
-        """Return the paths of rows that each have one, whatever the language; else None."""
+        """Return the rows' paths if every language has the same ones; else None."""
         if not self.is_same_in_all:
             return None
         (only,) = self.language_routes
@@ -137,7 +139,7 @@ class RouteLocator:
 
 
 class RowSources(SectionReader):
-    """A section over rows, before they are read."""
+    """The sources of a section's rows and options: what is read, before any row is."""
 
     options: Section
 
@@ -167,12 +169,12 @@ class RowSources(SectionReader):
 
     @cached_property
     def location_source(self) -> Route | Source:
-        """Where the locations come from."""
+        """What gives the locations: columns in place of the method, else what is declared."""
         return self.read_methods.get(self.location_option) or self.declared_location
 
     @cached_property
     def declared_location(self) -> Route | Source:
-        """What the section declares as its location; a method even if it is not called."""
+        """The source that the section declares as its location, even a method not called."""
         location = getattr(self.options, self.location_option)
         if isinstance(location, Route):
             return location
@@ -195,7 +197,7 @@ class RowSources(SectionReader):
         return {option: formula.source or formula for option, formula in found.items()}
 
     def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
-        """Return the project's function behind a method, and what is made of its values."""
+        """Return the project's function of a method, and what converts its values, or None."""
         if source.function is absolute_url_of:
             return url_of, text_or_none
         return source.function, None
@@ -235,11 +237,11 @@ class RowSources(SectionReader):
     @cached_property
     def translations_field(self) -> Any:
         """The field that translations share: sections with the same one link to each other."""
-        return _django.resolved(self.translations_path, self.rows)[0].target
+        return _django.resolve_column(self.translations_path, self.rows)[0].target
 
     @property
     def route(self) -> Route | None:
-        """The Route that the locations come from: as declared, or that a method is read as."""
+        """The Route of the locations, declared or read from a method's source; None without one."""
         source = self.location_source
         if isinstance(source, Formula):
             return source.route
@@ -247,7 +249,7 @@ class RowSources(SectionReader):
 
     @cached_property
     def locator(self) -> RouteLocator | None:
-        """What makes the locations, where they are a Route."""
+        """What makes the locations from a Route; None if they come from anything else."""
         route = self.route
         if route is None:
             return None
@@ -255,7 +257,7 @@ class RowSources(SectionReader):
 
     @cached_property
     def images_path(self) -> ImagePath | None:
-        """The column that holds images, of a row or of rows beside it."""
+        """The path to images, in the row or in related rows; None if ``images`` is no column."""
         source = self.extension_sources.get("images")
         if not isinstance(source, Column):
             return None
@@ -268,14 +270,14 @@ class RowSources(SectionReader):
 
     @cached_property
     def lastmod_text(self) -> Func | None:
-        """What reads the column lastmod as the database's text, where that is the same."""
+        """The expression of the column lastmod as the database's text; None if that may differ."""
         column = self.lastmod_column
         return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
 
-    def what_is_read(self, source: Source) -> Any:
-        """Return what differs if a source gives other values in the language in force.
+    def language_signature(self, source: Source) -> Any:
+        """Return what is compared between languages to tell whether a tag's values differ.
 
-        That is the expression of a column or the SQL that reads it, else the source itself.
+        This is the expression of a column or the SQL that reads it, or else the source itself.
         """
         if not isinstance(source, Column):
             return source
@@ -293,7 +295,7 @@ class RowSources(SectionReader):
 
     @cached_property
     def expressions(self) -> dict[str, Any]:
-        """What is read of each row besides its key: field paths and expressions, by their use."""
+        """The columns read for each row besides its key: field path or expression by name."""
         found = dict(self.columns)
         if self.lastmod_text is not None:
             found["lastmod"] = self.lastmod_text
@@ -343,5 +345,5 @@ class RowSources(SectionReader):
 
 
 def as_expression(column: Any) -> Any:
-    """Return a field path as the expression that it stands for."""
+    """Return a field path as an F() expression; an expression unchanged."""
     return F(column) if isinstance(column, str) else column

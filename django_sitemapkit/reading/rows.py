@@ -13,7 +13,7 @@ from django.db.models import Count, Max
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.digests import digests_of, fixed_parts, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.formulas import Formula
@@ -42,12 +42,12 @@ class QuerySetReader(RowSources):
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
-        """Return keys of rows with values behind relations, once for each related row."""
+        """Return key and related values for each row related to those with ``keys``."""
         with self.connection_lock:  # The same connection may be reading the next rows.
             return self.keyset.related(keys, paths, order)
 
     def languages_of(self, chunk: Chunk, objects: Sequence[Any]) -> ObjectLanguages | None:
-        """Return the languages that a chunk's rows have; None where all have all."""
+        """Return the languages of a chunk's rows; None if all rows have all languages."""
         if self.language_plan is None:
             return None
         if not self.languages_path:
@@ -57,7 +57,7 @@ class QuerySetReader(RowSources):
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
 
     def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
-        """Return what the rows with these keys have in a column in the active language."""
+        """Return a column's values of the rows with these keys, in the active language."""
         rows = self.keyset.queryset.order_by()
         with self.connection_lock:  # The same connection may be reading the next rows.
             found = dict(self.keyset.of_keys(rows, keys, as_expression(column.expression)))
@@ -108,9 +108,9 @@ class QuerySetReader(RowSources):
             if isinstance(source, Column):
                 chunk.columns[tag] = columns[tag]
             elif isinstance(source, Formula):
-                chunk.columns[tag] = self._computed(source, tag, columns, keys)
+                chunk.columns[tag] = self._computed_values(source, tag, columns, keys)
             elif isinstance(source, Method) and tag not in self.sources_by_language:
-                chunk.columns[tag] = each(source.function, objects, tag)
+                chunk.columns[tag] = call_for_each(source.function, objects, tag)
         if self.lastmod_text is not None:
             texts, refusals = self.lastmod_texts(columns["lastmod"])
             chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.
@@ -129,7 +129,7 @@ class QuerySetReader(RowSources):
     def lastmod_texts(
         self, values: Sequence[Any]
     ) -> tuple[list[str | None], dict[int, InvalidValue]]:
-        """Return what is written for lastmods read as text, and why some rows have none."""
+        """Return what is written for lastmods read as text, and errors by row index."""
         texts, refusals = w3c_texts(values)
         return days_of(texts) if self.lastmod_by_day else texts, refusals
 
@@ -154,7 +154,7 @@ class QuerySetReader(RowSources):
         if objects and plan is None:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
         if isinstance(source, Formula) and plan is None:
-            chunk.locations = self._computed(source, "location", columns, chunk.keys)
+            chunk.locations = self._computed_values(source, "location", columns, chunk.keys)
             return chunk
         if locator is None:
             chunk.locations = columns["location"]
@@ -171,7 +171,7 @@ class QuerySetReader(RowSources):
                 located = list(enumerate(version.locations))
                 odd = [place for place, one in located if isinstance(one, InvalidValue)]
                 with plan.active(version.language):
-                    asked = self.methods.asked(source, "location", chunk.keys, odd)
+                    asked = self.methods.ask(source, "location", chunk.keys, odd)
                 version.locations = [asked.get(place, one) for place, one in located]
         return self.in_languages(chunk, objects, versions)
 
@@ -184,7 +184,7 @@ class QuerySetReader(RowSources):
         """Return which method that is read as columns gives another value for a row; or ""."""
         return self.methods.difference(keys, once=once)
 
-    def _computed(
+    def _computed_values(
         self, formula: Formula, option: str, columns: dict[str, Sequence[Any]], keys: Sequence[Any]
     ) -> list[Any]:
         places: Sequence[int] = range(len(formula.read))
@@ -208,11 +208,11 @@ class QuerySetReader(RowSources):
         return reader
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
-        """Return a page's number of rows and newest lastmod, read from the column alone.
+        """Return a page's number of rows and newest lastmod, if that is a column; else None.
 
         No more rows are looked at than fill a page.
         """
-        return self._newest(keys, self.rows_per_page + 1)
+        return self._count_and_newest(keys, self.rows_per_page + 1)
 
     def newest_lastmod(self, keys: KeyRange) -> Any:
         """Return the newest lastmod of a page; of a section's only page from the end of an index.
@@ -227,7 +227,7 @@ class QuerySetReader(RowSources):
             found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column))
         return _django.converted(found["sitemapkit_newest"], column, self.rows)
 
-    def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
+    def _count_and_newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.lastmod_column
         if column is None:
             return None
@@ -247,16 +247,24 @@ class QuerySetReader(RowSources):
             return self._digests(ranges)
         column = self.lastmod_column
         newest = {} if column is None else newest_by_index(self.keyset, column, ranges)
-        trusted = [self._trusted(keys, newest.get(keys)) for keys in ranges]
+        trusted = [self._trusted_fingerprint(keys, newest.get(keys)) for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
         read = iter(self._digests(others) if others else ())
         return [next(read) if found is None else found for found in trusted]
 
-    def _trusted(self, keys: KeyRange, known: Any) -> tuple[int, str] | None:
-        """Return what ``fingerprints`` does of a page; ``known`` is its newest lastmod, or None."""
+    def _trusted_fingerprint(self, keys: KeyRange, known: Any) -> tuple[int, str] | None:
+        """Return a page's number of rows and a text with its newest lastmod; else None.
+
+        ``known`` is that lastmod if it has been read. None means that the next change might leave
+        the text unchanged.
+        """
         # A limit takes its time; behind an open end any number of rows may have come.
         most = self.rows_per_page + 1 if keys.upper is None else None
-        newest = self._newest(keys, most) if known is None else (self.keyset.count(keys), known)
+        newest = (
+            self._count_and_newest(keys, most)
+            if known is None
+            else (self.keyset.count(keys), known)
+        )
         if newest is None or not shows_changes(newest[1]):
             return None
         # The promise is one for a page: between other bounds, as many rows may be other ones.
@@ -266,17 +274,20 @@ class QuerySetReader(RowSources):
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         if self.reads_unknown or self.reads_related:
             return super().fingerprints(ranges)
-        return digests_of(self.keyset, ranges, self.digested)
+        return digests_of(self.keyset, ranges, self.digest_columns)
 
     def with_hashes(self) -> Self:
         """Return a reader whose rows end with their hash; ``digests_of`` sums the same ones."""
         reader = copy(self)
-        reader.expressions = {**self.expressions, "hash": row_hash(self.keyset, self.digested)}
+        reader.expressions = {
+            **self.expressions,
+            "hash": row_hash(self.keyset, self.digest_columns),
+        }
         reader.__dict__.pop("queryset", None)  # It was made of the expressions.
         return reader
 
     @property
-    def digested(self) -> tuple[Any, ...]:
+    def digest_columns(self) -> tuple[Any, ...]:
         """The columns that a digest of its rows is made of, besides the key."""
         read = self.expressions
         if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
@@ -291,12 +302,12 @@ class QuerySetReader(RowSources):
 
     @property
     def reads_unknown(self) -> bool:
-        """Whether methods read what no column shows, as far as the section says."""
+        """Whether methods are called and ``depends_on`` does not declare what they read."""
         return self.reads_objects and self.options.depends_on is None
 
     @property
     def reads_related(self) -> bool:
-        """Whether more is read of a row than its columns: in a language, or related rows.
+        """Whether more is read of a row than its columns: per language, or from related rows.
 
         Translations that are rows of their own are not among them: ``rendering`` reads these.
         """
@@ -309,7 +320,7 @@ class QuerySetReader(RowSources):
         )
 
     def declaration(self) -> str:
-        """Return text that changes whenever the declaration gives other entries."""
+        """Return text that changes whenever the declaration would produce other entries."""
         routes = [one.route for one in self.locator.language_routes] if self.locator else []
         with self.site.active():
             routes += [found for formula in self._formulas for found in formula.require_routes()]

@@ -60,9 +60,9 @@ UNSET = Constant(None)
 
 
 def source_of(value: Any, *, text_is_column: bool = False) -> Source:
-    """Return what ``value`` is as it is declared.
+    """Return the source of a declared value: Constant, Column, Method, or UNSET for None.
 
-    Text is a constant, but a field path where the option's documentation says so.
+    With ``text_is_column``, text is a field path; otherwise it is a constant.
     """
     if value is None:
         return UNSET
@@ -77,7 +77,7 @@ def source_of(value: Any, *, text_is_column: bool = False) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What an option may be, what it needs, and the check of both."""
+    """The values that an option accepts, the options it needs, and the id of the check."""
 
     takes: tuple[type, ...] = (Constant, Column, Method)
     """What its values may come from; a column only in a ``Section``."""

@@ -103,9 +103,9 @@ class TextChunk:
     """The sum of the rows' hashes, if it was asked for."""
 
     def newest_key(self) -> Callable[[], Any]:
-        """Return what finds the key of a line with the newest lastmod, and holds no rows.
+        """Return a function that finds the key of a row with the newest lastmod.
 
-        It returns None where that row has another lastmod by now.
+        The function holds no rows. It returns None if that row has another lastmod by now.
         """
         newest = self.lastmods[1]
         if self.find_key is not None and not self.keys:
@@ -123,31 +123,31 @@ def can_join(
     own_values: Sequence[str],
     image: str | None,
 ) -> bool:
-    """Return whether the database can join the columns that fill a pattern's holes.
+    """Return whether the database can join the columns that fill a pattern's arguments.
 
-    Where it is PostgreSQL, gives each row once with all that is ``read`` of it, and writes all
-    values as Python does, those that a row may set itself and the name of its ``image`` too.
+    It must be PostgreSQL, return each row once with the columns that are ``read``, and write all
+    values as Python does, including those that a row may set itself and the name of its ``image``.
     """
     rows = keyset.queryset
-    if connections[rows.db].vendor != "postgresql" or not _django.gives_each_row_once(read):
+    if connections[rows.db].vendor != "postgresql" or not _django.reads_single_rows(read):
         return False
     if _django.Shape(rows).changes_values or _django.Shape(read).has_extra_columns:
         return False
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:
         return False
-    fitting = [_fitting(type(converter)) for converter in pattern.converters]
+    fitting = [_accepted_fields(type(converter)) for converter in pattern.converters]
     fitting += [(CharField, DecimalField)] * len(own_values)
     images = [] if image is None else [image]
     fitting += [(FileField, ImageField)] * len(images)
     return all(
-        _kind(_django.resolved(column, rows)[0]) in kinds
+        _kind(_django.resolve_column(column, rows)[0]) in kinds
         for column, kinds in zip([*columns, *own_values, *images], fitting, strict=True)
     )
 
 
 def _kind(expression: Any) -> "type[Field[Any, Any]] | None":
-    """Return the class of field whose values an expression gives; None where it may be any."""
+    """Return the field class whose values an expression returns; None if not known."""
     if _django.column_of(expression) is not None:
         return stored_kind(expression)
     if isinstance(expression, Extract) and expression.lookup_name not in WHOLE_UNITS:
@@ -156,8 +156,8 @@ def _kind(expression: Any) -> "type[Field[Any, Any]] | None":
     return type(expression.output_field) if is_known else None
 
 
-def _fitting(converter: type) -> tuple[type, ...]:
-    """Return the fields whose values have nothing that a converter refuses but what lines show."""
+def _accepted_fields(converter: type) -> tuple[type, ...]:
+    """Return the field classes whose values a converter accepts, unless a line shows otherwise."""
     if converter is IntConverter:
         return INTEGERS
     return (
@@ -199,15 +199,15 @@ class TextQuery:
         self._keyset = Keyset(rows, keyset.name, keyset.active)
 
     def add_hashes(self, row_hash: Func) -> None:
-        """Have the sums of the rows' hashes found, too."""
+        """Let the statements also return the sum of the rows' hashes."""
         rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash)
         self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)
         self.has_hashes = True
 
     def reads(self, keys: KeyRange) -> Iterator[TextChunk]:
-        """Yield the rows of a range; few at first, as a reader waits for their bytes."""
+        """Yield the rows of a range as text; the first chunk is small, as a reader waits for it."""
         size = FIRST_CHUNK
-        found = self._found(self._statement(self._keyset.within(keys)[:size]))
+        found = self._run_statement(self._statement(self._keyset.within(keys)[:size]))
         following: SqlColumn | None = None
         while found.rows:
             is_rest, last = found.rows < size, found.last
@@ -219,10 +219,10 @@ class TextQuery:
                 size = min(4 * size, self._rows_per_text)
                 behind = self._keyset.after(_LastKey(output_field=self._field), keys)
                 following = self._statement(behind[:size])
-            found = self._found(following, last)
+            found = self._run_statement(following, last)
 
     def _statement(self, rows: QuerySet[Any]) -> SqlColumn | None:
-        """Return what reads some rows; None where a filter excludes all of them."""
+        """Return the SQL that reads some rows as text; None if a filter excludes all of them."""
         # The ORM would take longer for the outer statement than for the inner one.
         columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]
         if self.with_keys:
@@ -236,8 +236,8 @@ class TextQuery:
                 return None
         return f"SELECT {', '.join(columns)} FROM ({inner}) found", parameters  # noqa: S608
 
-    def _found(self, statement: SqlColumn | None, last: Any = None) -> TextChunk:
-        """Return what a statement finds, behind the key ``last`` if it reads what follows one."""
+    def _run_statement(self, statement: SqlColumn | None, last: Any = None) -> TextChunk:
+        """Run a statement and return its rows; ``last`` is the key after which it reads, if any."""
         if statement is None:
             return TextChunk(0)
         sql, parameters = statement
@@ -261,17 +261,17 @@ class TextQuery:
 
 
 class _LastKey(Expression):
-    """Stands for the key of the last row that was read, so that one statement does for all."""
+    """A placeholder for the key of the last row read, so that one statement reads all chunks."""
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         return "%s", (LAST_KEY,)
 
 
 def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
-    """Return the expression of a row's line; empty where a value is missing."""
+    """Return the expression of a row's line; the line is empty if a value is missing."""
     text, parts = TextField(), []
     for column, separator in zip(columns, SEPARATORS, strict=False):
-        if isinstance(_django.resolved(column, rows)[0], Extract):
+        if isinstance(_django.resolve_column(column, rows)[0], Extract):
             column = Cast(column, BigIntegerField())  # noqa: PLW2901  a numeric has decimals
         parts += [Cast(column, text), Value(chr(separator))]
     if lastmod is not None:
@@ -283,7 +283,7 @@ def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
 
 
 def _without_own_values(line: Any, columns: Sequence[str]) -> Any:
-    """Return the expression of a line that is empty where one of some columns has a value."""
+    """Return the expression of a line, made empty if a row sets one of some columns itself."""
     if not columns:
         return line
     # CONCAT takes columns of any type, and NULL for an empty text.

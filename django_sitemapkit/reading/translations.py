@@ -36,7 +36,7 @@ def translation_column(field: Translated, model: type[Model], code: str) -> str 
     # django-modeltranslation's name for Indonesian: foreign keys have columns that end in _id.
     for column in (f"{name}_ind", own) if code == "id" else (own,):
         if _has_field(target, column):
-            return _joined(before, column)
+            return _join_path(before, column)
     for translations in getattr(target, "_parler_meta", None) or ():
         if name in translations.get_translated_fields():
             return _related(before, translations.rel_name, name, field.language)
@@ -47,8 +47,8 @@ def translation_column(field: Translated, model: type[Model], code: str) -> str 
 
 
 def _related(before: str, relation: str, name: str, language: str) -> Related:
-    rows = _joined(before, relation)
-    return Related(_joined(rows, name), _joined(rows, language))
+    rows = _join_path(before, relation)
+    return Related(_join_path(rows, name), _join_path(rows, language))
 
 
 def _target(model: type[Model], path: str) -> type[Model]:
@@ -68,5 +68,5 @@ def _has_field(model: type[Model], name: str) -> bool:
         return False
 
 
-def _joined(before: str, name: str) -> str:
+def _join_path(before: str, name: str) -> str:
     return f"{before}{LOOKUP_SEP}{name}" if before else name

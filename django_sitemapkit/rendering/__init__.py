@@ -1,6 +1,6 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
-from django_sitemapkit.rendering.compression import compressor, gzip_decompressor, gzipped
+from django_sitemapkit.rendering.compression import gzip_decompressor, gzipped, new_compressor
 from django_sitemapkit.rendering.hreflang import LinkFingerprints
 from django_sitemapkit.rendering.indexes import (
     Index,
@@ -27,13 +27,13 @@ __all__ = [
     "LivePage",
     "PageRendering",
     "ProblemLog",
-    "compressor",
     "external_entries",
     "external_problems",
     "gzip_decompressor",
     "gzipped",
     "index_entries",
     "listed_entries",
+    "new_compressor",
     "page_address",
     "page_addresses",
     "page_entries",

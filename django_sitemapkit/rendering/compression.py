@@ -25,13 +25,13 @@ class Compressor(Protocol):
     """Compresses one stream."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """Take in some bytes and return what there is of the compressed form."""
+        """Compress some bytes; return the output that is ready."""
 
     def flush(self, mode: int = zlib.Z_FINISH, /) -> bytes:
-        """Return the rest of it; with Z_SYNC_FLUSH, what there is of it so far."""
+        """Return the remaining output; with Z_SYNC_FLUSH, all output so far."""
 
 
-def compressor() -> Compressor:
+def new_compressor() -> Compressor:
     """Return what makes one gzip stream; its header holds no time and no name.
 
     The same blocks always give the same bytes, but each codec gives its own. Raises MissingExtra if
@@ -43,7 +43,7 @@ def compressor() -> Compressor:
 
 
 def gzip_decompressor() -> tuple[Any, type[Exception]]:
-    """Return a ``zlib.decompressobj`` of one gzip stream, by the same codec, and what it raises.
+    """Return a decompressor of one gzip stream by the same codec, and its error class.
 
     zlib reads what a codec wrote that is no longer installed: the file is not damaged.
     """
@@ -69,7 +69,7 @@ def is_codec_installed(codec: str) -> bool:
 
 def gzipped(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the gzip form of a stream; its first block at once, for a reader that waits for it."""
-    engine = compressor()
+    engine = new_compressor()
     stream = iter(blocks)
     for block in islice(stream, 1):
         yield engine.compress(block) + engine.flush(zlib.Z_SYNC_FLUSH)

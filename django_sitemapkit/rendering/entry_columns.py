@@ -40,7 +40,7 @@ class EntryColumns:
         rows = slice(begin, end)
         return {
             "locations": self.locations[rows],
-            **{name: _rows_of(column, rows) for name, column in columns.items()},
+            **{name: _column_rows(column, rows) for name, column in columns.items()},
         }
 
     def entry(self, row: int) -> UrlEntry:
@@ -53,23 +53,23 @@ class EntryColumns:
         return UrlEntry(location=self.locations[row], **texts)
 
 
-def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
-    """Return the entries but for some rows."""
+def without_rows(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
+    """Return the entries except those at some row indexes."""
     listed = bytearray(b"\1") * len(entries.locations)
     for row in rows:
         listed[row] = 0
-    return _selected(entries, listed)
+    return _select(entries, listed)
 
 
-def only(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
-    """Return the entries of some rows, in the order of all."""
+def only_rows(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
+    """Return the entries at some row indexes, in their original order."""
     listed = bytearray(len(entries.locations))
     for row in rows:
         listed[row] = 1
-    return _selected(entries, listed)
+    return _select(entries, listed)
 
 
-def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
+def _select(entries: EntryColumns, listed: bytearray) -> EntryColumns:
     return replace(
         entries,
         keys=list(compress(entries.keys, listed)),
@@ -91,13 +91,13 @@ def with_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> Entry
     """Return the entries with other texts, by tag and row."""
     tags = dict(entries.tags)
     for tag, rows in texts.items():
-        tags[tag] = replaced(tags.get(tag), rows, len(entries.keys))
+        tags[tag] = with_replaced_texts(tags.get(tag), rows, len(entries.keys))
     changed = {entries.keys[row] for rows in texts.values() for row in rows}
     return replace(entries, tags=tags, proven=entries.proven - changed)
 
 
-def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
-    """Return a column of ``count`` rows with those texts in it."""
+def with_replaced_texts(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
+    """Return a column of ``count`` texts in which some rows have new texts."""
     if not texts:
         return column
     replaced = [column] * count if column is None or isinstance(column, str) else list(column)
@@ -106,7 +106,7 @@ def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
     return replaced
 
 
-def _rows_of(column: TagColumn, rows: slice) -> TagColumn:
+def _column_rows(column: TagColumn, rows: slice) -> TagColumn:
     return column if column is None or isinstance(column, str) else column[rows]
 
 

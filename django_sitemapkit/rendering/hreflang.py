@@ -19,16 +19,16 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import edits_of
+from django_sitemapkit.planning import overrides_revision_of
 from django_sitemapkit.protocol.extensions import alternate_elements, format_hreflang
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.digests import digests_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.languages import Languages, default_url
+from django_sitemapkit.reading.languages import Languages, x_default_url
 from django_sitemapkit.reading.sources import Method
-from django_sitemapkit.rendering.entry_columns import EntryColumns, LinkedVersion, without
+from django_sitemapkit.rendering.entry_columns import EntryColumns, LinkedVersion, without_rows
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -63,7 +63,7 @@ class HreflangSets:
                 self._default = str(code)
             case url:
                 try:
-                    self._fallback = default_url(url, section.options)
+                    self._fallback = x_default_url(url, section.options)
                 except InvalidValue as refusal:
                     problems.add("x_default", refusal, skipped=False)
 
@@ -115,14 +115,15 @@ class HreflangLinks:
         if entries.versions is None or entries.versions.languages is None:
             return entries
         elements = {
-            place: alternate_elements(links) for place, links in self.per_object(entries).items()
+            place: alternate_elements(links)
+            for place, links in self.links_by_object(entries).items()
         }
         return with_elements(entries, [elements[place] for place in entries.versions.objects])
 
-    def per_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
-        """Return the links of each object that has a version here, in the order of languages."""
+    def links_by_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
+        """Return the links by object, in the order of languages, for objects with entries here."""
         found: dict[int, list[LinkedVersion]] = {}
-        for version in _versions(entries):
+        for version in _linked_versions(entries):
             found.setdefault(version[0], []).append(version)
         for version in entries.foreign:
             if version[0] in found:
@@ -134,12 +135,12 @@ class HreflangLinks:
 
 
 def without_foreign(entries: EntryColumns, languages: Collection[str]) -> EntryColumns:
-    """Return the entries, with those in languages of other sites as versions to link to."""
+    """Return the entries that this site lists; other sites' versions remain as links."""
     if not languages:
         return entries
-    rows = enumerate(_versions(entries))
+    rows = enumerate(_linked_versions(entries))
     foreign = {row: version for row, version in rows if version[1] in languages}
-    return replace(without(entries, foreign), foreign=list(foreign.values()))
+    return replace(without_rows(entries, foreign), foreign=list(foreign.values()))
 
 
 def with_elements(entries: EntryColumns, elements: list[str]) -> EntryColumns:
@@ -149,7 +150,7 @@ def with_elements(entries: EntryColumns, elements: list[str]) -> EntryColumns:
     return replace(entries, extensions=elements)
 
 
-def _versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
+def _linked_versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
     """Yield the rows as versions of their objects."""
     versions = entries.versions
     if versions is not None and versions.languages is not None:
@@ -172,10 +173,10 @@ class TranslationLinks:
 
     def linked(self, entries: EntryColumns) -> EntryColumns:
         """Return the entries, each with links to its translations and itself."""
-        links = self.per_object(entries).values()
+        links = self.links_by_object(entries).values()
         return with_elements(entries, [alternate_elements(some) for some in links])
 
-    def per_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
+    def links_by_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
         """Return the links of each row; none of one that has no translation."""
         rows = list(zip(entries.translations or (), entries.locations, strict=True))
         versions = self._versions({share for (share, _), _ in rows if share not in NOT_SHARED})
@@ -198,7 +199,7 @@ class TranslationLinks:
         return self._sets.code(str(language)) if language else None
 
     def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
-        """Return for each shared value its rows: by hreflang code a pair of language and location.
+        """Return, by shared value and hreflang code, the (language, location) of its row.
 
         Of two rows with one code, the first counts.
         """
@@ -250,13 +251,13 @@ class LinkFingerprints:
             digest = _digest_of_locations(rows)
             if not digest:
                 return ""
-            site, edits = section.site, edits_of(section)
+            site, edits = section.site, overrides_revision_of(section)
             state.append((repr(site), site.address("index"), section.declaration(), edits, digest))
         return repr(state)
 
 
 def _digest_of_locations(rows: QuerySetReader) -> str:
-    """Return text that changes when a row gets another URL or language; "" if that is unknown.
+    """Return text that changes when a row's URL or language does; "" if not known.
 
     Its tags do not matter to rows that link to it.
     """
@@ -278,12 +279,15 @@ def linked_sections(own: QuerySetReader) -> list[QuerySetReader]:
         for section in sections_of(site)
         if isinstance(section, QuerySetReader)
         and section.links_rows
-        and _field_of(section) == own.translations_field
+        and _translations_field_of(section) == own.translations_field
     ]
 
 
-def _field_of(section: QuerySetReader) -> Any:
-    """Return the field that a section's rows share; raises ImproperlyConfigured if it fails."""
+def _translations_field_of(section: QuerySetReader) -> Any:
+    """Return the field that is equal in rows that translate each other.
+
+    Raises ImproperlyConfigured if the section's code raises an error.
+    """
     try:
         return section.translations_field
     except INFRASTRUCTURE:

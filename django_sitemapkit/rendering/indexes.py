@@ -24,17 +24,22 @@ from django.utils.functional import Promise
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models.migrated import lacking_model
+from django_sitemapkit.models.migrated import missing_model
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, edits_of, pages_of_all, remember
+from django_sitemapkit.planning import (
+    PlannedPage,
+    overrides_revision_of,
+    pages_of_all,
+    record_listing,
+)
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.validation import naming, require_pageable
+from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
@@ -58,7 +63,7 @@ FIRST_ITEMS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePage(IndexEntry):
-    """One page as the index lists it, and what it is a page of."""
+    """One page as an entry of the index, with its section and number."""
 
     section: str
     """The section's name."""
@@ -88,21 +93,21 @@ def index_entries(
     """
     sections = list(usable_sections(site) if sections is None else sections)
     try:
-        yield from list(_entries(site, sections))
+        yield from list(_live_pages(site, sections))
     except DatabaseFailure as error:
-        if lacking_model(error) is None:
+        if missing_model(error) is None:
             raise
         for section in sections:
             try:
-                with naming(section):
-                    found = list(_entries(site, [section]))
+                with naming_section(section):
+                    found = list(_live_pages(site, [section]))
             except ImproperlyConfigured as broken:
                 logger.error("%s It is not in the index.", broken)  # noqa: TRY400  as below
             else:
                 yield from found
 
 
-def _entries(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
+def _live_pages(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
     for section, pages in _nonempty_pages(sections, pages_of_all(sections)):
         address = page_addresses(site, section.get_name())
         for page in pages:
@@ -117,26 +122,28 @@ def _entries(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[L
 def _nonempty_pages(
     sections: Sequence[SectionReader], pages: Sequence[Sequence[PlannedPage]]
 ) -> Iterator[tuple[SectionReader, Sequence[PlannedPage]]]:
-    """Yield sections with those of their pages, all of which have rows, that list any URL."""
+    """Yield each section with those of its pages that list a URL; pages have rows."""
     found = list(zip(sections, pages, strict=True))
     read = _read_to_first_url(
         [
             (section, page)
             for section, some in found
             for page in some
-            if not _is_known(section, page)
+            if not _is_recorded(section, page)
         ]
     )
     for section, some in found:
         name = section.get_name()
         known = {page: read.get((name, page.number), page.lists) for page in some}
-        _remember(section, {page: known[page] for page in some if (name, page.number) in read})
+        _record_listing(
+            section, {page: known[page] for page in some if (name, page.number) in read}
+        )
         yield section, [page for page, lists in known.items() if lists]
 
 
-def _is_known(section: SectionReader, page: PlannedPage) -> bool:
-    """Return whether the plan says of a page, by what editors have set now, if it lists a URL."""
-    if page.read_revision != edits_of(section) or page.read_at is None:
+def _is_recorded(section: SectionReader, page: PlannedPage) -> bool:
+    """Return whether the plan records, for the current overrides, if a page lists a URL."""
+    if page.read_revision != overrides_revision_of(section) or page.read_at is None:
         return False
     # Another machine may have read it, by another clock.
     return page.lists or abs(timezone.now() - page.read_at) < UNLISTED_FOR
@@ -145,9 +152,10 @@ def _is_known(section: SectionReader, page: PlannedPage) -> bool:
 def _read_to_first_url(
     pages: list[tuple[SectionReader, PlannedPage]],
 ) -> dict[tuple[str, int], bool]:
-    """Return whether pages list any URL, by section and number: of those there is time for.
+    """Read pages until a first URL; return, by section and number, if each lists one.
 
-    The one that was not read for longest comes first.
+    The one that was not read for longest comes first. Pages that cannot be read, or for which there
+    is no time, are missing.
     """
     pages.sort(key=lambda pair: "" if pair[1].read_at is None else pair[1].read_at.isoformat())
     until = time.monotonic() + MAX_READ_SECONDS
@@ -163,7 +171,7 @@ def _read_to_first_url(
 
 
 def _has_url(section: SectionReader, page: PlannedPage, until: float) -> bool:
-    """Read a page to its first URL; where time runs out before, it counts as it did."""
+    """Return whether a page lists a URL; if time runs out, what the plan recorded before."""
     ranges = [page.keys]
     if section.keyset is None:
         first = page.keys.lower + FIRST_ITEMS
@@ -177,16 +185,16 @@ def _has_url(section: SectionReader, page: PlannedPage, until: float) -> bool:
     return False
 
 
-def _remember(section: SectionReader, read: Mapping[PlannedPage, bool]) -> None:
-    """Record what was not known of the pages that have been read."""
-    edits = edits_of(section)
+def _record_listing(section: SectionReader, read: Mapping[PlannedPage, bool]) -> None:
+    """Store in the plan whether pages that were just read list a URL."""
+    edits = overrides_revision_of(section)
     for lists in (True, False):
         new = [
             page
             for page, found in read.items()
             if found is lists and not (lists and page.lists and page.read_revision == edits)
         ]
-        remember(section, new, lists=lists)
+        record_listing(section, new, lists=lists)
 
 
 def usable_sections(site: SitemapSite) -> list[SectionReader]:
@@ -224,10 +232,10 @@ def page_addresses(site: SitemapSite, section: str, form: str = "xml.gz") -> Cal
 
 
 def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
-    """Return the newest lastmod of a page, where the section promises that it tells the truth.
+    """Return a page's newest lastmod if the section declares ``trust_lastmod``; else None.
 
-    One in the future is left out, as the page leaves it out. Where an editor has set any, the
-    column is not the whole truth.
+    One in the future is left out, as the page leaves it out. If an editor has set any lastmod, the
+    column alone is not enough, and the result is None.
     """
     overrides = section.overrides
     untold = not section.trust_lastmod or (overrides is not None and overrides.sets_lastmod)
@@ -270,7 +278,7 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
     (sitemaps.org/protocol.html, "Sitemap file location" and "Sitemaps & Cross Submits"). No index
     lists another.
     """
-    for section, entries, problems in _listed(site):
+    for section, entries, problems in _listed_externals(site):
         yield from entries
         if problems:
             logger.warning("%r: %s", section, problems.summary())
@@ -278,11 +286,13 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
 
 def external_problems(site: SitemapSite) -> list[Problem]:
     """Return why the index leaves out sitemaps of a site's external sections: the first reasons."""
-    return [problem for *_, problems in _listed(site) for problem in problems.examples]
+    return [problem for *_, problems in _listed_externals(site) for problem in problems.examples]
 
 
-def _listed(site: SitemapSite) -> Iterator[tuple[ExternalSection, list[IndexEntry], ProblemLog]]:
-    """Yield each external section with its entries, and with what they leave out."""
+def _listed_externals(
+    site: SitemapSite,
+) -> Iterator[tuple[ExternalSection, list[IndexEntry], ProblemLog]]:
+    """Yield each external section with its index entries and its problems."""
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
@@ -298,8 +308,8 @@ def _section_entries(
         problems.add(host, why, skipped=False)
     with section.site.active():
         items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
-        addresses = each(lambda item: places.address(locate(item)), items, "sitemaps")
-        lastmods = each(partial(_lastmod_of, section), items, "lastmod")
+        addresses = call_for_each(lambda item: places.address(url_of_item(item)), items, "sitemaps")
+        lastmods = call_for_each(partial(_lastmod_of, section), items, "lastmod")
     refused = {row for row, one in enumerate(addresses) if isinstance(one, InvalidValue)}
     texts = TagFormatter(problems).column("lastmod", lastmods, items, refused)
     for item, address, lastmod in zip(items, addresses, texts, strict=True):
@@ -319,7 +329,7 @@ def _lastmod_of(section: ExternalSection, item: Any) -> Any:
     return section.lastmod(item) if callable(section.lastmod) else section.lastmod
 
 
-def locate(item: Any) -> str:
+def url_of_item(item: Any) -> str:
     """Return the path or absolute URL that an item of ``sitemaps`` stands for.
 
     Raises InvalidValue where it is neither, and NoReverseMatch for an unknown URL name.
@@ -379,7 +389,7 @@ def _host_origin(host: Any) -> str:
 
 
 def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
-    """Yield what the addresses of indexes look like, of all sites that are known."""
+    """Yield patterns of the index addresses of all known sites."""
     sites = {site}
     with suppress(ImproperlyConfigured):
         sites.update(all_sites())

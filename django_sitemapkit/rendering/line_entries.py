@@ -13,7 +13,13 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import image_element
 from django_sitemapkit.protocol.extensions.values import Image
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
+from django_sitemapkit.reading import (
+    Chunk,
+    QuerySetReader,
+    SectionReader,
+    TextChunk,
+    why_not_as_text,
+)
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, can_hold_lines
@@ -30,7 +36,7 @@ _NO_LASTMOD = b"<lastmod></lastmod>"
 
 
 class LineEntries:
-    """The entries of a page whose rows are read as text."""
+    """Writes the entries of a page directly from rows that were read as text."""
 
     def __init__(
         self,
@@ -76,8 +82,8 @@ class LineEntries:
     def of(
         cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope, may_differ: bool
     ) -> "LineEntries | None":
-        """Return the entries of a section's page; None where they cannot be made of lines."""
-        if not isinstance(section, QuerySetReader) or obstacle(section):
+        """Return the writer for a section's page; None if its entries cannot be made of text."""
+        if not isinstance(section, QuerySetReader) or why_not_as_text(section):
             return None
         entries = cls(section, pipeline, scope, may_differ)
         return entries if entries.is_possible else None
@@ -88,7 +94,7 @@ class LineEntries:
         return self.pushdown.chunks(keys, latest, with_keys=self.may_differ)
 
     def xml(self, chunk: TextChunk) -> bytes:
-        """Return the entries of a chunk as declared."""
+        """Return the XML of a chunk's entries, without overrides."""
         data = self._template.fill(chunk.text[:-1])
         if self._is_dated and chunk.lastmods[2] < chunk.rows:
             data = data.replace(_NO_LASTMOD, b"")
@@ -130,7 +136,7 @@ class LineEntries:
 
 
 def _around_image(prefix: str, scope: Scope) -> tuple[str, str]:
-    """Return the XML of an image whose URL has this prefix: before the name of its file and behind.
+    """Return the XML before and after the file name of an image with this URL prefix.
 
     Raises InvalidValue where that is no URL.
     """

@@ -22,8 +22,8 @@ from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
 from django_sitemapkit.reading.entries import too_many_urls
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
-from django_sitemapkit.reading.validation import naming
-from django_sitemapkit.rendering.entry_columns import EntryColumns, only, xml_of
+from django_sitemapkit.reading.validation import naming_section
+from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
@@ -84,7 +84,7 @@ class PageRendering:
         fitting = KeyRange(self.first, self.overflow)
         fit = self.urls // max(1, self.section.urls_per_row)
         half = max(1, fit // 2)  # The first row alone would split nothing off.
-        return keyset.key_behind(half, fitting) or self.overflow
+        return keyset.key_after(half, fitting) or self.overflow
 
     def split_bounds(self) -> list[Any]:
         """Return where a page that overflows is split for each part to fit, if rows are alike.
@@ -96,7 +96,7 @@ class PageRendering:
         if keyset is None:
             return [at]
         fitting = keyset.count(KeyRange(self.keys.lower, self.overflow), self.rows)
-        if keyset.key_behind(fitting, KeyRange(self.overflow, self.keys.upper)) is None:
+        if keyset.key_after(fitting, KeyRange(self.overflow, self.keys.upper)) is None:
             return [at]
         is_full = at == self.overflow and not self.section.has_entries
         step = fitting if is_full else max(1, int(fitting * FILL))
@@ -104,7 +104,7 @@ class PageRendering:
 
     @cached_property
     def _lines(self) -> LineEntries | None:
-        """What makes the entries where rows are read as text; None for the row path."""
+        """The writer of rows read as text; None if the rows are read as columns or objects."""
         return LineEntries.of(self.section, self.pipeline, self._scope, self._is_compared)
 
     def add_digest(self) -> bool:
@@ -128,38 +128,39 @@ class PageRendering:
         return (data for data, _ in self.blocks())
 
     def blocks(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the bytes, with that part of them which is not proven to be well-formed.
+        """Yield the page in pairs: a block of its bytes, and what of it a parser has to check.
 
-        The parts that are not proven make a document of their own.
+        The second parts together are a document of their own. They leave out entries that are
+        proven to be well-formed.
         """
         head = self.writer.begin()
-        with naming(self.section):
-            for data, unproven in self.body():
+        with naming_section(self.section):
+            for data, unproven in self.url_elements():
                 yield head + data, head + unproven
                 head = b""
         self.complete = True
         if self.urls:
             yield self.writer.end(), self.writer.end()
 
-    def body(self) -> Iterator[tuple[bytes, bytes]]:
+    def url_elements(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
         lines = self._lines
         chunks: Iterator[TextChunk | Chunk]
         chunks = self.section.chunks(self.keys) if lines is None else lines.chunks(self.keys)
         for chunk in chunks:
             if isinstance(chunk, Chunk):
-                yield from self._of_rows([chunk])
+                yield from self._blocks_of_rows([chunk])
             elif lines is not None:
-                yield from self._of_text(lines, chunk)
+                yield from self._blocks_of_text(lines, chunk)
             if self.overflow is not None:
                 return
 
     def written(
         self, chunks: Iterable[Chunk] | None = None
     ) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
-        """Yield what is written: the bytes, the entries, and which of them these bytes are.
+        """Yield each written block: its bytes, the entries, and the range of entries it contains.
 
-        Of all rows, or of some ``chunks``.
+        It writes all rows of the page, or those of some ``chunks``.
         """
         for chunk in self.section.chunks(self.keys) if chunks is None else chunks:
             self.rows += chunk.rows
@@ -169,21 +170,23 @@ class PageRendering:
             if self.overflow is not None:
                 return
 
-    def _of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
+    def _blocks_of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
         for data, *_ in self.written(chunks):
             yield data, data
 
-    def _of_text(self, lines: LineEntries, chunk: TextChunk) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what is written of rows that were read as text.
+    def _blocks_of_text(
+        self, lines: LineEntries, chunk: TextChunk
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield what is written for rows that were read as text.
 
-        Their lines, where all of them fit and nothing else is written for any row. Else the same
-        rows by column; where their keys are not known, they are read once more by the row path.
+        It writes their lines if all of them fit and no row needs other values. Otherwise it writes
+        the same rows by column; if their keys are not known, the rows are read again.
         """
         data = lines.xml(chunk)
         urls = chunk.rows * lines.urls_per_row
         are_lines = self.writer.has_room(urls, len(data))
         if not are_lines and not lines.may_differ:
-            yield from self._of_rows(chunk.row_chunks())
+            yield from self._blocks_of_rows(chunk.row_chunks())
             return
         self.rows += chunk.rows
         declared = lines.entries(chunk) if lines.may_differ else None
@@ -193,7 +196,7 @@ class PageRendering:
             entries = self.pipeline.finished(declared)
             if not are_lines or entries is not declared:
                 for written, begin, end in self._write(entries):
-                    yield written, _unproven(entries, begin, end)
+                    yield written, _unproven_xml(entries, begin, end)
                 return
         self.first = chunk.first if self.first is None else self.first
         self.last = chunk.last
@@ -204,12 +207,12 @@ class PageRendering:
         yield data, b""
 
     def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
-        """Write entries until all are, or the page is full.
+        """Write entries until all are written or the page is full.
 
-        Yields the bytes, and of which entries they are: the first one, and the one behind the last.
+        Yields bytes with the range of entries in them: the first one, and the one after the last.
         """
         begin = 0
-        objects = self._together(entries)
+        objects = self._object_numbers(entries)
         while begin < len(entries.keys):
             together = objects and objects[begin:]
             data, count = self.writer.add(**entries.written(begin), together=together)
@@ -229,14 +232,15 @@ class PageRendering:
                 if not self.section.can_split:
                     self._report_unsplittable()
                 return
-            self._refuse(entries, begin, behind)
+            self._skip_unfitting(entries, begin, behind)
             begin = behind
 
-    def _together(self, entries: EntryColumns) -> Sequence[int] | None:
-        """Return what tells an object from the next where one page lists all its entries.
+    def _object_numbers(self, entries: EntryColumns) -> Sequence[int] | None:
+        """Return a number per entry, equal for entries of one object, or None.
 
-        A link to a version that another file lists, or none, might have no link back; and the
-        entries of one row have no key between them to split a page at.
+        None means that an object's entries may be on several pages. Entries with equal numbers stay
+        on one page: a link to a version that another file lists, or none, might have no link back,
+        and the entries of one row have no key between them to split a page at.
         """
         versions = entries.versions
         if versions is None or not (self.section.options.alternates or versions.languages is None):
@@ -244,10 +248,10 @@ class PageRendering:
         return versions.objects
 
     def _has_room_elsewhere(self, entries: EntryColumns, begin: int, behind: int) -> bool:
-        """Return whether what found no room on this page has some on a page of its own.
+        """Return whether entries that do not fit on this page would fit on a page of their own.
 
-        Asked of an entry, or of an object in all its languages. Those of one row begin no page
-        but its own, which this one is where it begins with that row.
+        The entries are one, or all of an object. Those of the row with which this page begins have
+        no other page: then it is False.
         """
         if not self.urls or entries.keys[begin] == self.first:
             return False
@@ -256,15 +260,15 @@ class PageRendering:
         return page.add(**entries.written(begin, behind))[1] == behind - begin
 
     def _report_unsplittable(self) -> None:
-        """Say that a page is full of bytes, and that no plan can cut it where that happens."""
+        """Record that a page exceeds its bytes where no plan can split it."""
         message = (
             f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
             f" are skipped until the section sets limit to {self.urls:,} or less."
         )
         self.problems.add(self.overflow, InvalidValue("file-too-large", message))
 
-    def _refuse(self, entries: EntryColumns, begin: int, behind: int) -> None:
-        """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
+    def _skip_unfitting(self, entries: EntryColumns, begin: int, behind: int) -> None:
+        """Skip entries that fit on no page, and record a problem for each.
 
         The entries are those from ``begin`` to before ``behind``.
         """
@@ -282,7 +286,7 @@ class PageRendering:
 
 
 def _writer_of(section: SectionReader) -> UrlsetWriter:
-    """Return what writes a page of a section."""
+    """Return a new writer for a page of a section."""
     return UrlsetWriter(
         max_urls=section.max_urls,
         max_bytes=settings.MAX_BYTES,
@@ -291,10 +295,12 @@ def _writer_of(section: SectionReader) -> UrlsetWriter:
     )
 
 
-def _unproven(entries: EntryColumns, begin: int, end: int) -> bytes:
-    """Return the XML of those entries of some that were made value by value."""
+def _unproven_xml(entries: EntryColumns, begin: int, end: int) -> bytes:
+    """Return the XML of those entries in a range that were not read as text."""
     keys = entries.keys
-    return xml_of(only(entries, (n for n in range(begin, end) if keys[n] not in entries.proven)))
+    return xml_of(
+        only_rows(entries, (n for n in range(begin, end) if keys[n] not in entries.proven))
+    )
 
 
 def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[UrlEntry]:
@@ -313,9 +319,9 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
 
 
 def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[Problem]:
-    """Return all problems of the rows of a page, as these are now; none of duplicates.
+    """Return all problems of a page's rows as of now, without those of duplicates.
 
-    It takes as long as the page takes to be rendered.
+    It takes as long as rendering the page.
     """
     rendering = PageRendering(section, keys, scope)
     rendering.problems.most = inf

@@ -19,7 +19,12 @@ from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
 from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
+from django_sitemapkit.rendering.entry_columns import (
+    EntryColumns,
+    with_replaced_texts,
+    with_texts,
+    without_rows,
+)
 from django_sitemapkit.rendering.hreflang import (
     HreflangLink,
     HreflangLinks,
@@ -35,7 +40,7 @@ Seen = Callable[[Sequence[str]], Mapping[int, str]]
 
 
 class ChunkPipeline:
-    """Turns chunks of one section into entries, and names every row it leaves out."""
+    """Turns chunks of one section into entries, and records a problem for each skipped row."""
 
     def __init__(
         self,
@@ -73,7 +78,7 @@ class ChunkPipeline:
 
     @property
     def changes_at(self) -> dt.datetime | None:
-        """When entries change though no row does.
+        """The time at which entries change though no row does; None if there is none.
 
         A lastmod comes that was left out because it lies in the future, or news gets too old.
         """
@@ -81,13 +86,13 @@ class ChunkPipeline:
         return min(filter(None, (self.tags.comes_at, ages_at)), default=None)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
-        """Return the rows of a chunk that may be listed."""
+        """Return the rows of a chunk to list, with overrides and links, as entries."""
         return self.finished(self.declared(chunk))
 
     def finished(self, declared: EntryColumns) -> EntryColumns:
-        """Return those of some entries that are listed, with what editors have set, and links.
+        """Return the entries to list: with overrides and links, and without duplicates.
 
-        They are the very same object where nothing changes.
+        If nothing changes, the same object is returned.
         """
         entries = self._overridden(declared)
         listed = {} if self._seen is None else self._seen(entries.locations)
@@ -96,7 +101,7 @@ class ChunkPipeline:
             message = f"Duplicate URL: {location} is listed by {where}; the first one is used."
             self.problems.add(entries.keys[row], InvalidValue("duplicate-url", message))
         if listed:
-            entries = without(entries, listed)
+            entries = without_rows(entries, listed)
         entries = self.linked(entries)
         self.lastmods.add(entries)
         return entries
@@ -110,14 +115,16 @@ class ChunkPipeline:
 
         Where the section has no links, nothing is returned, not even an empty list for an object.
         """
-        return () if self._links is None else self._links.per_object(self.listed(chunk)).values()
+        return (
+            () if self._links is None else self._links.links_by_object(self.listed(chunk)).values()
+        )
 
     def listed(self, chunk: Chunk) -> EntryColumns:
-        """Return the rows of a chunk that may be listed, without links to other rows."""
+        """Return the valid rows of a chunk as entries, with overrides and without links."""
         return self._overridden(self.declared(chunk))
 
     def declared(self, chunk: Chunk) -> EntryColumns:
-        """Return the rows of a chunk as declared, whatever editors have set."""
+        """Return the valid rows of a chunk as entries, without overrides and links."""
         self.tags.read_clock()  # Rows may have been edited since the page was begun.
         # Rows of languages that other sites list report there what is wrong.
         foreign: set[int] = set()
@@ -140,7 +147,7 @@ class ChunkPipeline:
             blank = [None if value == "" else value for value in values]
             texts = self.tags.column(tag, blank, chunk.keys, unlisted)
             own = {row: text for row, text in enumerate(texts) if text}
-            tags[tag] = replaced(tags.get(tag), own, len(blank))
+            tags[tag] = with_replaced_texts(tags.get(tag), own, len(blank))
         entries = EntryColumns(
             chunk.keys,
             locations,
@@ -154,7 +161,7 @@ class ChunkPipeline:
             if why is not None and row not in foreign:
                 self.problems.add(chunk.keys[row], why)
         self._report_escaped(chunk.keys, listed)
-        entries = without(entries, refused) if refused else entries
+        entries = without_rows(entries, refused) if refused else entries
         return without_foreign(entries, self._foreign)
 
     def _report_escaped(self, keys: Sequence[Any], locations: Sequence[str | None]) -> None:
@@ -168,7 +175,7 @@ class ChunkPipeline:
                 self.problems.add(key, InvalidValue("escaped-twice", message), skipped=False)
 
     def _locate(self, chunk: Chunk) -> list[Any]:
-        """Return the locations as absolute URLs in the scope, or why a row has none."""
+        """Return each row's absolute URL within the scope, an InvalidValue, or None for no URL."""
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
             versions = zip(chunk.versions.languages, chunk.locations, strict=True)
             scopes = self._foreign
@@ -178,7 +185,7 @@ class ChunkPipeline:
         return self._scope.normalise_all(chunk.locations)
 
     def _refuse_repeated(self, chunk: Chunk, locations: list[Any]) -> None:
-        """Refuse what was listed on this page already; in a section by key, by the same object."""
+        """Refuse rows whose URL this page lists already; in a section by key, the same object."""
         owners: Iterable[Any] = repeat(None)
         listed = self._listed
         if not self._by_position and chunk.versions is not None:
@@ -204,7 +211,7 @@ class ChunkPipeline:
         self.tags.read_clock()  # An override may have been saved since the page was begun.
         self.override_hashes.extend(effects.hashes)
         entries = with_texts(entries, self.override_texts(effects, entries.keys))
-        return without(entries, effects.excluded) if effects.excluded else entries
+        return without_rows(entries, effects.excluded) if effects.excluded else entries
 
     def override_texts(
         self, effects: OverrideResult, keys: Sequence[Any]
@@ -220,7 +227,7 @@ class ChunkPipeline:
 
 
 def listed_entries(section: SectionReader, keys: KeyRange = EVERYTHING) -> Iterator[EntryColumns]:
-    """Yield the rows of a range that may be listed, whether or not they fit on a page."""
+    """Yield the entries of a range that may be listed, whether or not they fit on a page."""
     pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
         yield pipeline.listed(chunk)
@@ -247,7 +254,7 @@ def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
 
 
 def _reader_of_one(section: SectionReader, item: Any) -> SectionReader | None:
-    """Return a section with one object or item alone, of which it says nothing but where it is."""
+    """Return a section limited to one object or item and its location; None if not in it."""
     if isinstance(section, ItemReader):
         if item not in section.rows:
             return None

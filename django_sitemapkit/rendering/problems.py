@@ -61,7 +61,7 @@ class ProblemLog:
             self.examples.append(Problem(section=self.section, skipped=skipped, **found))
 
     def by_code(self) -> dict[str, dict[str, Any]]:
-        """Return what is stored of them by code: their count, and the first of them.
+        """Return the stored form: for each code, the number of problems and the first of them.
 
         Each of these has its place among all, since a database does not keep the order of codes,
         its words, and the key of its row as text.
@@ -74,6 +74,6 @@ class ProblemLog:
         return found
 
     def summary(self) -> str:
-        """Return one line: how many of which kind, with an example of each."""
+        """Return one line of text: the number of problems of each kind, with the first of them."""
         first = {problem.code: problem for problem in reversed(self.examples)}
         return "; ".join(f"{count:,} x {first[code]}" for code, count in self.counts.items())

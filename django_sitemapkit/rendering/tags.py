@@ -29,7 +29,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_for
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.problems import ProblemLog
 
@@ -51,7 +51,7 @@ class Lastmods:
     """Returns the key of a row that has the greatest text; it may have to be asked for."""
 
     def add(self, entries: EntryColumns) -> None:
-        """Take in the lastmods of some entries."""
+        """Include the lastmods of some entries in the summary."""
         column = entries.tags.get("lastmod")
         if isinstance(column, str):
             column = [column] * len(entries.keys)
@@ -65,7 +65,7 @@ class Lastmods:
     def add_summary(
         self, oldest: str, newest: str, dated: int, find_key: Callable[[], Any]
     ) -> None:
-        """Take in the lastmods of some entries, of which at least one has one."""
+        """Include a summary of some entries' lastmods; ``dated`` of them (at least 1) have one."""
         self.dated += dated
         self.oldest = min(self.oldest or oldest, oldest)
         if newest > self.newest:
@@ -92,7 +92,7 @@ class TagFormatter:
         self.read_clock()
 
     def read_clock(self) -> None:
-        """Take the time by which a lastmod is in the future."""
+        """Set the current time, after which a lastmod counts as being in the future."""
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self._zone).date().isoformat()
@@ -144,7 +144,7 @@ class TagFormatter:
         ]
 
     def latest(self, newest: str) -> str:
-        """Return the greatest text of the same kind as ``newest`` that is not in the future."""
+        """Return the current time, or day, as text in the form of ``newest``."""
         self.read_clock()
         return self._now_text if len(newest) > len(self._today) else self._today
 
@@ -171,7 +171,7 @@ class TagFormatter:
 
 
 class ExtensionFormatter:
-    """What the entries of a section say beyond their tags."""
+    """Writes the extension elements of entries as XML: images, videos, news and own ones."""
 
     def __init__(self, section: SectionReader, scope: Scope, problems: ProblemLog) -> None:
         self._scope = scope
@@ -179,10 +179,10 @@ class ExtensionFormatter:
         self._namespaces = section.options.namespaces
         self._zone = timezone.get_default_timezone()
         self._write: dict[str, Callable[[Any, str, ReportRefusal], str]] = {
-            "images": self._image,
-            "videos": self._video,
-            "news": self._news,
-            "elements": self._own,
+            "images": self._image_xml,
+            "videos": self._video_xml,
+            "news": self._news_xml,
+            "elements": self._own_xml,
         }
         self.changes_at: dt.datetime | None = None
         """When an article comes that is in the future, or is two days old and no news any more."""
@@ -207,9 +207,9 @@ class ExtensionFormatter:
         ]
 
     def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
-        """Yield the elements of one row; what is wrong with a value costs that value alone."""
+        """Yield the XML elements of one row; an invalid value is skipped and reported."""
         most, report = MAX_VALUES.get(option), partial(self._problems.add, key, skipped=False)
-        for number, one in enumerate(_several(value)):
+        for number, one in enumerate(_values(value)):
             if number == most:
                 message = (
                     f"Too many tags: {option} has more than {most:,} values for one URL; the"
@@ -223,16 +223,16 @@ class ExtensionFormatter:
             except INFRASTRUCTURE:
                 raise
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
-                report(refusal_of(error, option))
+                report(refusal_for(error, option))
 
-    def _image(self, value: Any, location: str, report: ReportRefusal) -> str:
+    def _image_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
         if isinstance(value, FieldFile):
             value = value.url
         image = Image(location=value) if isinstance(value, str) else value
-        return image_element(_of(Image, image, "images"), self._scope)
+        return image_element(_require_type(Image, image, "images"), self._scope)
 
-    def _video(self, value: Any, location: str, report: ReportRefusal) -> str:
-        video = _of(Video, value, "videos")
+    def _video_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        video = _require_type(Video, value, "videos")
         if future := self._future("published of a video", video.published):
             video = replace(video, published=None)
         xml = video_element(video, self._scope, location, self._zone, report)
@@ -247,8 +247,8 @@ class ExtensionFormatter:
                 report(InvalidValue("expired-video", message))
         return xml
 
-    def _news(self, value: Any, location: str, report: ReportRefusal) -> str:
-        article = _of(News, value, "news")
+    def _news_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        article = _require_type(News, value, "news")
         xml = news_element(article, self._zone)
         if future := self._future("published of news", article.published):
             raise future
@@ -257,37 +257,37 @@ class ExtensionFormatter:
         until = begin.astimezone(dt.UTC) + NEWS_WINDOW
         if until < dt.datetime.now(dt.UTC):
             return ""
-        self._changes(until)
+        self._note_change(until)
         return xml
 
     def _future(self, what: str, value: Any) -> InvalidValue | None:
-        """Return what is wrong with a date that is in the future; None for any other value."""
+        """Return the InvalidValue for a date in the future; None for any other value."""
         with suppress(InvalidValue):
             text = format_lastmod(value, self._zone)
             moment = moment_of(text, self._zone) if text else None
             if moment and moment > dt.datetime.now(dt.UTC):
                 with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-                    self._changes(moment.astimezone(dt.UTC))
+                    self._note_change(moment.astimezone(dt.UTC))
                 message = f"Invalid date: {what}: {text} is in the future."
                 return InvalidValue("future-date", message)
         return None
 
-    def _changes(self, moment: dt.datetime) -> None:
+    def _note_change(self, moment: dt.datetime) -> None:
         self.changes_at = min(filter(None, (self.changes_at, moment)))
 
-    def _own(self, value: Any, location: str, report: ReportRefusal) -> str:
-        return own_element(_of(Element, value, "elements"), self._namespaces)
+    def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        return own_element(_require_type(Element, value, "elements"), self._namespaces)
 
 
-def _several(value: Any) -> Iterator[Any]:
-    """Yield the values that stand for one row: none, one, or those of a collection."""
+def _values(value: Any) -> Iterator[Any]:
+    """Yield the values of an option for one row, without empty ones."""
     many = isinstance(value, Iterable) and not isinstance(value, (str, bytes, FieldFile))
     for one in value if many else (value,):
         if one is not None and one != "" and not (isinstance(one, FieldFile) and not one):
             yield one
 
 
-def _of(kind: type[Any], value: Any, option: str) -> Any:
+def _require_type(kind: type[Any], value: Any, option: str) -> Any:
     if isinstance(value, InvalidValue):  # What a method or a storage raised.
         raise value
     if not isinstance(value, kind):

@@ -26,13 +26,13 @@ def help_build(*arguments: Any) -> None:
 def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Do what the admin has requested of a site."""
+    """Process the admin's open requests of a site."""
     queues.process_requests(site, kinds, schemas)
 
 
 @shared_task(name="django_sitemapkit.build_sitemaps", ignore_result=True)
 def build_sitemaps() -> None:
-    """Build all sites, and adopt what a killed process left; for Celery beat.
+    """Build all sites, adopting the pages of killed builds; for Celery beat.
 
     Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
     """

@@ -41,7 +41,7 @@ def get_runner(name: str | None = None, workers: int | None = None) -> Runner:
     configured = settings.RUNNER
     kind = runner_class(name or configured.backend)
     options: dict[str, Any] = {}
-    if name is None or _path_of(name) == _path_of(configured.backend):
+    if name is None or _dotted_path_of(name) == _dotted_path_of(configured.backend):
         options.update(configured.options)
     if workers is not None and (kind.supports_workers or workers > 1):
         if not kind.supports_workers:
@@ -60,7 +60,7 @@ def runner_class(name: str) -> type[Runner]:
     runner.
     """
     try:
-        kind = import_string(_path_of(name))
+        kind = import_string(_dotted_path_of(name))
     except ImportError as error:
         if name not in PACKAGES:
             raise
@@ -79,5 +79,5 @@ def import_tasks() -> None:
         runner_class(settings.RUNNER.backend)
 
 
-def _path_of(name: str) -> str:
+def _dotted_path_of(name: str) -> str:
     return RUNNERS.get(name, name)

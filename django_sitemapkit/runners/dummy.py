@@ -12,10 +12,9 @@ class DummyRunner(QueueRunner):
 
     ::
 
-        def test_a_build_is_enqueued(settings):
-            settings.SITEMAPKIT_RUNNER = "dummy"
+        def test_a_build_is_enqueued():
             with pytest.raises(BuildFailed):
-                build(site, runner=get_runner())
+                build(site, runner=DummyRunner())
             assert DummyRunner.enqueued[0][0] == "helper"
 
     A build with it fails as soon as its first helpers are enqueued.
@@ -32,16 +31,16 @@ class DummyRunner(QueueRunner):
 
     @property
     def supports_requests(self) -> bool:
-        """As if a worker did them."""
+        """Always True, as if a worker handled the requests."""
         return True
 
     def enqueue_helper(self, *arguments: Any) -> None:
-        """Remember a helper."""
+        """Record a helper's arguments in ``enqueued``."""
         self.enqueued.append(("helper", *arguments))
 
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Remember the requests of a site."""
+        """Record the requests of a site in ``enqueued`` and return True."""
         self.enqueued.append(("requests", site.key, sorted(kinds)))
         return True

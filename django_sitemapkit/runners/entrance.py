@@ -16,12 +16,9 @@ from django.utils.module_loading import import_string
 AGAIN_SECONDS = 1.0
 """Seconds after which a helper without a page looks for one again."""
 
-EXIT_SECONDS = 5.0
-"""Seconds that a helper has to end by itself, once the process that builds is gone."""
 
-
-def enter(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
-    """Make Django ready, and help a build until nothing is left of it, or its process is gone.
+def run_helper(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
+    """Set up Django, and make pages of a build until none is left or the build's process is gone.
 
     ``databases`` has the databases' names by alias: a helper works in the very databases of the
     process that started it. ``arguments`` are those of ``help_build``.
@@ -38,11 +35,11 @@ def enter(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
 
 
 def _end_with_builder() -> None:
-    """End this process when the one that builds has ended, however it has."""
+    """End this process at once when the one that builds has ended, however it has.
+
+    Not by SystemExit: raised during a query, it may be replaced by the error of a rollback, and
+    the process goes on. What is left of a page is what SIGKILL leaves.
+    """
     if builder := parent_process():
         builder.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(EXIT_SECONDS)
-        # It hangs in a call that no signal ends, or Python has ignored the exit: during an import,
-        # the handler may run in a callback whose errors go nowhere.
         os._exit(128 + signal.SIGTERM)

@@ -28,7 +28,7 @@ from django_sitemapkit.builds.lease import (
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.exceptions import (
     BuildFailed,
     LeaseLost,
@@ -86,17 +86,17 @@ def help_build(
 
     ``fence`` is the fencing token of the process that builds, ``in_flight`` and
     ``pages_per_minute`` are the limits of its runner, and ``schemas`` has the schemas of its
-    tenants by the alias of the database. Raises nothing that a page fails of: that is recorded, and
-    the process that builds decides.
+    tenants by the alias of the database. It raises no error of a page: that is recorded, and the
+    process that builds decides.
     """
     until = time.monotonic() + (HELP_SECONDS if seconds is None else seconds)
     limits = ClaimLimits(in_flight=in_flight, pages_per_minute=pages_per_minute)
-    with switched_to_schemas(schemas or {}), sites_kept(), suppress(LeaseLost):
+    with switched_to_schemas(schemas or {}), keeping_sites(), suppress(LeaseLost):
         running = Build.objects.filter(pk=build, fence=fence, status=Build.Status.RUNNING)
         running.update(helpers=F("helpers") + 1)
         try:
             record = running.first()
-            return record is not None and _help(record, limits, until)
+            return record is not None and _make_pages(record, limits, until)
         except DatabaseError:
             logger.exception("A helper of build %s ends.", build)
             close_if_unusable()
@@ -139,7 +139,7 @@ def _require_known_tenant(alias: str, connection: Any) -> None:
 
 
 def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
-    """Claim a page and make it; return whether that was done, by whichever process.
+    """Claim a page and make it; return False if there is none to claim, or it failed.
 
     Raises LeaseLost if the build is not that process's any more that began it.
     """
@@ -167,15 +167,15 @@ def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
     return False
 
 
-def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
-    """Make pages as long as there is time; return what ``help_build`` does.
+def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
+    """Make pages until ``until``; return whether this process can help later.
 
     Raises LeaseLost if the build is over.
     """
     held = build_lease(record)
     if held is None:
         return False
-    if ClaimState.of(record).room(limits) < 1:
+    if ClaimState.of(record).claims_left(limits) < 1:
         return True
     site = site_by_key(all_sites(), record.site)
     sections = sections_of(site) if site else ()
@@ -196,7 +196,7 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
 
 
 class Coordinator:
-    """Has the pages of one build made, by helpers and by this process."""
+    """Has the pages of one build made by helpers and by this process, and yields their results."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class Coordinator:
         self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
-        """Yield what became of each page, until only those are left that have to be compared."""
+        """Yield the result of each page until only pages are left that must be compared."""
         left = -1
         while True:
             self._builder.lease.heartbeat()
@@ -251,7 +251,7 @@ class Coordinator:
         self._known |= new
 
     def _raise_error(self) -> None:
-        """Raise what a page has failed of, if another attempt would not help."""
+        """Raise a page's recorded error if another attempt would not help."""
         for row in open_pages(self._record).exclude(failure={}):
             error, text = row.failure["error"], row.failure["text"]
             self._note = f"{row} was not built: {text}"
@@ -261,7 +261,7 @@ class Coordinator:
                 raise BuildFailed(f"{row} failed {attempts} times: {error}: {text}")
 
     def _top_up(self, state: ClaimState) -> None:
-        """Start the helpers that are missing: those that are about to begin are not."""
+        """Start missing helpers, apart from those that are still starting."""
         now = time.monotonic()
         if self._start is None or now < self._next_start:
             return
@@ -269,7 +269,7 @@ class Coordinator:
             self._patience = min(self._patience * 2, LOST_SECONDS[1])
             self._started, self._lost = state.helpers, now + self._patience
         self._started = max(self._started, state.helpers)
-        missing = state.room(self._limits) - (self._started - state.helpers)
+        missing = state.claims_left(self._limits) - (self._started - state.helpers)
         if self._limits.pages_per_minute is None and missing > 0:
             self._next_start = now + START_SECONDS
         for _ in range(missing):
@@ -294,7 +294,7 @@ class Coordinator:
         return True
 
     def _work_or_wait(self, state: ClaimState) -> None:
-        """Make pages, if that is for this process to do, or wait, until the next look is due."""
+        """Make pages in this process if it should, or wait until the next look is due."""
         now = time.monotonic()
         shortest, longest = LOOK_SECONDS
         until = now + min(max((now - self._began) / 10, shortest), longest)
@@ -325,7 +325,7 @@ class Coordinator:
         )
 
     def _require_same_declaration(self) -> None:
-        """Raise PagesMoved if editors have changed what is built, so that each helper refuses."""
+        """Raise PagesMoved if editors changed the build's declaration meanwhile."""
         site = self._builder.site
         options = self._record.options
         now = Fingerprints(site).declaration_of(sections_of(site), options["sections"])

@@ -20,7 +20,7 @@ from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Place
 from django_sitemapkit.printable import logger
-from django_sitemapkit.runners.entrance import enter
+from django_sitemapkit.runners.entrance import run_helper
 from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class ProcessesRunner(Runner):
         self.workers = at_least_one("workers", os.cpu_count() if workers is None else workers)
 
     def validate(self) -> None:
-        """Raise BuildFailed where other processes could not see what this one sees."""
+        """Raise BuildFailed if helper processes could not load the settings or reach the databases.
+
+        One worker is this process alone.
+        """
         if self.workers == 1:
             return
         if ENVIRONMENT_VARIABLE not in os.environ:
@@ -72,12 +75,12 @@ class ProcessesRunner(Runner):
 
 @contextmanager
 def helpers(size: int, arguments: Sequence[Any]) -> Iterator[None]:
-    """Have so many helpers of a build at work, and end them with it, even at their work."""
+    """Start ``size`` helper processes of a build; end them on exit, even at their work."""
     databases = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
     processes: list[SpawnProcess] = []
     try:
         for _ in range(size):
-            process = SPAWN.Process(target=enter, args=(databases, arguments), daemon=True)
+            process = SPAWN.Process(target=run_helper, args=(databases, arguments), daemon=True)
             process.start()
             processes.append(process)
         yield

@@ -72,7 +72,7 @@ class QueueRunner(Runner):
             )
 
     def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
-        """Have all pages made, and yield what became of each as soon as it is seen."""
+        """Have all pages made, and yield the result of each as soon as it is seen."""
         limits = ClaimLimits(in_flight=self.in_flight, pages_per_minute=self.pages_per_minute)
         arguments = help_arguments(builder, limits)
 
@@ -101,7 +101,7 @@ def request_arguments(site: SitemapSite, kinds: Collection[str]) -> list[Any]:
 def process_requests(
     key: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Do what the admin has requested of a site, by its key.
+    """Process the admin's open requests of a site, given by its key.
 
     What waits for another build is enqueued once more, so that no worker waits.
     """

@@ -55,7 +55,7 @@ def help_build(*arguments: Any) -> None:
 def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Do what the admin has requested of a site."""
+    """Process the admin's open requests of a site."""
     queues.process_requests(site, kinds, schemas)
 
 

@@ -57,7 +57,7 @@ HIDDEN = re.compile(
 
 
 def propose() -> tuple["Module", list[str]]:
-    """Return sections for what the first site could list and does not list yet, and what to do.
+    """Return a module with sections for the first site's unlisted models and pages, and hints.
 
     The second value is lines of text. Reads some rows of each model and calls their
     ``get_absolute_url()``; requests no page.
@@ -70,7 +70,7 @@ def propose() -> tuple["Module", list[str]]:
         module = Module(each.get_name() for each in [*registry.declared(), *sections])
         old = contrib_sitemaps(site, module.taken, module.left_out)
         module.taken.update(old)
-        listed = _listed([*sections, *map(adapt, old.values())], site)
+        listed = _listed_models_and_items([*sections, *map(adapt, old.values())], site)
         for model, in_languages in models_with_pages(site, listed, module.left_out):
             module.add_model(model, in_languages=in_languages)
         module.add_pages(static_pages(site, listed, module.left_out))
@@ -95,7 +95,9 @@ def write(label: str, text: str) -> Path:
     return Path(file.name)
 
 
-def _listed(sections: Iterable[type[BaseSection]], site: SitemapSite) -> set[object]:
+def _listed_models_and_items(
+    sections: Iterable[type[BaseSection]], site: SitemapSite
+) -> set[object]:
     """Return the models and the items, such as URL names and paths, that sections list."""
     listed: set[object] = set()
     for section in sections:
@@ -108,7 +110,7 @@ def _listed(sections: Iterable[type[BaseSection]], site: SitemapSite) -> set[obj
 
 
 def _next_steps(site: SitemapSite) -> list[str]:
-    """Return what is missing for sitemaps to be served, and the commands to run."""
+    """Return the missing settings for sitemaps to be served, and the commands to run."""
     steps = ["Read the sections. If one has a second queryset in a comment, keep the right one."]
     if site is UNKNOWN_SITE:
         steps.append('Add to the settings: SITEMAPKIT_BASE_URL = "https://www.example.com"')
@@ -166,7 +168,7 @@ class Module:
     def add_model(self, model: type[Model], *, in_languages: bool) -> None:
         """Add the section of a model."""
         label, rows = model._meta.app_label, f"{model._default_manager.name}.all()"
-        name = self._imported(model.__module__, model.__name__, label)
+        name = self._import_name(model.__module__, model.__name__, label)
         lines = [f"queryset = {name}.{rows}"]
         lines += [f"# queryset = {name}.{each}" for each in _public_rows_of(model) if each != rows]
         lines += [f'lastmod = "{field}"' for field in _lastmods_of(model)[:1]]
@@ -191,7 +193,7 @@ class Module:
         """Register classes of contrib by name."""
         if sitemaps:
             items = [
-                f'        "{name}": {self._imported(kind.__module__, kind.__name__, name)},\n'
+                f'        "{name}": {self._import_name(kind.__module__, kind.__name__, name)},\n'
                 for name, kind in sitemaps.items()
             ]
             self.imports.setdefault(("django_sitemapkit", ""), set()).add("register_all")
@@ -203,20 +205,20 @@ class Module:
     def _add_section(
         self, base: str, plural: str, label: str, lines: list[str], in_languages: bool
     ) -> None:
-        name = self._claimed(plural, label, name_of)
+        name = self._unused_name(plural, label, name_of)
         self.imports.setdefault(("django_sitemapkit", ""), set()).update((base, "register"))
         lines += ["i18n = True", "alternates = True"] if in_languages else []
         body = textwrap.indent("\n".join(lines), "    ")
         self.sections.append(f"\n\n@register\nclass {name}({base}):\n{body}\n")
 
-    def _imported(self, module: str, name: str, label: str) -> str:
-        """Import a name; return what it is called here."""
-        claimed = self._claimed(name, label, str)
+    def _import_name(self, module: str, name: str, label: str) -> str:
+        """Add an import; return the name by which the module's text refers to it."""
+        claimed = self._unused_name(name, label, str)
         alias = "" if claimed == name else f"{name} as {claimed}"
         self.imports.setdefault((module, alias), set()).add(alias or name)
         return claimed
 
-    def _claimed(self, name: str, label: str, name_in_address: Callable[[str], str]) -> str:
+    def _unused_name(self, name: str, label: str, name_in_address: Callable[[str], str]) -> str:
         """Return a name that nothing has, in addresses neither: with a label if it is taken."""
         while not self.taken.isdisjoint((name, name_in_address(name))):
             name = re.sub(r"\W|_", "", label.title()) + name
@@ -238,7 +240,7 @@ class Module:
 
 
 def _plural_of(model: type[Model]) -> str:
-    """Return what a section of a model is called: its plural, if that is in English letters."""
+    """Return the section name for a model: its plural if that has only English letters."""
     plural = re.sub(r"(?<=[^aeiou])ys$", "ies", str(model._meta.verbose_name_plural))
     name = "".join(word[0].upper() + word[1:] for word in re.findall(r"[^\W_]+", plural))
     is_free = name.isascii() and name.isidentifier() and name != model.__name__
@@ -261,7 +263,7 @@ def _public_rows_of(model: type[Model]) -> list[str]:
     One for each manager, and method of the default manager, whose name says so; else one from the
     names of fields.
     """
-    default, filters = model._default_manager, ", ".join(_filters(model))
+    default, filters = model._default_manager, ", ".join(_public_filters(model))
     managers = (name for name in dir(model) if isinstance(getattr(model, name, None), Manager))
     found = [
         *(f"{name}.all()" for name in filter(PUBLIC.fullmatch, managers)),
@@ -270,7 +272,8 @@ def _public_rows_of(model: type[Model]) -> list[str]:
     return found or ([f"{default.name}.filter({filters})"] if filters else [])
 
 
-def _filters(model: type[Model]) -> Iterator[str]:
+def _public_filters(model: type[Model]) -> Iterator[str]:
+    """Yield filters by boolean and status fields that select the rows everyone may see."""
     for field in model._meta.concrete_fields:
         is_public, is_hidden = PUBLIC.fullmatch(field.name), HIDDEN.fullmatch(field.name)
         if isinstance(field, BooleanField) and (is_public or is_hidden):

@@ -127,7 +127,7 @@ def static_pages(
     """
     names: dict[str, str] = {}
     pages: dict[str, bool] = {}
-    for name, _ in _patterns(get_resolver(site.urlconf)):
+    for name, _ in _named_patterns(get_resolver(site.urlconf)):
         with suppress(NoReverseMatch):  # It takes arguments.
             names.setdefault(reverse(name), name)
     for path, name in names.items():
@@ -140,14 +140,14 @@ def static_pages(
 
 
 def contrib_sitemaps(site: SitemapSite, taken: set[str], left_out: LeftOut) -> dict[str, type[Any]]:
-    """Return the classes that the URLconf gives to views of contrib, by names that are not taken.
+    """Return the contrib sitemaps in the URLconf by name, without those whose names are ``taken``.
 
-    A class in a URLconf is left out: no app may import that while Django starts, since the URLs of
-    the admin would lack models.
+    A class defined in a URLconf is left out: no app may import that while Django starts, since the
+    URLs of the admin would lack models.
     """
     sitemaps = {
         name: sitemap
-        for _, pattern in _patterns(get_resolver(site.urlconf))
+        for _, pattern in _named_patterns(get_resolver(site.urlconf))
         for name, sitemap in (pattern.default_args.get("sitemaps") or {}).items()
         if name not in taken
     }
@@ -166,13 +166,13 @@ def _is_importable(sitemap: Any) -> bool:
     )
 
 
-def _patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str, URLPattern]]:
+def _named_patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str, URLPattern]]:
     """Yield the patterns of a URLconf with their names, without the admin's and ours."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLPattern):
             yield f"{namespace}{pattern.name}", pattern
         elif not (pattern.app_name or "").startswith(("admin", "sitemapkit")):
-            yield from _patterns(
+            yield from _named_patterns(
                 pattern, f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
             )
 

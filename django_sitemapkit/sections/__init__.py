@@ -8,7 +8,7 @@ None of them knows a model of this package.
 from django_sitemapkit.sections.contrib import (
     ContribSection,
     adapt,
-    copied,
+    copy_sitemap,
     is_contrib,
     own_members,
 )
@@ -42,7 +42,7 @@ __all__ = [
     "Translated",
     "absolute_url_of",
     "adapt",
-    "copied",
+    "copy_sitemap",
     "is_contrib",
     "name_of",
     "own_members",

@@ -92,7 +92,9 @@ def adapt(
     instance = sitemap() if isinstance(sitemap, type) else sitemap
     old = type(instance)
     if new_sitemap is None:
-        new_sitemap = sitemap if instance is not sitemap else partial(copied, copied(instance))
+        new_sitemap = (
+            sitemap if instance is not sitemap else partial(copy_sitemap, copy_sitemap(instance))
+        )
     return type(
         old.__name__,
         (ContribSection,),
@@ -105,21 +107,21 @@ def adapt(
     )
 
 
-def copied(sitemap: Any) -> Any:
-    """Return a copy of a contrib sitemap that shares with it no list, dict, set or rows read.
+def copy_sitemap(sitemap: Any) -> Any:
+    """Return a shallow copy of a contrib sitemap with its own lists, dicts, sets and querysets.
 
-    What is in its lists and sets is shared: there may be many, or the sitemap itself.
+    The elements of its lists and sets are shared: there may be many, or the sitemap itself.
     """
     new = copy(sitemap)
-    vars(new).update({name: _unshared(value) for name, value in vars(sitemap).items()})
+    vars(new).update({name: _copied_value(value) for name, value in vars(sitemap).items()})
     return new
 
 
-def _unshared(value: Any) -> Any:
+def _copied_value(value: Any) -> Any:
     if isinstance(value, QuerySet):
         return value.all()
     if type(value) is dict:
-        return {key: _unshared(one) for key, one in value.items()}
+        return {key: _copied_value(one) for key, one in value.items()}
     return copy(value) if isinstance(value, (dict, list, set)) else value
 
 

@@ -16,7 +16,7 @@ NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 
 
 class Registered:
-    """What a site can have under a name. There is one instance for each site and read."""
+    """A named part that a site can have: a section or an external one."""
 
     #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and
     #: ``_``. Default: the class's name, ``CityGuides`` as ``city-guides``.
@@ -370,7 +370,7 @@ def absolute_url_of(obj: Any) -> str | None:
 
 
 def text_or_none(url: Any) -> str | None:
-    """Return a URL as text, which may be lazy; None as it is."""
+    """Return a URL, which may be lazy, as text; None for None."""
     return None if url is None else str(url)
 
 

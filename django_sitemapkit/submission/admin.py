@@ -8,11 +8,11 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter
-from django_sitemapkit.submission.health import RETRY_ADVICE, search_engines
+from django_sitemapkit.submission.health import RETRY_ADVICE, search_engine_items
 from django_sitemapkit.submission.ledger import STOPPED
 from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap, UrlBatch
 
-__all__ = ["InspectedUrlAdmin", "SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engines"]
+__all__ = ["InspectedUrlAdmin", "SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engine_items"]
 
 MAX_SHOWN_URLS = 200
 """URLs of a request that its page shows."""

@@ -24,7 +24,9 @@ from django_sitemapkit.submission.models import (
     UrlBatch,
 )
 
-RETRY_ADVICE = gettext_lazy("Correct the cause, then run submit_sitemaps --retry.")
+RETRY_ADVICE = gettext_lazy(
+    "Correct the cause. Then ask your developers to run: submit_sitemaps --retry"
+)
 """What to do about URLs that are not sent to IndexNow any more."""
 
 
@@ -35,28 +37,31 @@ RETRY_ADVICE = gettext_lazy("Correct the cause, then run submit_sitemaps --retry
         " the command submit_sitemaps, or after each build."
     ),
 )
-def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield what search engines answered for some sites."""
+def search_engine_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+    """Yield items for the answers that search engines gave for some sites."""
     keys = [site.key for site in sites]
     may_see_batches = request.user.has_perm("sitemapkit_submission.view_urlbatch")
-    batches = list(_indexnow(keys)) if may_see_batches else []
+    batches = list(_indexnow_items(keys)) if may_see_batches else []
     yield from batches
     if request.user.has_perm("sitemapkit_submission.view_submittedsitemap"):
         sitemaps = list(SubmittedSitemap.objects.filter(site__in=keys).order_by("address"))
         for sitemap in sitemaps:
-            yield from _search_console(sitemap)
+            yield from _search_console_items(sitemap)
         submitted = {each.site for each in batches} | {each.site for each in sitemaps}
         if may_see_batches:
-            yield from (_not_submitted(key) for key in keys if key not in submitted)
+            yield from (_not_submitted_item(key) for key in keys if key not in submitted)
     if request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
-        yield from _indexing(sites)
+        yield from _indexing_items(sites)
 
 
 @register_inspection
 def inspected_by_google(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield what Google said last of a URL, and when."""
+    """Yield Google's last answer on a URL: a title with its time, and the text.
+
+    Nothing is yielded if Google was never asked, or the user may not see it.
+    """
     if not request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
         return
     rows = InspectedUrl.objects.filter(site=site.key, hash=hash_of(location), url=location)
@@ -66,19 +71,19 @@ def inspected_by_google(
         yield _("Google, asked on %(moment)s") % {"moment": at}, _what_google_said(row)
 
 
-def _not_submitted(site: str) -> HealthItem:
-    """Return a note that nothing was submitted of a site, as far as is recorded."""
+def _not_submitted_item(site: str) -> HealthItem:
+    """Return a note that nothing of a site is recorded as submitted."""
     return HealthItem(
         site=site,
         title=gettext_lazy("No submission is recorded"),
         level=Level.NOTE,
         found_at=timezone.now(),
-        advice=gettext_lazy("Run the command submit_sitemaps."),
+        advice=gettext_lazy("Ask your developers to run: submit_sitemaps"),
     )
 
 
-def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
-    """Yield the URLs that are not sent any more, and what became of the last batch."""
+def _indexnow_items(keys: Sequence[str]) -> Iterator[HealthItem]:
+    """Yield items for URLs no longer sent, each site's last batch, and IndexNow's waits."""
     batches = UrlBatch.objects.filter(site__in=keys)
     totals = batches.order_by().values_list("site", "status")
     urls: dict[int, int] = {}
@@ -88,7 +93,7 @@ def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
         if status in STOPPED:
             urls[newest] = total
     for batch in batches.filter(pk__in={*urls, *last.values()}).defer("urls").order_by("-pk"):
-        yield _stopped(batch, urls[batch.pk]) if batch.pk in urls else _last(batch)
+        yield _stopped_item(batch, urls[batch.pk]) if batch.pk in urls else _last_batch_item(batch)
     now = timezone.now()
     for state in SubmittedSite.objects.filter(site__in=keys, wait_until__gt=now):
         yield HealthItem(
@@ -101,8 +106,8 @@ def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
         )
 
 
-def _stopped(batch: UrlBatch, urls: int) -> HealthItem:
-    """Return an item on all batches of a site that have one status; this is the newest."""
+def _stopped_item(batch: UrlBatch, urls: int) -> HealthItem:
+    """Return an item for all batches of a site with the same status as this one, the newest."""
     query = urlencode({"status__exact": batch.status, "site": batch.site})
     rejected = batch.status == UrlBatch.Status.REJECTED
     return HealthItem(
@@ -117,7 +122,7 @@ def _stopped(batch: UrlBatch, urls: int) -> HealthItem:
     )
 
 
-def _last(batch: UrlBatch) -> HealthItem:
+def _last_batch_item(batch: UrlBatch) -> HealthItem:
     """Return a note on the last batch of a site."""
     return HealthItem(
         site=batch.site,
@@ -131,7 +136,7 @@ def _last(batch: UrlBatch) -> HealthItem:
     )
 
 
-def _indexing(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+def _indexing_items(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield how many URLs of each section are indexed, of those that were inspected."""
     rows = InspectedUrl.objects.filter(site__in=[site.key for site in sites])
     inspected = rows.exclude(inspected_at=None).order_by().values("site")
@@ -147,13 +152,13 @@ def _indexing(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
             found_at=last[site.key],
             found_by="Search Console",
             count=sum(section.indexed for section in sections),
-            details=[_details(section) for section in sections],
+            details=[_unindexed_details(section) for section in sections],
             url=reverse("admin:sitemapkit_submission_inspectedurl_changelist"),
         )
 
 
 def _what_google_said(row: InspectedUrl) -> str:
-    """Return the state of a URL, what Google says of it, and another canonical URL."""
+    """Return a URL's state with Google's explanation and a different canonical URL, if any."""
     parts = [str(row.get_state_display()), row.coverage_state or row.verdict]
     if row.last_crawl_time:
         parts.append(_("crawled on %(moment)s") % {"moment": moment_text(row.last_crawl_time)})
@@ -162,7 +167,7 @@ def _what_google_said(row: InspectedUrl) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _details(section: SectionIndexing) -> str:
+def _unindexed_details(section: SectionIndexing) -> str:
     least, greatest = section.interval
     text = _(
         "%(section)s: %(indexed)s of %(inspected)s inspected URLs are indexed, which makes"
@@ -182,8 +187,8 @@ def _details(section: SectionIndexing) -> str:
     }
 
 
-def _search_console(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:
-    """Yield what Google reports of a sitemap."""
+def _search_console_items(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:
+    """Yield items for a sitemap's failure, errors and warnings at Google, and its URL count."""
     at = sitemap.read_at or sitemap.submitted_at or timezone.now()
     item = partial(
         HealthItem,
@@ -196,7 +201,7 @@ def _search_console(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:
         yield item(
             title=_("Search Console was not reached, or refused the request"),
             details=[sitemap.address, sitemap.failure],
-            advice=_("Correct the cause, then run submit_sitemaps."),
+            advice=_("Correct the cause. Then ask your developers to run: submit_sitemaps"),
         )
     for count, title, level in (
         (sitemap.errors, _("Google reports errors"), Level.ERROR),

@@ -14,7 +14,7 @@ from django_sitemapkit.submission.models import InspectedUrl
 
 @dataclass(slots=True, kw_only=True)
 class SectionIndexing:
-    """What Google has done with the inspected URLs of a section."""
+    """Numbers of a section's inspected URLs by their state in Google's index."""
 
     section: str
     """The name of the section."""
@@ -27,17 +27,17 @@ class SectionIndexing:
 
     @property
     def inspected(self) -> int:
-        """How many were inspected."""
+        """The number of inspected URLs."""
         return sum(self.states.values())
 
     @property
     def indexed(self) -> int:
-        """How many of these are indexed."""
+        """The number of inspected URLs that are indexed."""
         return self.states[InspectedUrl.State.INDEXED]
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The least and the greatest part of all its URLs that is indexed."""
+        """The least and the greatest likely share of indexed URLs in the section."""
         return share_interval(self.indexed, self.inspected, self.urls)
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class SectionIndexing:
 
 
 def indexing_of(site: SitemapSite) -> list[SectionIndexing]:
-    """Return the numbers of each published section of which a URL was inspected."""
+    """Return the indexing of each published section with an inspected URL."""
     published = Publication.objects.filter(site=site.key).values("build")
     totals = Place.objects.filter(build__in=published).totals("section")
     found = {

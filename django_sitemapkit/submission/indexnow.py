@@ -7,7 +7,7 @@ from enum import Enum
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
-from django_sitemapkit.deadlines import Deadline, opened
+from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.http_headers import seconds_to_wait
 from django_sitemapkit.printable import printable
 
@@ -31,7 +31,7 @@ MAX_ANSWER = 300
 
 
 class AnswerKind(Enum):
-    """What an answer asks the sender to do."""
+    """The meaning of an answer for the sender, such as to wait or to give up."""
 
     ACCEPTED = "accepted"
     """Nothing more: 200, or 202 while the key is being checked."""
@@ -47,7 +47,7 @@ class AnswerKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexNowAnswer:
-    """What an endpoint of IndexNow answered."""
+    """The answer of an IndexNow endpoint, or the failure to get one."""
 
     outcome: AnswerKind
     """What to do."""
@@ -76,23 +76,23 @@ def batches_by_host(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 def send(
     endpoint: str, *, host: str, key: str, key_location: str | None, urls: Sequence[str]
 ) -> IndexNowAnswer:
-    """Send one request, and return what the server answered; whatever fails is an answer too."""
+    """Send one request; return the answer, in which any failure is described."""
     document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
     if key_location:
         document["keyLocation"] = key_location
     try:
-        with opened(
+        with open_url(
             endpoint,
             Deadline(REQUEST_SECONDS),
             timeout=READ_SECONDS,
             data=json.dumps(document).encode(),
             headers={"Content-Type": "application/json; charset=utf-8"},
         ) as response:
-            return _answer(response.status, response.reason)
+            return _answer_to(response.status, response.reason)
     except HTTPError as error:
         with error:
             retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
-            return _answer(error.code, error.reason, retry_after)
+            return _answer_to(error.code, error.reason, retry_after)
     except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
         reason = error.reason if isinstance(error, URLError) else error
         return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
@@ -108,7 +108,7 @@ _REASONS = {
 }
 
 
-def _answer(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
+def _answer_to(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
     default = AnswerKind.FAILED if status >= 500 else AnswerKind.INVALID
     outcome, meaning = _REASONS.get(status, (default, reason))
     return IndexNowAnswer(

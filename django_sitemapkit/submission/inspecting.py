@@ -47,11 +47,11 @@ class Inspector:
         self._rows = InspectedUrl.objects.filter(site=site.key)
 
     def inspect(self, published: Build, sitemap: SubmittedSitemap, a_day: int) -> Iterator[str]:
-        """Inspect as many URLs as are left of a day's, and yield what goes wrong.
+        """Inspect as many URLs as the daily quota leaves; yield a message for each failure.
 
         New and changed URLs come first, then those whose last inspection is the longest ago.
         """
-        self._note_changes(published, sitemap)
+        self._mark_changes_due(published, sitemap)
         now = self._lease.now()
         old = now - dt.timedelta(days=INSPECTIONS_KEPT_DAYS)
         self._rows.filter(asked_at__lt=old, is_due=False).delete()
@@ -59,7 +59,7 @@ class Inspector:
             site_property=self._property, asked_at__gt=now - QUOTA_PERIOD
         )
         left, failures = a_day - asked.count(), 0
-        for section, url in self._chosen(published, max(left, 0), now):
+        for section, url in self._urls_to_inspect(published, max(left, 0), now):
             self._lease.heartbeat()
             values: dict[str, Any] = {"asked_at": self._lease.now(), "failure": "", "is_due": False}
             try:
@@ -85,8 +85,8 @@ class Inspector:
                 defaults={"section": section, "site_property": self._property, **values},
             )
 
-    def _note_changes(self, published: Build, sitemap: SubmittedSitemap) -> None:
-        """Mark what is new or changed since the last run, and forget what is removed."""
+    def _mark_changes_due(self, published: Build, sitemap: SubmittedSitemap) -> None:
+        """Mark URLs that are new or changed since the last run as due; delete removed ones."""
         since = sitemap.inspected_build
         if since not in (None, published.pk):
             room = MAX_DUE - self._rows.filter(is_due=True).count()
@@ -94,14 +94,14 @@ class Inspector:
                 differences = differences_of(self._site, published.pk, since=since)
                 while some := list(islice(differences, URLS_PER_QUERY)):
                     self._lease.heartbeat()
-                    room -= self._note(some, room)
+                    room -= self._mark_due(some, room)
             except (BuildFailed, StorageFailure):  # The files are pruned: all are in turn.
                 pass
         sitemap.inspected_build = published.pk
         sitemap.save(update_fields=["inspected_build"])
 
-    def _note(self, some: Iterable[Difference], room: int) -> int:
-        """Take in some changes; return how many URLs are due by them."""
+    def _mark_due(self, some: Iterable[Difference], room: int) -> int:
+        """Delete removed URLs, mark up to ``room`` changed ones as due; return how many are due."""
         hashes = {hash_of(one.location): one for one in some}
         removed = [key for key, one in hashes.items() if one.kind is DifferenceKind.REMOVED]
         changed = [key for key in hashes if key not in set(removed)][: max(room, 0)]
@@ -123,7 +123,9 @@ class Inspector:
             )
         return len(changed)
 
-    def _chosen(self, published: Build, left: int, now: dt.datetime) -> Iterator[tuple[str, str]]:
+    def _urls_to_inspect(
+        self, published: Build, left: int, now: dt.datetime
+    ) -> Iterator[tuple[str, str]]:
         """Yield the section and URL of up to ``left`` URLs, in the order of their turn."""
         due = self._rows.filter(is_due=True).order_by("pk").values_list("section", "url")[:left]
         chosen = dict.fromkeys(due)

@@ -44,13 +44,13 @@ KEEP_DAYS = 90
 
 
 class Ledger:
-    """The batches of one site, under a lease, which keeps others from sending them too."""
+    """A site's batches of URLs, under a lease that keeps other processes from sending them."""
 
     def __init__(self, site: SitemapSite, lease: BuildLease) -> None:
         self.site = site
         self.lease = lease
 
-    def changes(
+    def changes_or_reason(
         self, published: Build, since: int | None = None
     ) -> tuple[Iterator[Difference], str]:
         """Return the changes since the last submission; or why there are none.
@@ -100,10 +100,10 @@ class Ledger:
                     yield location
 
         most = sorted(waiting, key=lambda batch: batch.failures)
-        self._store(published.pk, urls(), {batch.host: batch.failures for batch in most})
+        self._store_unsent(published.pk, urls(), {batch.host: batch.failures for batch in most})
         with self.lease.fenced_transaction():
             self._begin_after(published)
-            self._replace(waiting)
+            self._replace_batches(waiting)
             for batch in stopped:
                 left = [url for url in _urls_of([batch]) if url not in again]
                 if left:
@@ -113,22 +113,26 @@ class Ledger:
                     batch.delete()
 
     def retry(self) -> None:
-        """Make what was rejected or given up pending again, each URL once."""
+        """Mark rejected and given-up URLs as pending again, each URL once."""
         if self._batches(*STOPPED).exists():
             waiting = list(self._batches(Status.PENDING, *STOPPED).order_by("pk"))
-            self._store(max(batch.build for batch in waiting), _urls_of(waiting), {})
+            self._store_unsent(max(batch.build for batch in waiting), _urls_of(waiting), {})
             with self.lease.fenced_transaction():
-                self._replace(waiting)
+                self._replace_batches(waiting)
 
     def _begin_after(self, published: Build) -> None:
-        """Record that the changes up to a build are collected."""
+        """Store the id of the build up to which changes have been collected."""
         with self.lease.fenced_transaction():
             SubmittedSite.objects.update_or_create(
                 site=self.site.key, defaults={"build": published.pk}
             )
 
-    def _store(self, build: int, urls: Iterable[str], failures: Mapping[str, int]) -> None:
-        """Store batches that are not sent yet; ``failures`` are those of their hosts until now."""
+    def _store_unsent(self, build: int, urls: Iterable[str], failures: Mapping[str, int]) -> None:
+        """Store URLs as batches that are not sent yet, one or more for each host.
+
+        ``failures`` has the number of failed attempts so far, by host. Unsent batches of a process
+        that was killed are deleted first.
+        """
         with self.lease.fenced_transaction():
             self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
         for host, some in batches_by_host(urls):
@@ -143,8 +147,8 @@ class Ledger:
                     created_at=self.lease.now(),
                 )
 
-    def _replace(self, batches: Iterable[UrlBatch]) -> None:
-        """Let the batches that were stored last be sent in the place of others."""
+    def _replace_batches(self, batches: Iterable[UrlBatch]) -> None:
+        """Delete some batches, and mark those stored last as pending in their place."""
         UrlBatch.objects.filter(pk__in=[batch.pk for batch in batches]).delete()
         self._batches(Status.COLLECTING).update(status=Status.PENDING)
 
@@ -160,7 +164,7 @@ class Ledger:
             yield batch
 
     def record(self, batch: UrlBatch, answer: IndexNowAnswer) -> int:
-        """Record what the endpoint answered; return how many URLs will not be sent again."""
+        """Record the endpoint's answer; return how many URLs will not be sent again."""
         batch.answer = answer.text
         stopped = 0
         with self.lease.fenced_transaction():
@@ -193,7 +197,7 @@ class Ledger:
         waiting = SubmittedSite.objects.filter(site=self.site.key, wait_until__gt=self.lease.now())
         return waiting.values_list("wait_until", flat=True).first()
 
-    def forget(self) -> None:
+    def delete_old(self) -> None:
         """Delete the batches that were accepted, rejected or given up long ago."""
         before = self.lease.now() - dt.timedelta(days=KEEP_DAYS)
         old = UrlBatch.objects.filter(site=self.site.key, created_at__lt=before)

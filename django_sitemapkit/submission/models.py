@@ -10,7 +10,7 @@ from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 
 class SubmittedSite(models.Model):
-    """How far the submissions of a site have come."""
+    """A site's last build with collected changes, and until when IndexNow asks to wait."""
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.PositiveBigIntegerField(
@@ -34,7 +34,7 @@ class UrlBatch(models.Model):
     """URLs of one host that changed in a build or before it, sent to IndexNow by one request."""
 
     class Status(models.TextChoices):
-        """What has become of a batch."""
+        """The state of a batch."""
 
         COLLECTING = "collecting", _("collecting")
         PENDING = "pending", _("pending")
@@ -71,7 +71,7 @@ class UrlBatch(models.Model):
 
 
 class SubmittedSitemap(models.Model):
-    """A sitemap index submitted to Search Console, and what Google says of it."""
+    """A sitemap index submitted to Search Console, with Google's report on it."""
 
     site = models.CharField(_("site"), max_length=100)
     address = models.CharField(_("address"), max_length=500)
@@ -120,14 +120,14 @@ class SubmittedSitemap(models.Model):
 
 
 class InspectedUrl(models.Model):
-    """What Google said last of a URL of a site, by the URL Inspection API.
+    """Google's last answer on one URL of a site, from the URL Inspection API.
 
     The fields from ``verdict`` to ``crawled_as`` are those of
     https://developers.google.com/webmaster-tools/v1/urlInspection.index/UrlInspectionResult
     """
 
     class State(models.TextChoices):
-        """What has become of the URL at Google."""
+        """The state of the URL in Google's index."""
 
         INDEXED = "indexed", _("indexed")
         EXCLUDED = "excluded", _("excluded")

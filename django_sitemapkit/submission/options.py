@@ -22,7 +22,7 @@ MAX_INSPECTIONS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmitOptions:
-    """What ``SITEMAPKIT_SUBMIT`` says.
+    """The options of ``SITEMAPKIT_SUBMIT``.
 
     Example::
 
@@ -105,9 +105,9 @@ def submit_options() -> SubmitOptions:
     return options
 
 
-def _require(is_right: bool, name: str, must_be: str, value: object) -> None:
+def _require(is_valid: bool, name: str, must_be: str, value: object) -> None:
     """Raise ImproperlyConfigured for a wrong value of an option."""
-    if not is_right:
+    if not is_valid:
         raise ImproperlyConfigured(
             f'SITEMAPKIT_SUBMIT["{name}"] must be {must_be}; it is {value!r}.'
         )

@@ -3,7 +3,7 @@
 import re
 from http.client import HTTPException
 
-from django_sitemapkit.deadlines import Deadline, opened
+from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -17,11 +17,13 @@ ROBOTS_SECONDS = 30
 
 
 def robots_problem(site: SitemapSite) -> str:
-    """Return what is wrong with the site's robots.txt, or "" if it names the index."""
+    """Return the problem with the site's robots.txt, or "" if it names the index."""
     address = f"{site.origin}/robots.txt"
     deadline = Deadline(ROBOTS_SECONDS)
     try:
-        with opened(address, deadline, timeout=ROBOTS_SECONDS, follows_redirects=True) as response:
+        with open_url(
+            address, deadline, timeout=ROBOTS_SECONDS, follows_redirects=True
+        ) as response:
             content = response.read(ROBOTS_BYTES)
         if not deadline.left:
             raise TimeoutError(str(deadline))

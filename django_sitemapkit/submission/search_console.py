@@ -77,7 +77,7 @@ class SearchConsole:
         self._call("PUT", site_property, address)
 
     def state(self, site_property: str, address: str) -> dict[str, Any]:
-        """Return what Google says of a sitemap, by field of ``SubmittedSitemap``.
+        """Return Google's report on a sitemap, by field of ``SubmittedSitemap``.
 
         Raises SearchConsoleError.
         """
@@ -92,7 +92,7 @@ class SearchConsole:
         }
 
     def inspect(self, site_property: str, url: str) -> dict[str, Any]:
-        """Return what Google's index has of a URL, by field of ``InspectedUrl``.
+        """Return Google's index data on a URL, by field of ``InspectedUrl``.
 
         Raises SearchConsoleError.
         """
@@ -139,7 +139,7 @@ class SearchConsole:
 
 
 def _state_of(url: str, values: dict[str, Any]) -> InspectedUrl.State:
-    """Return what has become of a URL, by the values that are documented as codes."""
+    """Return the state of a URL from those values of the API that are documented codes."""
     if values["verdict"] == "PASS":
         return InspectedUrl.State.INDEXED
     canonicals = {values["google_canonical"] or url, values["user_canonical"] or url}
@@ -156,7 +156,7 @@ def _state_of(url: str, values: dict[str, Any]) -> InspectedUrl.State:
 
 
 def _document_of(response: requests.Response) -> Any:
-    """Return the JSON of a response; a proxy's error page is none."""
+    """Return the JSON of a response: {} if it is empty, None if it is not JSON."""
     try:
         return response.json() if response.content else {}
     except ValueError:

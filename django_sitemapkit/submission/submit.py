@@ -25,11 +25,13 @@ from django_sitemapkit.submission.robots import robots_problem
 
 @dataclass(slots=True, kw_only=True)
 class SubmissionResult:
-    """What `submit` did for one site."""
+    """The result of `submit` for one site."""
 
     site: str
     """The key of the site."""
-    changes: dict[str, int] = field(default_factory=dict)
+    changes: dict[str, int] = field(
+        default_factory=lambda: {"added": 0, "changed": 0, "removed": 0}
+    )
     """URLs that were "added", "changed" and "removed" since the last submission."""
     requests: int = 0
     """Requests sent to IndexNow; in a dry run, those that would be sent for these changes."""
@@ -75,7 +77,7 @@ def submit(
     """
     options = submit_options()
     result = SubmissionResult(site=site.key)
-    with acquire(site, "submit") as lease, lease.kept():
+    with acquire(site, "submit") as lease, lease.keep_alive():
         ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
@@ -96,19 +98,18 @@ def submit(
 
 
 def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool) -> None:
-    """Collect and count what changed."""
+    """Collect changed URLs into batches, and count them in the result; a dry run only counts."""
     published = Build.objects.published(ledger.site)
     if published is None:
         result.notes.append("Nothing is published yet.")
         return
-    changes, note = ledger.changes(published, since)
+    changes, note = ledger.changes_or_reason(published, since)
     if note:
         result.notes.append(note)
 
     def counted() -> Iterator[Difference]:
         for change in changes:
-            kind = change.kind.name.lower()
-            result.changes[kind] = result.changes.get(kind, 0) + 1
+            result.changes[change.kind.name.lower()] += 1
             yield change
 
     if dry_run:
@@ -119,7 +120,7 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
 
 
 def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
-    """Send what is pending, until all is sent or the endpoint asks to wait."""
+    """Send pending batches until all are sent or the endpoint asks to wait."""
     location = key_location(ledger.site, options.indexnow_key)
     for batch in ledger.to_send():
         answer = indexnow.send(
@@ -136,7 +137,7 @@ def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> N
         else:
             result.rejected += rejected
             result.problems.append(f"IndexNow, {batch.host}: {answer.text}.")
-    ledger.forget()
+    ledger.delete_old()
 
 
 def key_location(site: SitemapSite, key: str) -> str:
@@ -154,7 +155,7 @@ def key_location(site: SitemapSite, key: str) -> str:
 def _submit_sitemaps(
     ledger: Ledger, options: SubmitOptions, result: SubmissionResult, inspections: int
 ) -> None:
-    """Submit the index to Search Console if it changed, and read what it says of it and of URLs."""
+    """Submit the index to Search Console if it changed; store the reports on it and on URLs."""
     site = ledger.site
     published = Build.objects.published(site)
     if published is None:

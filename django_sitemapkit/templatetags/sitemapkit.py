@@ -32,7 +32,7 @@ def sitemap_link(context: template.Context) -> SafeString:
     Nothing where the request is for no site of SITEMAPKIT_SITES.
     """
     link = '<link rel="sitemap" type="application/xml" href="{}">'
-    address = _index(context)
+    address = _index_address(context)
     return format_html(link, address) if address else SafeString()
 
 
@@ -43,7 +43,7 @@ def sitemap_robots(context: template.Context) -> SafeString:
     Nothing is escaped, since robots.txt is plain text; the address is percent-encoded. Nothing is
     written where the request is for no site of SITEMAPKIT_SITES.
     """
-    address = _index(context)
+    address = _index_address(context)
     return mark_safe(f"Sitemap: {address}") if address else SafeString()  # noqa: S308  normalised
 
 
@@ -118,8 +118,8 @@ def _block(parser: Parser, end: str) -> NodeList:
     return nodelist
 
 
-def _index(context: template.Context) -> str | None:
-    """Return the address of the index; a page that no sitemap is for must render all the same."""
+def _index_address(context: template.Context) -> str | None:
+    """Return the address of the site's index; None, with a warning in the log, if it has none."""
     try:
         return site_of_context(context).address("index")
     except (Http404, ImproperlyConfigured) as error:

@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.audit.validation import declared_hosts
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
@@ -45,7 +45,7 @@ def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
         assert_listed("/about/")
     """
     __tracebackhide__ = True  # pytest then shows the line of the test.
-    with sites_kept():
+    with keeping_sites():
         here = site_with_key(site)
         if not _listed(here, obj_or_url):
             reason = _why_not(here, obj_or_url)
@@ -62,7 +62,7 @@ def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> No
         assert_not_listed("/products/tea-pot/")
     """
     __tracebackhide__ = True
-    with sites_kept():
+    with keeping_sites():
         found = _listed(site_with_key(site), obj_or_url)
     if found:
         section, location = found[0]
@@ -87,7 +87,7 @@ def assert_valid_sitemap(response: Any) -> None:
         target = response.headers.get("Location")
         leads = f", a redirect to {target}" if target else ""
         raise AssertionError(f"{request.path} has the status {response.status_code}{leads}.")
-    with sites_kept():
+    with keeping_sites():
         site = site_for(request)
         address = site.origin + request.path
         report = validate([_content(response)], address, hosts=declared_hosts([site]))
@@ -100,7 +100,7 @@ def assert_valid_sitemap(response: Any) -> None:
 def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]:
     """Return the names of the sections that list an object or a URL, each with a location."""
     if not isinstance(obj_or_url, Model):
-        return _with_location(site, site.scope().normalise(obj_or_url))
+        return _sections_with_location(site, site.scope().normalise(obj_or_url))
     if obj_or_url.pk is None:
         raise ValueError(f"{obj_or_url!r} is not saved. Save it first, or give its URL.")
     label = label_of(type(obj_or_url))
@@ -112,11 +112,11 @@ def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]
     ]
     # Sections over lists do not say which objects their entries are of.
     location = None if found else _location_of(site, obj_or_url)
-    return found if location is None else _with_location(site, location)
+    return found if location is None else _sections_with_location(site, location)
 
 
 def _sections(site: SitemapSite) -> list[SectionReader]:
-    """Return the sections of a site, all of which can be read."""
+    """Return the sections of a site; raises ImproperlyConfigured for one that cannot be read."""
     sections = sections_of(site)
     for section in sections:
         require_pageable(section)
@@ -131,7 +131,7 @@ def _location_of(site: SitemapSite, obj: Any) -> str | None:
     return None
 
 
-def _with_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
+def _sections_with_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
     return [
         (section.get_name(), location)
         for section in _sections(site)

@@ -36,7 +36,7 @@ from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
-from django_sitemapkit.views.responses import Responder, StreamedResponse, joined
+from django_sitemapkit.views.responses import Responder, StreamedResponse, chained_blocks
 from django_sitemapkit.words import english_of
 
 __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
@@ -57,19 +57,19 @@ def public_view(view: _View) -> _View:
         try:
             response = view(request, **arguments)
         except FileLost:
-            return _come_back()
+            return _retry_later()
         except NotPublished as error:
             raise Http404(str(error)) from error
         except NotPlanned as error:
             logger.warning("%s", error)
-            return _come_back()
+            return _retry_later()
         except ImproperlyConfigured as error:
             logger.error("%s", error)  # noqa: TRY400  the text says it all
-            return _come_back(str(error) if django_settings.DEBUG else "")
+            return _retry_later(str(error) if django_settings.DEBUG else "")
         except (DatabaseError, InterfaceError) as error:
-            if not (reason := _passing_reason(error)):
+            if not (reason := _temporary_failure(error)):
                 raise
-            return _come_back(reason if django_settings.DEBUG else "")
+            return _retry_later(reason if django_settings.DEBUG else "")
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
         return response
@@ -80,8 +80,8 @@ def public_view(view: _View) -> _View:
     return login_not_required(answer)
 
 
-def _passing_reason(error: Exception) -> str:
-    """Log and return what is said of a database error that time or ``migrate`` ends; else ""."""
+def _temporary_failure(error: Exception) -> str:
+    """Log a database error that time or ``migrate`` ends and return its text; "" for others."""
     reason = schema_fault(error)
     if reason:
         logger.error("%s", reason)
@@ -91,7 +91,7 @@ def _passing_reason(error: Exception) -> str:
     return reason
 
 
-def _come_back(reason: str = "") -> HttpResponse:
+def _retry_later(reason: str = "") -> HttpResponse:
     return HttpResponse(
         f"This sitemap cannot be served right now.\n{reason}",
         status=503,
@@ -181,5 +181,5 @@ def stream_template(
         raise TypeError(f"{template_name} is not a template of Django's own engine.")
     values = make_context(context, request, autoescape=template.engine.autoescape)
     rest = template_blocks(template, values)
-    blocks = joined(list(islice(rest, 1)), rest)
+    blocks = chained_blocks(list(islice(rest, 1)), rest)
     return StreamedResponse(request, blocks, content_type=content_type)

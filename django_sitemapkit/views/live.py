@@ -12,21 +12,28 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.overrides import call_methods, section_of, sections_of
-from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
+from django_sitemapkit.overrides import call_methods_from_now_on, section_of, sections_of
+from django_sitemapkit.planning import (
+    PlannedPage,
+    page_of,
+    pages_of,
+    record_listing,
+    split,
+    stored_page_and_edits,
+)
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.validation import naming
+from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import (
     RESPONSE_BLOCK_BYTES,
     Responder,
+    chained_blocks,
     document_digest,
-    joined,
 )
 from django_sitemapkit.words import english_of
 
@@ -36,13 +43,13 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
     index = render_index(site)
     if index is None:
         for section in sections_of(site):
-            with naming(section):
+            with naming_section(section):
                 pages_of(section)  # What cannot be read may list something: not 404.
         return None
-    return sent_index(site, index, responder)
+    return index_response(site, index, responder)
 
 
-def sent_index(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
+def index_response(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
     """Return an index as a response; one that cannot list all sitemaps is logged as an error."""
     if index.problem:
         logger.error("Site %r: %s.", site.key, english_of(index.problem))
@@ -53,13 +60,13 @@ def live_page(
     site: SitemapSite, name: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where there is none or it is empty."""
-    stored, state = stored_page(site, name, number)
+    stored, state = stored_page_and_edits(site, name, number)
     section = section_of(site, name, state)
     if section is None:
         return None
-    with naming(section):
+    with naming_section(section):
         planned = page_of(section, number, stored)
-        return rendered(section, planned, responder) if planned else None
+        return rendered_page(section, planned, responder) if planned else None
 
 
 def empty_news(
@@ -82,7 +89,7 @@ def empty_news(
     return responder.send(writer.begin() + writer.end())
 
 
-def rendered(
+def rendered_page(
     section: SectionReader, page: PlannedPage, responder: Responder, *, planned: bool = True
 ) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where it lists nothing.
@@ -93,7 +100,7 @@ def rendered(
     if difference := section.method_difference(page.keys, once=True):
         called = section.methods_digest
         try:
-            call_methods(section, difference)
+            call_methods_from_now_on(section, difference)
         except DatabaseError:  # It may be read-only; each request then finds the difference.
             logger.exception("%r: that its methods are called could not be stored.", section)
         section = section_of(section.site, section.get_name()) or section
@@ -103,7 +110,7 @@ def rendered(
     if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
-    blocks = _delivered(rendering, section, page, planned=planned)
+    blocks = _page_blocks(rendering, section, page, planned=planned)
     first = list(islice(blocks, 2))
     if not first:
         return None
@@ -113,13 +120,13 @@ def rendered(
     digest = (
         validators.digest if validators else document_digest(*first) if whole and planned else None
     )
-    response = responder.respond(joined(first, blocks), digest=digest, whole=whole)
+    response = responder.respond(chained_blocks(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
     return response
 
 
-def _delivered(
+def _page_blocks(
     rendering: PageRendering, section: SectionReader, page: PlannedPage, *, planned: bool
 ) -> Generator[bytes, None, None]:
     """Yield a page's bytes in blocks; then log its problems.
@@ -141,4 +148,4 @@ def _delivered(
     if rendering.overflow is not None:
         split(section, page, *rendering.split_bounds())
     elif rendering.rows and bool(rendering.urls) != page.lists:
-        remember(section, [page], lists=bool(rendering.urls))
+        record_listing(section, [page], lists=bool(rendering.urls))

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
-from django_sitemapkit.builds.report.published import published_with, unbuilt
+from django_sitemapkit.builds.report.published import published_build_and_file, sections_not_in
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models import Build, Place
@@ -29,7 +29,7 @@ from django_sitemapkit.rendering import (
     write_index,
 )
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.views.live import rendered, sent_index
+from django_sitemapkit.views.live import index_response, rendered_page
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder
 
 
@@ -39,20 +39,20 @@ def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase
     With SITEMAPKIT_SERVE_FROM "auto" it also has the live pages of sections never built.
     Raises NotPublished if nothing else is to be served.
     """
-    build, file = published_with(site, "", 0)
+    build, file = published_build_and_file(site, "", 0)
     if build is None:
         _require_live(f"Site {site.key!r} has no published build yet.")
         return None
     live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
     if file and not live:
         try:
-            return responder.send(_content(file), _last_modified(file))
+            return responder.send(_small_content(file), _last_modified(file))
         except FileLost as error:  # The manifest has what it listed.
-            _report(site, build, error)
+            _log_lost_file(site, build, error)
     index = _index_of(site, build, live)
     if index is None:
         raise NotPublished(f"Build {build.pk} lists nothing.")
-    return sent_index(site, index, responder)
+    return index_response(site, index, responder)
 
 
 def _index_of(site: SitemapSite, build: Build, live: list[LivePage]) -> Index | None:
@@ -71,7 +71,7 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     what was declared since.
     """
     sections = {section.get_name(): section for section in sections_of(site)}
-    missing = unbuilt(build, list(sections))
+    missing = sections_not_in(build, list(sections))
     live: list[LivePage] = []
     for name, section in sections.items():
         if name not in missing:
@@ -87,7 +87,7 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     return live
 
 
-def _content(file: Place) -> bytes:
+def _small_content(file: Place) -> bytes:
     """Return the bytes of a small stored file. Raises FileLost if it is missing or damaged."""
     try:
         with SitemapStorage().open(file.page.name) as stored:
@@ -103,7 +103,7 @@ reported: dict[str, dt.datetime] = {}
 """When the last build began of which this process has reported a lost file, by site."""
 
 
-def _report(site: SitemapSite, build: Build, error: FileLost) -> None:
+def _log_lost_file(site: SitemapSite, build: Build, error: FileLost) -> None:
     """Log the first lost file of a build: there may be as many as requests."""
     if reported.get(site.base) != build.started_at:
         reported[site.base] = build.started_at
@@ -122,23 +122,23 @@ def published_page(
     A page whose file is lost is rendered from the database. Raises FileLost if it has no rows
     there, and NotPublished where the section is published and has no such page.
     """
-    build, file = published_with(site, section, number)
+    build, file = published_build_and_file(site, section, number)
     if build is not None and file is not None:
         try:
-            return _send(file, responder)
+            return _file_response(file, responder)
         except FileLost as error:
-            _report(site, build, error)
+            _log_lost_file(site, build, error)
             if response := _render_lost(site, file, responder):
                 return response
             raise
-    if build is not None and not unbuilt(build, [section]):
+    if build is not None and not sections_not_in(build, [section]):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
 
 
 def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpResponseBase | None:
-    """Return a page whose file is lost as its rows are now, or None where there are none.
+    """Return a page rendered in place of its lost file; None if rows, key or section are gone.
 
     It takes the key range of the manifest, not of the plan, which may have changed since: the
     index that lists this page relies on those rows.
@@ -151,7 +151,7 @@ def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpRe
     except (ValueError, ValidationError):
         logger.exception("%r: page %s was planned by another key.", section, file.number)
         return None
-    return rendered(section, PlannedPage(file.number, keys), responder, planned=False)
+    return rendered_page(section, PlannedPage(file.number, keys), responder, planned=False)
 
 
 def _require_live(reason: str) -> None:
@@ -160,11 +160,11 @@ def _require_live(reason: str) -> None:
 
 
 def _last_modified(file: Place) -> str:
-    """Return when the content of a file became what it is, as a header has it."""
+    """Return the Last-Modified header for a file: when its content last changed."""
     return http_date(file.page.lastmod.timestamp())
 
 
-def _send(file: Place, responder: Responder) -> HttpResponseBase:
+def _file_response(file: Place, responder: Responder) -> HttpResponseBase:
     """Return a stored file as the reader wants it. Raises FileLost if it is lost."""
     digest, modified = file.page.sha256[:32], _last_modified(file)
     response = responder.unchanged(digest, exists=True, modified=modified)
@@ -173,14 +173,14 @@ def _send(file: Place, responder: Responder) -> HttpResponseBase:
     storage = SitemapStorage()
     # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
     is_gzip_file = responder.file and not responder.text
-    response = _handed_over(storage, file) if is_gzip_file else None
-    response = response or _streamed(storage, file, responder)
+    response = _sendfile_response(storage, file) if is_gzip_file else None
+    response = response or _streamed_response(storage, file, responder)
     responder.describe(response, digest, modified)
     return response
 
 
-def _handed_over(storage: SitemapStorage, file: Place) -> HttpResponseBase | None:
-    """Return a response that lets the web server send the file, where it is set up for that."""
+def _sendfile_response(storage: SitemapStorage, file: Place) -> HttpResponseBase | None:
+    """Return a response by which the web server sends the file; None if it cannot."""
     path = storage.local_path(file.page.name)
     if settings.SENDFILE is None or path is None:
         return None
@@ -193,8 +193,10 @@ def _handed_over(storage: SitemapStorage, file: Place) -> HttpResponseBase | Non
     return None
 
 
-def _streamed(storage: SitemapStorage, file: Place, responder: Responder) -> HttpResponseBase:
-    stored = _opened(storage, file)
+def _streamed_response(
+    storage: SitemapStorage, file: Place, responder: Responder
+) -> HttpResponseBase:
+    stored = _open_checked(storage, file)
     as_stored = (responder.file or responder.encoded) and not responder.text
     request = responder.request
     is_sync_get = request.method == "GET" and not isinstance(request, ASGIRequest)
@@ -210,7 +212,7 @@ def _streamed(storage: SitemapStorage, file: Place, responder: Responder) -> Htt
     return response
 
 
-def _opened(storage: SitemapStorage, file: Place) -> IO[bytes]:
+def _open_checked(storage: SitemapStorage, file: Place) -> IO[bytes]:
     """Return a stored file, open at its beginning. Raises FileLost if it is lost or cut short."""
     try:
         stored = storage.open(file.page.name)
@@ -230,4 +232,4 @@ def _stored_blocks(stored: IO[bytes], responder: Responder, *, as_stored: bool) 
         if as_stored:
             yield from iter(lambda: stored.read(RESPONSE_BLOCK_BYTES), b"")
         else:
-            yield from responder.formed(decompressed(stored))
+            yield from responder.in_wanted_form(decompressed(stored))

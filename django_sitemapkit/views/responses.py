@@ -21,7 +21,7 @@ RESPONSE_BLOCK_BYTES = 65_536
 
 
 class Responder:
-    """Answers a request with XML or text, as it is, encoded or as a gzip file."""
+    """Answers a request with XML or text, plain, encoded or as a gzip file."""
 
     def __init__(self, request: HttpRequest, form: str = "xml") -> None:
         self.request = request
@@ -38,7 +38,7 @@ class Responder:
     def unchanged(
         self, digest: str, *, exists: bool, modified: str | None = None
     ) -> HttpResponseBase | None:
-        """Return 304 where the reader has this document already.
+        """Return a response 304 if the reader has this document already, else None.
 
         ``*`` means any document there is, so it counts only where one is known to exist.
         ``modified`` is the document's Last-Modified, where it has one that changes whenever the
@@ -76,7 +76,7 @@ class Responder:
         """
         if digest and (unchanged := self.unchanged(digest, exists=True, modified=modified)):
             return unchanged
-        body = self.formed(blocks)
+        body = self.in_wanted_form(blocks)
         response: HttpResponseBase
         if whole:
             content = b"".join(body)
@@ -95,7 +95,7 @@ class Responder:
         body = iter(()) if self.request.method == "HEAD" else body
         return StreamedResponse(self.request, body, file)
 
-    def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    def in_wanted_form(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the blocks of an XML document in the form that is wanted."""
         body = text_blocks(blocks) if self.text else iter(blocks)
         return gzipped(body) if self.file or self.encoded else body
@@ -103,7 +103,7 @@ class Responder:
     def describe(
         self, response: HttpResponseBase, digest: str | None, modified: str | None = None
     ) -> None:
-        """Set the headers that say what the body is; a 304 repeats all but its type."""
+        """Set the headers that describe the body; a 304 repeats all but its content type."""
         plain = "text/plain; charset=utf-8" if self.text else "application/xml"
         response.headers["Content-Type"] = "application/gzip" if self.file else plain
         response.headers["X-Robots-Tag"] = "noindex"  # A sitemap is no search result.
@@ -150,7 +150,7 @@ def accepts_gzip(header: str) -> bool:
     return quality.get("gzip", quality.get("x-gzip", quality.get("*", False)))
 
 
-def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
+def chained_blocks(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
     """Yield the blocks that were read ahead, then the rest; closing it closes the rest."""
     try:
         yield from begun

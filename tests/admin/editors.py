@@ -20,7 +20,7 @@ EMPTY = {
         "path": "",
         "model": "",
         "object_id": "",
-        "include": "unknown",
+        "include": "",
         "priority": "",
         "changefreq": "",
         "lastmod_0": "",
@@ -117,12 +117,12 @@ def change(row, /, *, client=None, **values):
     for bound in form:
         value = bound.value()
         if bound.field.show_hidden_initial:
-            data[bound.html_initial_name] = str(value)
+            data[bound.html_initial_name] = "" if value is None else str(value)
         if hasattr(bound.field.widget, "decompress"):
             parts = bound.field.widget.decompress(value)
             data |= {f"{bound.name}_{n}": part or "" for n, part in enumerate(parts)}
         else:
-            known = {None: "", True: "true", False: "false"}
+            known = {None: "", True: "True", False: "False"}
             data[bound.name] = known.get(value, value) if not isinstance(value, str) else value
     return client.post(page(model, "change", row.pk), {**data, **values})
 

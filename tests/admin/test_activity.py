@@ -78,7 +78,7 @@ def file(client=None, **query):
 @pytest.mark.parametrize("button", sorted(REQUEST_STARTED))
 def test_a_button_is_logged(built, button):
     """As a request, whose name links to the build that came of it."""
-    data = {"site": "default", "button": button, "section": "products"}
+    data = {"site": "default", "button": button, "section": "products", "confirmed": "1"}
     person("builder").post(REQUEST, data)
     name = "products (default)" if button == "section" else "default"
     entry = LogEntry.objects.get()
@@ -141,7 +141,7 @@ def test_entries_of_other_apps_are_not_listed():
     LogEntry.objects.log_actions(user.pk, [article], CHANGE, [{"changed": {"fields": ["title"]}}])
     text = text_of(person("super").get(ACTIVITY))
     assert "Nothing was changed in the admin yet." in text
-    assert "0 entries" in text
+    assert "0 changes" in text
 
 
 def test_what_changes_very_many_is_one_entry(monkeypatch):
@@ -253,7 +253,7 @@ def test_an_invalid_filter_lists_nothing_and_says_why(logged, query):
     for csv_or_page in ({}, {"csv": "1"}):
         text = text_of(person("super").get(ACTIVITY, {**query, **csv_or_page}))
         assert 'class="errorlist"' in text
-        assert "0 entries" in text
+        assert "0 changes" in text
 
 
 def test_every_field_has_a_label():
@@ -281,6 +281,7 @@ def test_pages_keep_the_filters_and_end(monkeypatch):
     assert 'href="?user=ann&amp;p=2"' in text
     assert "?user=ann&amp;p=3" not in text
     assert "Only the newest entries are listed." in text
+    assert "grouped in" not in text
     assert names(user="ann") == ["/4/", "/3/"]
     assert names(user="ann", p="2") == names(user="ann", p="99") == ["/2/"]
     assert [row["name"] for row in file(user="ann")] == ["/4/", "/3/", "/2/", "/1/", "/0/"]
@@ -298,6 +299,7 @@ def test_what_is_done_to_many_objects_at_once_is_one_row():
     assert text.count(">/7/<") == text.count(">/39/<") == 1
     assert second[2] == "/before/"
     assert len(file()) == 41
+    assert "41 changes, grouped in 2 rows on this page" in text
 
 
 @pytest.mark.slow

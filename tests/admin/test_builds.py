@@ -24,6 +24,7 @@ from django_sitemapkit.models import (
     Place,
     Publication,
     StoredPage,
+    UrlOverride,
 )
 from django_sitemapkit.testing.factories import StoredPageFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
@@ -162,9 +163,11 @@ def test_the_list_tells_what_became_of_each_build(two):
     """How many URLs, how long it took, and why."""
     Build.objects.filter(pk=two[0]).update(reason="It was in the way.")
     text = text_of(person("viewer").get(page("changelist")))
-    for shown in ("published", "It was in the way.", "field-duration"):
+    for shown in ("It was in the way.", "field-duration"):
         assert shown in text
     rows = text.partition("<tbody>")[2].split("<tr>")[1:]
+    assert ">live<" in rows[0]
+    assert ">replaced<" in rows[1]
     assert ">5<" not in rows[0]
     assert '<td class="field-url_count">9</td>' in rows[0]
     assert "It was in the way." in rows[1]
@@ -257,7 +260,8 @@ def test_the_page_has_the_manifest_and_who_asked(built):
     sums = {row["section"]: row for row in response.context["page"]}
     assert (sums["products"]["pages"], str(sums["products"]["urls"])) == ("3", "5")
     assert "/files/" not in text  # They have a page of their own.
-    assert f'<a href="?section=#sitemapkit-files">All files ({len(manifest())})</a>' in text
+    assert '<a href="?section=#sitemapkit-files">All files, with the index and empty ones' in text
+    assert f" ({len(manifest())})</a>" in text
     text = text_of(person("viewer").get(page("change", build.pk), {"section": ""}))
     for line in manifest().values():
         address = page("change", build.pk).replace("change/", f"files/{line.pk}/")
@@ -266,6 +270,11 @@ def test_the_page_has_the_manifest_and_who_asked(built):
     assert 'href="https://www.example.com/sitemap.xml"' in text
     assert text.count('href="https://www.example.com/sitemap-products-') == 3
     assert 'name="_save"' not in text
+    # What the index lists are no URLs.
+    sitemaps = len(manifest()) - 1
+    assert f'<td class="sitemapkit-number">{sitemaps} sitemaps</td>' in text
+    assert "Uncompressed size</th>" in text
+    assert ">Size</th>" not in text
 
 
 @pytest.mark.thorough
@@ -434,7 +443,42 @@ def test_the_differences_name_the_build_that_was_live_before(two, settings):
     assert f"Compared with build {second}, which was live when this one ended." in text
     publish(SITE, first)
     assert said % second in text_of(client.get(page("differences", first)))
-    assert page("differences", first) in text_of(client.get(page("change", first)))
+    text = text_of(client.get(page("change", first)))
+    assert page("differences", first) in text
+    # So is the number: what it was when the build was the first is no difference now.
+    Place.objects.filter(build=first, section="products", number=1).delete()
+    row = text_of(client.get(page("changelist"))).partition(f">Build {first}<")[2]
+    for text in (row.partition("</tr>")[0], text_of(client.get(page("change", first)))):
+        assert f'%)</span> <span class="quiet">since build {second}</span>' in text
+    assert f"since build {second}</span>" in text_of(client.get(OVERVIEW))
+
+
+@pytest.mark.slow
+def test_a_folder_of_the_differences_is_split(two):
+    """Into the folders in it, with the URLs of each; a folder that has none leads nowhere."""
+    other = Shop.objects.create(slug="other")
+    for slug, shop in (("n1", other), ("n2", other), ("n3", Shop.objects.first())):
+        Product.objects.create(slug=slug, shop=shop)
+    Reading.objects.create(level=77)
+    url = page("differences", run().build)
+    client = person("viewer")
+    link = (
+        '<a href="?below=%2Fproducts%2F{}#sitemapkit-groups" title="Show the folders in it">'
+        '/products/{} <span aria-hidden="true">▸</span></a>'
+    )
+    text = text_of(client.get(url))
+    assert link.format("", "") in text
+    text = text_of(client.get(url, {"below": "/products/"}))
+    assert "By section and folder: /products/" in text
+    assert link.format("other%2F", "other/") in text
+    assert text.count("inspect/?site=") == 3
+    for folder, urls in (("all", 1), ("other", 2)):
+        sent = {"below": "/products/", "folder": f"/products/{folder}/"}
+        assert text_of(client.get(url, sent)).count("inspect/?site=") == urls
+    text = text_of(client.get(url, {"below": "/products/other/"}))
+    assert '<th scope="row" class="sitemapkit-name">/products/other/</th>' in text
+    assert text.count("inspect/?site=") == 2
+    assert "No URLs found." in text_of(client.get(url, {"below": "/x/"}))
 
 
 @pytest.mark.slow
@@ -476,7 +520,7 @@ def test_of_many_differences_the_first_are_kept(two, monkeypatch):
 def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     """The page answers at once, and shows them when they are there; or why they are not."""
     monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
-    monkeypatch.setattr(differences, "begin", lambda site, choose, kinds: None)
+    monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     url = page("differences", two[1])
     for _ in range(2):
@@ -501,7 +545,7 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
 def test_what_was_compared_in_the_background_is_shown(two, monkeypatch):
     """No build waits for it, and the overview, which is about builds, does not list it."""
     monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
-    monkeypatch.setattr(differences, "begin", lambda site, choose, kinds: None)
+    monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     client.get(page("differences", two[1]))
     (done,) = process_requests(SITE)
@@ -544,6 +588,10 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert "URLs: 9)." in text
     assert "URLs: 6)." in text
     assert "does not contain later changes" in text
+    # The button says what is lost, and looks like it.
+    button = re.search(r'<button type="submit" class="([^"]*)">Yes, publish it(.*?)</button>', text)
+    assert "sitemapkit-danger" in button[1]
+    assert button[2] == ': URLs <bdi dir="ltr">\N{MINUS SIGN}3 (\N{MINUS SIGN}33 %)</bdi>'
     text = text_of(browser.post(page("publish", held[1]), follow=True))
     assert f"Site “default” now serves build {held[1]}." in text
     after = served(client)
@@ -553,6 +601,85 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert gone == {f"https://www.example.com/products/all/p{n}/" for n in (0, 1, 2)}
     assert "Published." in text_of(browser.get(page("history", held[1])))
     assert LogEntry.objects.get().user.username == "publisher"
+
+
+@pytest.mark.slow
+def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
+    """The list, its page and the page that publishes it say so; then nobody can publish it."""
+    browser = person("publisher")
+    Product.objects.filter(slug="p3").delete()
+    later = run().build
+    outdated = f"outdated since build {later}"
+    assert outdated in text_of(browser.get(page("change", held[1])))
+    assert outdated not in text_of(browser.get(page("change", later)))
+    assert text_of(browser.get(page("changelist"))).count(outdated) == 1
+    text = text_of(browser.get(page("publish", held[1])))
+    assert f"This build is outdated since build {later}." in text
+    assert 'name="discard"' in text
+    assert 'name="discard"' not in text_of(browser.get(page("publish", held[0])))
+    response = browser.post(page("publish", held[1]), {"discard": "1"}, follow=True)
+    assert "Its changes still wait." in text_of(response)
+    build = Build.objects.get(pk=held[1])
+    assert (build.status, build.reason_text) == ("abandoned", "discarded by publisher")
+    assert "The build was never published" in text_of(browser.get(page("publish", held[1])))
+    assert Build.objects.held(SITE).pk == later
+    assert Publication.objects.get().build_id == held[0]
+    assert LogEntry.objects.get().change_message == "Build cancelled."
+
+
+@pytest.mark.slow
+def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
+    """An earlier one, too; what is served, or is being built, is not discarded."""
+    browser = person("publisher")
+    assert "outdated" not in text_of(browser.get(page("changelist")))
+    with acquire(SITE):
+        browser.post(page("publish", held[1]), {"discard": "1"})
+    for pk in held:
+        Build.objects.filter(pk=pk).update(published_at=F("ended_at"))
+    Build.objects.filter(pk=held[1]).update(published_at=None)
+    assert Build.objects.get(pk=held[1]).status == "held"
+    Build.objects.filter(pk=held[0]).update(published_at=timezone.now())
+    assert f"outdated since build {held[0]}" in text_of(browser.get(page("change", held[1])))
+    browser.post(page("publish", held[0]), {"discard": "1"})
+    assert Publication.objects.get().build.outcome == "live"
+
+
+@pytest.mark.slow
+def test_publishing_a_newer_build_again_is_no_roll_back(two):
+    """After a roll-back, the way forward has the title of what it does."""
+    browser = person("publisher")
+    assert f"Roll back to build {two[0]}?" in text_of(browser.get(page("publish", two[0])))
+    browser.post(page("publish", two[0]))
+    assert f"Publish build {two[1]}?" in text_of(browser.get(page("publish", two[1])))
+
+
+@pytest.mark.slow
+def test_a_roll_back_says_what_it_brings_back(two):
+    """Build by build, as the differences do; until those are known, it says so."""
+    Product.objects.filter(slug="p4").delete()
+    UrlOverride.objects.create(site="default", path="/readings/0/", include=False)
+    third = run().build
+    browser = person("super")
+    last, before = (
+        f'removed by: <a href="{page("differences", pk)}?kind=removed">Build {pk}</a>'
+        for pk in (third, two[1])
+    )
+    text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
+    assert f"{last} (not compared yet) </li>" in text
+    removed = text_of(browser.get(page("differences", third)))
+    assert '<a href="?kind=removed">2</a>' in removed
+    text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
+    assert f"{last} (2) </li>" in text
+    rows = page("changelist").replace("/build/", "/urloverride/")
+    assert (
+        f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
+        "URL overrides (1)</a>"
+    ) in text
+    text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
+    assert f"{last} (2), {before.removeprefix('removed by: ')} (not compared yet) </li>" in text
+    browser.post(page("publish", two[1]))
+    text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
+    assert "was not looked at: a roll-back took place between these two builds." in text
 
 
 @pytest.mark.slow

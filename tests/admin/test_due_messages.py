@@ -1,5 +1,9 @@
 """The message after a change of an editor: when published files follow, and what is offered."""
 
+import re
+from functools import partial
+from html import unescape
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -57,7 +61,7 @@ def upload(client):
 
 
 CHANGES = {
-    "added": lambda client: add("urloverride", client=client, path="/about/", include="false"),
+    "added": lambda client: add("urloverride", client=client, path="/about/", include="False"),
     "rule": lambda client: add("exclusionrule", client=client, pattern="/nowhere/"),
     "changed": lambda client: change(override(), client=client, priority="0.9"),
     "deleted": lambda client: client.post(
@@ -86,7 +90,7 @@ def message(client):
 @pytest.mark.parametrize("what", CHANGES)
 def test_each_change_can_be_published_from_its_message(published, what, monkeypatch):
     """The message says that published files follow, and its button has them built now."""
-    monkeypatch.setattr("django_sitemapkit.admin.overview.begin", lambda *_args: None)
+    monkeypatch.setattr("django_sitemapkit.admin.overview.process_on_commit", lambda *_args: None)
     client = chief()
     CHANGES[what](client)
     text = message(client)
@@ -96,6 +100,57 @@ def test_each_change_can_be_published_from_its_message(published, what, monkeypa
     sent = {"site": "default", "button": "changed"}
     client.post(reverse("admin:sitemapkit_request"), sent)
     assert BuildRequest.objects.get().kind == BuildRequest.Kind.BUILD
+
+
+def test_the_button_says_what_waits(published):
+    """Each kind of row that editors have changed since the build, with their number and list."""
+    client = chief()
+    add("urloverride", client=client, path="/about/", include="False")
+    add("urloverride", client=client, path="/press/", priority="0.2")
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    text = message(client)
+    last = text[text.rindex("Waiting: ") :]
+    (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(2\\)</a>', last)
+    assert "exclusion rules (1)</a>" in last
+    assert "extra URLs" not in last.partition("</form>")[0]
+    assert f'<a href="{reverse("admin:sitemapkit_activity")}">Activity' in last
+    UrlOverride.objects.filter(path="/press/").update(note="x")
+    override("/late/")
+    build(SITE)
+    override("/later/")
+    assert text_of(client.get(unescape(rows))).count('class="field-subject"') == 4
+    add("exclusionrule", client=client, pattern="/other/")
+    last = message(client)
+    (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(1\\)</a>', last)
+    text = text_of(client.get(unescape(rows)))
+    assert text.count('class="field-subject"') == 1
+    assert "/later/</a>" in text
+
+
+def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
+    """It is seen before the click that publishes all or some of it, too."""
+    client = chief()
+    overview = partial(client.get, reverse("admin:sitemapkit_overview"))
+    inspected = partial(
+        client.get, reverse("admin:sitemapkit_inspect"), {"url": "/about/", "site": "default"}
+    )
+    also = "also publishes what waits for the same sitemap files."
+    assert also not in text_of(inspected())
+    assert "Waiting: " not in text_of(overview())
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
+        assert "exclusion rules (1)</a>" in text[text.index("Waiting: ") :].partition("</p>")[0]
+
+
+def test_after_exclude_now_the_number_is_a_bound(published):
+    """What was excluded at once is live already, and what else waits in other files is not."""
+    client = chief()
+    row = override("/press/")
+    client.post(page("urloverride", "exclude", override("/about/").pk))
+    change(row, client=client, priority="0.2")
+    text = message(client)
+    assert "Waiting, at most: " in text
+    assert "URL overrides (2)</a>" in text
 
 
 def test_what_changes_nothing_has_no_message(published):
@@ -163,3 +218,21 @@ def test_without_a_publication_only_an_addition_says_so(sections):
     assert "Undo" in text
     change(ExclusionRule.objects.get(), client=client, note="n")
     assert "Live sitemaps follow" not in message(client)
+
+
+def test_a_section_that_a_roll_back_serves_live_loses_nothing(settings, sections):
+    """The page that asks for confirmation says so, and leaves it out of the total."""
+    for section in ALL:
+        sections.add(section)
+    use_storage(settings, "Memory")
+    products(3)
+    first = build(SITE).build
+    ExtraUrl.objects.create(site="default", path="/early/")
+    build(SITE)
+    text = text_of(chief().get(page("build", "publish", first)))
+    row = '<th scope="row">extra-urls</th><td class="sitemapkit-number">'
+    assert f"{row}served live</td>" in text
+    assert "%" not in text[text.index("all sections") :].split("</tr>")[0]
+    settings.SITEMAPKIT_SERVE_FROM = "published"
+    text = text_of(chief().get(page("build", "publish", first)))
+    assert f"{row}not in this build 0 <span" in text

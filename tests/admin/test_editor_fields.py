@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 
 LASTMOD = {"lastmod_0": "2024-05-01", "lastmod_1": "12:00:00"}
 
-BY_PATH = {"site": "main", "path": "/about/", "include": "false"}
-BY_OBJECT = {"site": "main", "model": "testapp.product", "object_id": "1", "include": "false"}
+BY_PATH = {"site": "main", "path": "/about/", "include": "False"}
+BY_OBJECT = {"site": "main", "model": "testapp.product", "object_id": "1", "include": "False"}
 EXTRA = {"site": "main", "path": "/extra/"}
 RULE = {"site": "main", "pattern": "/about/", "_confirmed": "main /about/"}
 
@@ -33,10 +33,10 @@ CASES = {
         "path": (BY_PATH, {"path": "/press/"}),
         "model": (BY_OBJECT, {"model": "testapp.article"}),
         "object_id": (BY_OBJECT, {"object_id": "2"}),
-        "include": (BY_PATH, {"include": "unknown"}),
-        "priority": (BY_PATH | {"include": "true"}, {"priority": "0.7"}),
-        "changefreq": (BY_PATH | {"include": "true"}, {"changefreq": "hourly"}),
-        "lastmod": (BY_PATH | {"include": "true"}, LASTMOD),
+        "include": (BY_PATH, {"include": ""}),
+        "priority": (BY_PATH | {"include": "True"}, {"priority": "0.7"}),
+        "changefreq": (BY_PATH | {"include": "True"}, {"changefreq": "hourly"}),
+        "lastmod": (BY_PATH | {"include": "True"}, LASTMOD),
         "note": (BY_PATH, {"note": "because it is"}),
     },
     "extraurl": {

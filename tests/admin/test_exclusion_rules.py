@@ -187,27 +187,39 @@ def test_a_rule_for_everything_says_so(pattern):
 @pytest.mark.slow
 def test_a_rule_that_has_matched_nothing_so_far_is_no_danger(published, monkeypatch):
     """It is not saved before all URLs were read, unless the user says so."""
-    monkeypatch.setattr(UrlMatches.read_on, "__defaults__", (-1,))
+    monkeypatch.setattr(UrlMatches.continue_reading, "__defaults__", (-1,))
     text = text_of(add_rule("/Products/"))
-    assert "The rule matches none of the 20 URLs that were read." in text
+    assert "The rule matches none of the 20 URLs that were read so far." in text
     assert "Save the rule</button>" in text
     assert "sitemapkit-danger" not in text
     assert not ExclusionRule.objects.exists()
 
 
+def test_what_was_counted_is_not_counted_again(published, monkeypatch):
+    """A preview that read everything gives the number to the page that saves."""
+    client = chief()
+    preview = {"_preview": "1", "client": client, "pattern": "/products/"}
+    assert "The rule matches 30 of 33 URLs (91 %)." in text_of(add("exclusionrule", **preview))
+    monkeypatch.setattr(UrlMatches.continue_reading, "__defaults__", (-1,))
+    text = text_of(add("exclusionrule", client=client, pattern="/products/"))
+    assert "Exclude 30 URLs" in text
+
+
 @pytest.mark.slow
 def test_many_files_are_counted_on(published, monkeypatch):
     """The first answer is a lower bound; the page of the count goes on to the exact number."""
-    monkeypatch.setattr(UrlMatches.read_on, "__defaults__", (-1,))
+    monkeypatch.setattr(UrlMatches.continue_reading, "__defaults__", (-1,))
     client = chief()
     response = add("exclusionrule", client=client, pattern="/products/", note="Summer")
     text = text_of(response)
     url = unescape(re.search(r'href="([^"]*/count/[^"]*)"', text)[1])
-    assert "Exclude at least 20 URLs" in text
+    assert "Exclude 20 URLs, and those not counted yet" in text
     seen = []
     while "Refresh" in (page_of_count := client.get(url)).headers:
         seen.append(text_of(page_of_count))
+    assert all("so far. Counting…" in text for text in seen)
     text = text_of(page_of_count)
+    assert "Counting…" not in text
     assert "The rule matches 30 of 33 URLs (91 %)." in text
     assert "Exclude 30 URLs" in text
     assert len(seen) < 3

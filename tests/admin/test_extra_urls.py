@@ -88,7 +88,9 @@ def test_pastes_many():
     }
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
-    assert "2 URLs added." in text
+    assert "2 URLs added. Whether their pages answer was not looked at." in text
+    unknown = "The site&#x27;s URLconf has no page at 2 of these URLs, such as /a/"
+    assert unknown in text
     assert "1 URL already existed." in text
 
 
@@ -107,6 +109,16 @@ def test_nothing_is_added_unless_all_lines_are_right():
     assert ExtraUrl.objects.get().path == "/a/"
     shown = "3 invalid lines were skipped, such as line 3 (It is on another host"
     assert shown in text_of(client.get(response.url))
+
+
+def test_of_many_invalid_lines_the_first_are_listed(monkeypatch):
+    """And it says that there are others."""
+    monkeypatch.setattr("django_sitemapkit.admin.extras.MAX_INVALID_LINES", 2)
+    lines = [f"/{number}/#c\n" for number in range(3)]
+    assert "Only the first" not in text_of(paste("".join(lines[:2])))
+    text = text_of(paste("".join(lines)))
+    assert "Only the first 2 are shown." in text
+    assert "3 lines are invalid" in text
 
 
 def test_says_how_many_pasted_urls_are_excluded():
@@ -185,7 +197,7 @@ def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings
     use_storage(settings, "Memory")
     build(SITE)
     client = chief()
-    live, waits = "The sitemap follows at once", "The published sitemap stays as it is until"
+    live, waits = "Live at once", "The published sitemap stays as it is until"
     text = text_of(client.get(paste("/new/", client=client).url))
     assert live in text
     assert waits not in text
@@ -210,3 +222,4 @@ def test_says_how_many_pasted_urls_are_published(settings):
     response = paste(f"{many}\n/about/\n/press/\n", client=client)
     text = text_of(client.get(response.url))
     assert "2 of these URLs are in the published sitemap already, such as" in text
+    assert "of these URLs, such as /new/0/" in text

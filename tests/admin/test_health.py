@@ -315,7 +315,7 @@ def test_what_fails_now_is_shown_together(built, sections, monkeypatch):
 
 @pytest.fixture
 def _own_sources(monkeypatch):
-    monkeypatch.setattr(overview, "items_now", lambda site: [])
+    monkeypatch.setattr(overview, "live_items", lambda site: [])
     registered = list(items.sources)
     items.sources.clear()
     yield

@@ -44,7 +44,7 @@ PREFIX = "sitemapkit-override"
 
 EMPTY = {
     "site": "default",
-    "include": "unknown",
+    "include": "",
     "priority": "",
     "changefreq": "",
     "lastmod_0": "",
@@ -114,7 +114,7 @@ def sent(*rows, initial=0):
     """Return what the forms of the inline send; ``was`` is what they showed of ``include``."""
     data = {f"{PREFIX}-TOTAL_FORMS": len(rows), f"{PREFIX}-INITIAL_FORMS": initial}
     for number, row in enumerate(rows):
-        data[f"initial-{PREFIX}-{number}-include"] = row.pop("was", "None")
+        data[f"initial-{PREFIX}-{number}-include"] = row.pop("was", "")
         data |= {f"{PREFIX}-{number}-{name}": value for name, value in {**EMPTY, **row}.items()}
     return data
 
@@ -142,7 +142,7 @@ def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     text = text_of(client.get(url_of(obj)))
     assert '>0.3</td><td data-label="Source">declaration of the section</td>' in text
     assert path_of(obj) in text
-    response = client.post(url_of(obj), own(obj) | sent({"include": "false"}))
+    response = client.post(url_of(obj), own(obj) | sent({"include": "False"}))
     assert response.status_code == 302, errors_of(response)
     row = UrlOverride.objects.get()
     assert (row.model, row.object_id) == identity_of(obj)
@@ -168,7 +168,7 @@ def test_an_object_is_shown_as_published_and_as_it_will_be(settings):
     obj = ArticleFactory()
     build(SITE)
     client = chief()
-    response = client.post(url_of(obj), own(obj) | sent({"include": "false"}), follow=True)
+    response = client.post(url_of(obj), own(obj) | sent({"include": "False"}), follow=True)
     assert "The published sitemap stays as it is until the next build." in text_of(response)
     text = " ".join(re.sub("<[^>]+>", " ", text_of(client.get(url_of(obj)))).split())
     assert "Published now listed · show the sitemap file" in text
@@ -182,12 +182,12 @@ def test_a_key_that_a_form_spells_otherwise_is_named_as_it_is_stored(settings):
     settings.TIME_ZONE = "Europe/Madrid"
     obj = Moment.objects.create(at=dt.datetime(2024, 1, 2, 12, 30, tzinfo=dt.UTC))
     local = {"at_0": "2024-01-02", "at_1": "13:30:00"}
-    response = chief().post(url_of(obj), local | sent({"include": "false"}))
+    response = chief().post(url_of(obj), local | sent({"include": "False"}))
     assert response.status_code == 302, errors_of(response)
     assert not listed(obj)
     row = UrlOverride.objects.get()
     assert (row.model, row.object_id) == identity_of(Moment.objects.get())
-    change = {"id": row.pk, "include": "true"}
+    change = {"id": row.pk, "include": "True"}
     response = chief().post(url_of(obj), local | sent(change, initial=1))
     assert response.status_code == 302, errors_of(response)
     assert listed(obj)
@@ -234,7 +234,7 @@ def test_a_copy_gets_an_override_of_its_own():
     row = UrlOverride(site="default", include=False)
     row.model, row.object_id = identity_of(product)
     row.save()
-    sending = sent({"id": row.pk, "include": "false"}, initial=1)
+    sending = sent({"id": row.pk, "include": "False"}, initial=1)
     response = chief().post(url_of(product), data | sending)
     assert response.status_code == 302, errors_of(response)
     assert UrlOverride.objects.filter(include=False).count() == 2
@@ -248,9 +248,9 @@ def test_both_histories_tell_who_changed_what():
     client = client_of(
         *("change_reading", "add_urloverride", "change_urloverride", "delete_urloverride")
     )
-    client.post(url_of(reading), own(reading) | sent({"include": "false"}))
+    client.post(url_of(reading), own(reading) | sent({"include": "False"}))
     row = UrlOverride.objects.get()
-    change = {"id": row.pk, "was": "False", "include": "false", "note": "n"}
+    change = {"id": row.pk, "was": "False", "include": "False", "note": "n"}
     client.post(url_of(reading), own(reading) | sent(change, initial=1))
     client.post(url_of(reading), own(reading) | sent({"id": row.pk, "DELETE": "on"}, initial=1))
     entries = LogEntry.objects.order_by("pk")
@@ -317,10 +317,10 @@ def test_with_several_sites_there_is_a_row_for_each(main_and_other):
         assert re.search(rf'name="{PREFIX}-{name}_FORMS" value="1"', text)
     assert "Site: other (https://testserver)" in text
     assert "Site: main" not in text
-    response = client.post(url, own(token) | sent({"site": "main", "include": "false"}))
+    response = client.post(url, own(token) | sent({"site": "main", "include": "False"}))
     assert response.status_code == 200
     assert not UrlOverride.objects.exists()
-    response = client.post(url, own(token) | sent({"site": "other", "include": "false"}))
+    response = client.post(url, own(token) | sent({"site": "other", "include": "False"}))
     assert response.status_code == 302, errors_of(response)
     row = UrlOverride.objects.get()
     assert row.site == "other"
@@ -329,7 +329,7 @@ def test_with_several_sites_there_is_a_row_for_each(main_and_other):
     main = f"{url_of(token)}?sitemap_site=main"
     text = text_of(client.get(main))
     assert text.index(">other</a>") < text.index(">main</a>")  # It has an override.
-    assert "<td>excluded</td>" in text
+    assert "<td>No, exclude it</td>" in text
     response = client.post(main, own(token) | sent({"site": "main", "note": "n"}))
     assert response.status_code == 302, errors_of(response)
     assert set(UrlOverride.objects.values_list("site", "note")) == {("other", ""), ("main", "n")}
@@ -374,7 +374,7 @@ def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
     row = UrlOverride(site="default", include=True)
     row.model, row.object_id = identity_of(token)
     row.save()
-    response = chief().post(url_of(token), own(token) | sent({"include": "false"}))
+    response = chief().post(url_of(token), own(token) | sent({"include": "False"}))
     assert "This override already exists." in errors_of(response)
     response = chief().post(url_of(token), own(token) | sent({}))
     assert response.status_code == 302
@@ -430,7 +430,7 @@ def test_a_project_may_save_the_forms_itself():
     assert formset.is_valid()
     formset.save(commit=False)
     assert formset.deleted_objects == [row]
-    formset = made(sent({"include": "false"}), instance=TokenFactory())
+    formset = made(sent({"include": "False"}), instance=TokenFactory())
     assert formset.is_valid()
     (new,) = formset.save(commit=False)
     assert new.model == "testapp.token"
@@ -448,7 +448,7 @@ def test_who_may_only_see_sees_no_fields():
     text = text_of(client.get(url_of(token)))
     assert '>0.3</td><td data-label="Source">declaration of the section</td>' in text
     assert f"{PREFIX}-0-include" not in text
-    client.post(url_of(token), own(token) | sent({"include": "false"}))
+    client.post(url_of(token), own(token) | sent({"include": "False"}))
     assert not UrlOverride.objects.exists()
     row = UrlOverride(site="default", note="set by others")
     row.model, row.object_id = identity_of(token)
@@ -456,7 +456,7 @@ def test_who_may_only_see_sees_no_fields():
     text = text_of(client.get(url_of(token)))
     assert "set by others" in text
     assert f"{PREFIX}-0-include" not in text
-    data = {"id": row.pk, "include": "false", "DELETE": "on"}
+    data = {"id": row.pk, "include": "False", "DELETE": "on"}
     client.post(url_of(token), own(token) | sent(data, initial=1))
     assert UrlOverride.objects.get().include is None
 
@@ -478,7 +478,7 @@ def test_each_permission_lets_do_what_it_says(permissions, may):
     row = UrlOverride(site="default")
     row.model, row.object_id = identity_of(token)
     row.save()
-    client.post(url_of(added), own(added) | sent({"include": "false"}))
+    client.post(url_of(added), own(added) | sent({"include": "False"}))
     found = UrlOverride.objects.filter(object_id=str(added.pk))
     assert found.exists() == ("add" in may)
     client.post(url_of(token), own(token) | sent({"id": row.pk, "note": "n"}, initial=1))

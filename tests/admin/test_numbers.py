@@ -90,8 +90,7 @@ def test_a_build_that_undoes_a_roll_back_says_so_and_how_much(two):
     first, second = two
     before, after = listed(first), listed(second)
     comes_back = (
-        f"Next build puts back build {second}:"
-        f" from {sum(before.values())} to {sum(after.values())} URLs"
+        f"The next build undoes the roll-back from build {second} ({sum(after.values())} URLs)"
     )
     shown = OVERVIEW, f"{OVERVIEW}health/"
     assert not any(comes_back in texts(text_of(person("viewer").get(url))) for url in shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
+from django.template.defaultfilters import filesizeformat
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
@@ -14,6 +15,7 @@ import django_sitemapkit
 from django_sitemapkit import Section
 from django_sitemapkit.admin import overview
 from django_sitemapkit.builds import requests
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import (
@@ -23,6 +25,8 @@ from django_sitemapkit.models import (
     Lease,
     Place,
     Publication,
+    SectionSettings,
+    StoredPage,
 )
 from django_sitemapkit.testing.factories import (
     BuildFactory,
@@ -30,6 +34,7 @@ from django_sitemapkit.testing.factories import (
     PlaceFactory,
     PublicationFactory,
 )
+from tests.admin.editors import Fields
 from tests.admin.operating import (
     EVIL,
     OVERVIEW,
@@ -40,7 +45,16 @@ from tests.admin.operating import (
     person,
     text_of,
 )
-from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, problems_of, run
+from tests.builds import (
+    LEASE,
+    SITE,
+    Readings,
+    age_lease,
+    edit_product,
+    let_time_pass,
+    problems_of,
+    run,
+)
 from tests.builds.storages import Killed
 from tests.testapp.models import Product
 
@@ -50,8 +64,9 @@ WHATS = ("changed", "full", "preview", "section", "check", "prune")
 
 
 def asked(what="changed", site="default", **values):
-    """Return what a button sends."""
-    return {"site": site, "button": what, "section": "products", **values}
+    """Return what a button sends; deleting files is confirmed."""
+    sent = {"site": site, "button": what, "section": "products", **values}
+    return sent | {"confirmed": "1"} if what == "prune" else sent
 
 
 @pytest.fixture
@@ -179,6 +194,31 @@ def test_a_button_records_what_it_says(built, what, kind, section, full, said):
 
 
 @pytest.mark.slow
+def test_old_files_are_deleted_once_that_is_confirmed(built, settings):
+    """The page says how many there are and how large; while a build runs it cannot know."""
+    settings.SITEMAPKIT_KEEP_BUILDS = 1
+    first = run().build
+    edit_product()
+    run()
+    let_time_pass(200_000)
+    client = person("builder")
+    sent = {"site": "default", "button": "prune"}
+    text = text_of(client.post(REQUEST, sent))
+    gone = StoredPage.objects.filter(places__build=first)
+    sizes = [page.stored_bytes for page in gone if page.places.count() == 1]
+    assert sizes  # One of a product, and the index if the second build began in another second.
+    size = filesizeformat(sum(sizes))
+    said = f"files of builds that are over: {len(sizes)} ({size}). Files that no build has: 0."
+    assert f"Site “default”, {said}" in text
+    assert not BuildRequest.objects.exists()
+    assert Fields(text).values["confirmed"] == "1"
+    with acquire(SITE):
+        assert "is held by process" in text_of(client.post(REQUEST, sent))
+    client.post(REQUEST, {**Fields(text).values, "button": "prune"})
+    assert BuildRequest.objects.get().kind == "prune"
+
+
+@pytest.mark.slow
 def test_two_clicks_make_one_build(built):
     """Anyone who clicks second is informed."""
     client = person("builder")
@@ -233,10 +273,12 @@ def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fail
     client = person("builder")
     if fails:
         monkeypatch.setattr(requests, "prune", lambda site: 1 / 0)
-    monkeypatch.setattr(overview, "begin", process_requests)
+    monkeypatch.setattr(overview, "process_on_commit", process_requests)
     text = text_of(client.post(REQUEST, asked("prune"), follow=True))
     assert "It starts now" not in text
-    kind, said = ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 orphans")
+    kind, said = (
+        ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 leftover files")
+    )
     assert re.search(rf'<li class="{kind}">\s*Cleanup (failed|finished)\. .*{said}', text)
     assert '<li class="success">' not in text or not fails
     other = BuildRequestFactory(site="other", kind="prune", ended_at=timezone.now())
@@ -250,7 +292,7 @@ def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_c
     began = []
     client = person("builder")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overview, "begin", lambda *shown: began.append(shown))
+        patch.setattr(overview, "process_on_commit", lambda *shown: began.append(shown))
         client.post(REQUEST, asked())
     assert began == [(SITE, overview.get_runner)]
     with django_capture_on_commit_callbacks() as callbacks:
@@ -340,6 +382,30 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     assert "pages removed: 1 file" in text
     assert "The site no longer has this section" in text
     assert 'value="articles"' not in text
+    SectionSettings.objects.create(site="default", section="products", enabled=False)
+    link = '<a href="/admin/sitemapkit/sectionsettings/?site=default&amp;q=products">'
+    off = "Switched off in the section settings"
+    assert f"{link}{off}</a>" in text_of(person("super").get(OVERVIEW))
+    text = text_of(person("builder").get(OVERVIEW))
+    assert off in text
+    assert link not in text
+
+
+@pytest.mark.slow
+def test_what_a_preview_contains_is_not_doubted(built):
+    """What is due says what the preview has found; what was compared, when it was."""
+    run()
+    text = text_of(person("builder").get(OVERVIEW))
+    assert "not compared" not in text
+    assert text.count("nothing when last compared:") == 3
+    ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
+    text = text_of(person("builder").get(OVERVIEW))
+    assert text.count("may be affected by changed overrides") == 3
+    run(preview=True)
+    text = text_of(person("builder").get(OVERVIEW))
+    assert "may be affected by changed overrides" not in text
+    assert text.count("different in a later build: 1 file") == 1
+    assert text.count("nothing when last compared:") == 2
 
 
 @pytest.mark.thorough
@@ -372,6 +438,13 @@ def test_a_preview_that_waits_is_no_warning(built):
     assert "is held for review" not in text
     assert "Nothing needs your attention." in text
     assert "A preview waits" in text_of(person("viewer").get(f"{OVERVIEW}health/"))
+    for address in (OVERVIEW, page("changelist"), page("change", held)):
+        text = text_of(person("publisher").get(address))
+        assert 'sitemapkit-preview">preview</span>' in text
+        assert ">held</span>" not in text
+    text = text_of(person("publisher").get(page("publish", held)))
+    assert "This build waits: it is a preview that" in text
+    assert "This build is held" not in text
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_sitemapkit.builds import Pause, pause_publishing, publish
 from django_sitemapkit.builds.publication.gates import pause_of
-from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.testing.factories import BuildFactory, PublicationFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
@@ -200,6 +200,26 @@ def test_a_roll_back_pauses_publishing_if_asked_to(two):
         "Rolled back to this build.",
         "Publishing paused.\nWrong prices",
     ]
+
+
+@pytest.mark.slow
+def test_exclude_now_after_a_roll_back_says_what_returns(two):
+    """The warning ends with the build that it makes, but the next build still puts back."""
+    person("publisher").post(page("publish", two[0]))
+    path = Product.objects.first().get_absolute_url()
+    values = {"site": SITE.key, "path": path}
+    chief = person("super")
+    text = text_of(chief.post("/admin/sitemapkit/urloverride/exclude/", values, follow=True))
+    urls = sum(row.page.urls for row in Place.objects.in_build(two[1]).pages())
+    assert "its sitemap file is published without it" in text
+    assert (
+        f"The next build ends the roll-back: it publishes again what build {two[1]} changed,"
+        f" which has {urls} URLs. Pausing publishing prevents that."
+    ) in text
+    values["path"] = Product.objects.last().get_absolute_url()
+    run()
+    text = text_of(chief.post("/admin/sitemapkit/urloverride/exclude/", values, follow=True))
+    assert "ends the roll-back" not in text
 
 
 @pytest.mark.slow

@@ -117,13 +117,13 @@ def test_it_has_all_sections_with_what_they_declare(sections):
     sections.add(Odd)
     text = shown()
     assert names(text) == ["articles", "extra-urls", "odd", "off", "pages", "products"]
-    assert ">Inherit (yes)</option>" in row_of(text, "products")
-    assert ">Inherit (weekly)</option>" in row_of(text, "products")
-    assert 'placeholder="Inherit (none)"' in row_of(text, "products")
-    assert 'placeholder="Inherit (0.3)"' in row_of(text, "pages")
-    assert ">Inherit (no)</option>" in row_of(text, "off")
-    assert ">Inherit (from each row)</option>" in row_of(text, "odd")
-    assert 'placeholder="Inherit (none)"' in row_of(text, "odd")  # 7 is no priority.
+    assert ">Default (yes)</option>" in row_of(text, "products")
+    assert ">Default (weekly)</option>" in row_of(text, "products")
+    assert 'placeholder="Default (none)"' in row_of(text, "products")
+    assert 'placeholder="Default (0.3)"' in row_of(text, "pages")
+    assert ">Default (no)</option>" in row_of(text, "off")
+    assert ">Default (from each row)</option>" in row_of(text, "odd")
+    assert 'placeholder="Default (none)"' in row_of(text, "odd")  # 7 is no priority.
     assert "sitemapkit-own" not in text
 
 
@@ -131,7 +131,7 @@ def test_values_of_its_own_stand_out():
     """They are marked, one by one; what is inherited is not."""
     SectionSettingsFactory(section="products", priority=Decimal("0.6"))
     row = row_of(shown(), "products")
-    own = re.findall('<td class="sitemapkit-own">(.*?)</td>', row)
+    own = re.findall('<td class="sitemapkit-own"[^>]*>(.*?)</td>', row)
     assert len(own) == 1
     assert 'value="0.60"' in own[0]
 
@@ -164,10 +164,10 @@ def test_numbers_are_those_of_the_published_build():
     assert ">600 <" in row
     assert f'{change}#problems">3</a>' in row
     assert f'{change}#problems">1</a>' in row_of(text, "articles")
-    assert '<td class="sitemapkit-number">0</td>' in row_of(text, "pages")
+    assert 'data-label="Published URLs">0</td>' in row_of(text, "pages")
     assert change not in row_of(text, "extra-urls")
     text = shown(client_of("view_sectionsettings"))
-    assert '<td class="sitemapkit-number">3' in row_of(text, "products")
+    assert 'data-label="Problems">3</td>' in row_of(text, "products")
     assert change not in text
 
 
@@ -182,9 +182,9 @@ def test_a_section_that_fails_takes_no_other_along(sections):
     sections.add(Failing)
     text = shown()
     assert "KeyError: &#x27;no such thing&#x27;" in row_of(text, "failing")
-    assert ">Inherit</option>" in row_of(text, "failing")
-    assert ">Inherit (weekly)</option>" in row_of(text, "products")
-    assert set_section("failing", enabled="false").status_code == 302
+    assert ">Default</option>" in row_of(text, "failing")
+    assert ">Default (weekly)</option>" in row_of(text, "products")
+    assert set_section("failing", enabled="False").status_code == 302
     assert stored() == {"failing": (False, "", None)}
 
 
@@ -259,7 +259,7 @@ def test_the_number_of_queries_does_not_grow(request):
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"enabled": "false"}, None),
+        ({"enabled": "False"}, None),
         ({"changefreq": "hourly"}, {"changefreq": "hourly", "priority": "0.3"}),
         ({"priority": "0.7"}, {"priority": "0.7"}),
         ({"priority": "0"}, {"priority": "0.0"}),
@@ -279,7 +279,7 @@ def test_a_section_that_is_off_may_be_switched_on(sections):
     """The table has all declared sections, also those that are declared to be off."""
     sections.add(Off)
     assert live("off") == ""
-    assert set_section("off", enabled="true").status_code == 302
+    assert set_section("off", enabled="True").status_code == 302
     assert "/off/</loc>" in live("off")
 
 
@@ -291,7 +291,7 @@ def test_extra_urls_are_a_section_like_any_other():
     assert set_section("extra-urls", priority="0.9").status_code == 302
     assert tags(live("extra-urls"), "/a/") == {"priority": "0.9"}
     assert tags(live("extra-urls"), "/b/") == {"priority": "0.2"}
-    assert set_section("extra-urls", enabled="false").status_code == 302
+    assert set_section("extra-urls", enabled="False").status_code == 302
     assert not live("extra-urls")
 
 
@@ -304,7 +304,7 @@ def test_only_what_changed_is_stored_and_recorded():
     sent = Fields(text_of(client.get(TABLE))).values | {
         "section-products-priority": "0.9",
         "section-articles-priority": "",
-        "section-pages-enabled": "false",
+        "section-pages-enabled": "False",
     }
     response = client.post(TABLE, sent, follow=True)
     assert response.redirect_chain == [(TABLE, 302)]
@@ -333,6 +333,30 @@ def test_what_is_saved_acts_with_the_next_build():
     client = chief()
     assert set_section("pages", client=client, priority="0.9").status_code == 302
     assert LATER in shown(client)
+
+
+def test_what_switching_off_takes_out_is_counted_and_undone():
+    """Of what is published; the way back is offered where the settings had nothing before."""
+    build = BuildFactory()
+    PublicationFactory(build=build)
+    PlaceFactory(build=build, section="products", urls=1234)
+    PlaceFactory(build=build, section="pages", urls=1)
+    client = chief()
+    assert set_section("products", client=client, enabled="False").status_code == 302
+    text = shown(client)
+    assert "1,234 published URLs leave the sitemap with the next build." in text
+    undo = page("sectionsettings", "delete", SectionSettings.objects.get().pk)
+    assert f'<a href="{undo}">Undo</a>' in text
+    assert client.post(undo, {"post": "yes"}).status_code == 302
+    assert not SectionSettings.objects.exists()
+    set_section("pages", client=client, priority="0.9")
+    text = shown(client)
+    assert "Undo" in text
+    assert "leaves the sitemap" not in text
+    set_section("pages", client=client, enabled="False")
+    text = shown(client)
+    assert "1 published URL leaves the sitemap with the next build." in text
+    assert "Undo" not in text  # It would take the priority back, too.
 
 
 def test_nothing_is_stored_if_nothing_changed():
@@ -460,7 +484,7 @@ def test_it_is_edited_with_all_three_permissions(missing):
     assert "name=" not in row
     assert "<b>0.6</b>" in row
     assert '<b>daily</b> <span class="quiet">(declared: weekly)</span>' in row
-    assert '<td>yes <span class="quiet">(inherited)</span></td>' in row
+    assert '<td data-label="Enabled">yes <span class="quiet">(inherited)</span></td>' in row
     before = stored()
     sent = Fields(shown(editor)).values | {"section-products-priority": "0.9"}
     assert viewer.post(TABLE, sent).status_code == 403

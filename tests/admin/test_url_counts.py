@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.admin.url_counts import (
-    changes_of,
-    chart_of,
+    changes_by_build,
+    chart_context,
     section_changes,
-    url_counts,
+    url_counts_by_build,
 )
 from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.report.changes import UrlChange
@@ -106,7 +106,7 @@ def test_only_whole_builds_are_compared(shrunk):
     )  # fmt: skip
     PlaceFactory(build=failed, section="products", urls=1)
     builds = Build.objects.filter(pk__in=[failed.pk, empty.pk])
-    changes = changes_of(builds)
+    changes = changes_by_build(builds)
     assert changes == {failed.pk: UrlChange(1, None)}
     assert "sitemapkit-loss" not in text_of(person("viewer").get(page("change", failed.pk)))
 
@@ -118,9 +118,9 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     first, _ = shrunk
     builds = Build.objects.all()
     keys = [build.pk for build in builds]
-    assert chart_of(builds, url_counts(keys)) is not None
+    assert chart_context(builds, url_counts_by_build(keys)) is not None
     Place.objects.filter(build=first.build).delete()
-    assert chart_of(builds, url_counts(keys)) is None
+    assert chart_context(builds, url_counts_by_build(keys)) is None
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
     held.save()
     PlaceFactory(build=held, section="products", urls=1)
     builds = Build.objects.order_by("-pk")
-    chart = chart_of(builds, url_counts([build.pk for build in builds]))
+    chart = chart_context(builds, url_counts_by_build([build.pk for build in builds]))
     names = [f"build {pk}, {urls}" for pk, urls in (
         (first.build, first.urls), (second.build, second.urls), (held.pk, 1),
     )]  # fmt: skip
@@ -158,7 +158,7 @@ def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
     assert [(a["name"], b["name"]) for a, b in chart["segments"]] == [tuple(names[:2])]
     assert chart["held"] == names[2]
     assert chart["text"] == (
-        f"URLs of the last 3 builds: {names[0]} to {names[2]}. Held for review: {names[2]}"
+        f"URLs of the last 3 builds: {names[0]} to {names[2]}. Not published: {names[2]}"
     )
     heights = [float(point["y"]) for point in chart["points"]]
     assert heights == sorted(heights)  # The fewer URLs, the lower.

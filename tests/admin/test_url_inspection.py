@@ -12,6 +12,7 @@ from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, Place, UrlOverride
+from django_sitemapkit.testing.factories import SectionSettingsFactory
 from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
 from tests.builds import SITE, use_storage
 from tests.factories import products
@@ -143,6 +144,7 @@ def test_other_apps_contribute_what_they_know(monkeypatch):
         assert register_inspection(function) is function
     text = inspect("/about/")
     assert "Crawlers default https://www.example.com/about/" in text
+    assert "Whether the page answers now was not looked at; what was found last is below." in text
     assert "broken ValueError: no log" in text
 
 
@@ -402,7 +404,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     assert (titles[-1], titles[0]) == ("Sitemap file", "Section")
     assert "/sitemap-careless-1.xml" in last
     for path, step, reason in (
-        ("/nowhere/", "Section", "no section produces it"),
+        ("/nowhere/", "Section", "No section produces this URL"),
         (draft.get_absolute_url(), "Object", "its queryset leaves out public = False."),
         (ruled.get_absolute_url(), "Rules and overrides", "The exclusion rule"),
         ("/about/", "Rules and overrides", "A URL override excludes it."),
@@ -454,12 +456,48 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
         ("/none/such/page/at/all/", "The URLconf of the site has no page at this address."),
         ("/", "This address belongs to the view home; whether it answers 404 was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
-        ("/about/?utm=1", "Did you mean: /about/"),
+        ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
+        ("/about/", "Whether the page answers was not looked at: open the link to see."),
     ],
 )
 def test_what_is_wrong_with_the_url_itself_is_said(url, reason):
     """No such page, a page that no section has, or a spelling."""
     assert reason in inspect(url)
+
+
+@pytest.mark.slow
+def test_a_section_that_is_switched_off_is_the_reason():
+    """The headline, the reason and the link to the settings belong together."""
+    build(SITE)
+    SectionSettingsFactory(section="pages", enabled=False)
+    text = inspect("/about/")
+    assert text.index("It is in the sitemap until the next build.") < text.index("Why the next")
+    assert "Section pages is switched off in the section settings. Section settings" in text
+    settings_page = f'{page("sectionsettings", "changelist")}?site=default"'
+    assert settings_page in inspected("/about/")
+    assert settings_page in inspected("/nowhere/")
+    editor = client_of("view_build", name="viewer")
+    assert settings_page not in text_of(editor.get(PAGE, {"url": "/about/"}))
+    assert "Change its values" not in text
+
+
+def test_what_may_be_done_has_an_effect():
+    """Values of what is listed may be changed; what is excluded may be included again."""
+    add_page = f"{page('urloverride', 'add')}?site=default&amp;path="
+    assert f'{add_page}%2Fabout%2F">Change its values' in inspected("/about/")
+    (draft,) = products(1)
+    rule = ExclusionRule.objects.create(site=SITE.key, pattern=draft.get_absolute_url())
+    assert "Include again" in inspected(draft.get_absolute_url())
+    assert "include=True" in inspected(draft.get_absolute_url())
+    query = {"site": "default", "path": draft.get_absolute_url(), "include": "True"}
+    form = text_of(chief().get(page("urloverride", "add"), query))
+    assert '<option value="True" selected>' in form
+    rule.delete()
+    row = UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    text = inspected("/about/")
+    assert f'{page("urloverride", "change", row.pk)}">Change what excludes it</a>' in text
+    assert "Change its values" not in text
+    assert "Change its values" not in inspected("/nowhere/")
 
 
 @pytest.mark.slow

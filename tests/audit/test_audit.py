@@ -490,7 +490,7 @@ def test_details_are_short_and_printable(faulty):
     audited = AuditRun.objects.create(site="default", started_at=dt.datetime.now(dt.UTC))
     entry = SitemapEntry(section="s", url="https://a.example/")
     detail = "https://a.example/\0" + "x" * 5_000
-    auditing.record(audited, [Verdict(entry, ((FindingKind.CANONICAL, detail),))])
+    auditing.record_verdicts(audited, [Verdict(entry, ((FindingKind.CANONICAL, detail),))])
     stored = audited.findings.get().detail
     assert "\0" not in stored
     assert len(stored) == 1_000
@@ -503,7 +503,7 @@ def test_audits_before_publishing_are_apart(faulty):
     for _ in range(KEEP_RUNS):
         AuditRun.objects.create(site="default", started_at=at, kind="gate", status="finished")
     running = AuditRun.objects.create(site="default", started_at=at, build=10**9)
-    auditing.finish(gate, at)
+    auditing.finish_run(gate, at)
     assert AuditRun.objects.filter(pk=running.pk).exists()
     gate = AuditRun.objects.create(site="default", started_at=at, kind="gate")
     audit(SITE, sample=1)

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from django_sitemapkit.audit.health import findings_url
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
@@ -177,5 +178,6 @@ def test_an_inspected_url_has_its_last_finding(admin_client):
     text = admin_client.get(page, {"url": "/Old/"}).text
     assert "302</a>" in text
     assert "301</a>" not in text
+    assert f"Audit {run.pk}, {date_format(timezone.localtime(run.ended_at))}" in text
     assert findings_url(run, "redirect").replace("&", "&amp;") in text
     assert "302</a>" not in admin_client.get(page, {"url": "/old/"}).text

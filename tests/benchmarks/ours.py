@@ -150,8 +150,8 @@ def build_reset():
     from django_sitemapkit.overrides import overrides_of
 
     overrides = overrides_of(_site())
-    if not overrides.revision or overrides.models:
-        raise RuntimeError(f"It has {overrides} with {overrides.models}.")
+    if not overrides.revision or overrides.model_labels:
+        raise RuntimeError(f"It has {overrides} with {overrides.model_labels}.")
     return build()
 
 

@@ -11,6 +11,7 @@ from tests.benchmarks.budgets import BUDGETS
 from tests.benchmarks.contender import BOTH
 from tests.benchmarks.data import name_of
 from tests.benchmarks.plots import PLOTS
+from tests.benchmarks.running import LONG_RUNS, LONG_SECONDS
 
 PACKAGES = (
     "django-sitemapkit",
@@ -38,7 +39,8 @@ microseconds, and a body of 1,024 characters. A URL is made of the category and 
 are the same on each database.
 
 - Each run is a separate process, and another process prepares it. Contenders that are compared
-  take turns. A figure is the median of {runs}.
+  take turns. A figure is the median of {runs}, of {long_runs} if a run takes over {long_seconds}
+  seconds.
 - **Builds** are complete: they read the rows, and write and compress files of 50,000 URLs. Ours
   also plans, reads each file back, records and publishes it. The limit, which copies ready XML to
   `gzip`, neither quotes nor splits nor checks anything. The other packages run as their
@@ -99,7 +101,11 @@ folder.
 def report(bench):
     """Return the page as Markdown."""
     parts = [
-        HEAD.format(runs=_count(bench.options.runs, "run")),
+        HEAD.format(
+            runs=_count(bench.options.runs, "run"),
+            long_runs=min(LONG_RUNS, bench.options.runs),
+            long_seconds=LONG_SECONDS,
+        ),
         _machine(bench),
         _budgets(bench),
         _contenders(bench),
@@ -164,6 +170,13 @@ def _budgets(bench):
         missing += f" Not part of this run: {', '.join(left)}."
     why = "".join(f"- Budget {number}: {reason}\n" for number, reason in reasons.items())
     why = f"\nWhy they are red:\n\n{why}" if why else ""
+    corrected = "".join(
+        f"- Budget {budget.number}: {budget.corrected}\n"
+        for budget in bench.options.budgets
+        if budget.corrected
+    )
+    if corrected:
+        why += f"\nBounds that were corrected, as they were before, and why:\n\n{corrected}"
     return f"## Budgets\n\n{summary} {missing}\n\n{_table(heads, rows)}{why}"
 
 
@@ -240,7 +253,7 @@ def _line(outcome, base, names):
         "CPU of all": f"{figures.get('machine', 0):.4g}",
         "Worker MB": f"{figures.get('worker MB', 0):.1f}",
         "gzip MB": f"{figures.get('bytes', 0) / 1e6:.2f}",
-        "First byte": f"{figures.get('first byte', 0):.3g}",
+        "First byte": f"{figures.get('first byte', 0):.4g}",
         "First answer": f"{figures.get('first answer', 0):.3g}",
         "Shown": f"{figures.get('shown', 0):.3g}",
         "First page": f"{figures.get('first page', 0):.4g}",

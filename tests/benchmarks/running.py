@@ -18,6 +18,9 @@ from tests.benchmarks.contenders import CONTENDERS
 from tests.benchmarks.data import name_of, url_of
 
 ROOT = Path(__file__).resolve().parents[2]
+LONG_SECONDS = 20
+"""A run that takes longer than this is not done more than LONG_RUNS times."""
+LONG_RUNS = 3
 ROWS_ONLY = Contender(name="rows", title="the rows and our tables", kind="", run="", apps=OURS)
 
 
@@ -41,6 +44,12 @@ class Outcome:
     """Why it cannot take part."""
     error: str = ""
     """How it failed."""
+
+    def is_done(self, most):
+        """Return whether there is nothing more to run, of at most so many runs."""
+        if any(run["seconds"] > LONG_SECONDS for run in self.runs):
+            most = min(most, LONG_RUNS)
+        return bool(self.unavailable or self.error or len(self.runs) >= most)
 
     @property
     def figures(self):
@@ -127,8 +136,7 @@ class Bench:
 
     def _is_done(self, each):
         outcome = self.outcomes.get(each)
-        runs = len(outcome.runs) if outcome else 0
-        return outcome and (runs == self.options.runs or outcome.unavailable or outcome.error)
+        return outcome and outcome.is_done(self.options.runs)
 
     def _prepare(self, database, rows):
         said = self._process(
@@ -141,7 +149,7 @@ class Bench:
     def _alternate(self, outcomes):
         for number in range(1, self.options.runs + 1):
             for outcome in outcomes:
-                if outcome.unavailable or outcome.error:
+                if outcome.is_done(self.options.runs):
                     continue
                 try:
                     self._once(outcome)

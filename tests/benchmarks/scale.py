@@ -31,7 +31,7 @@ from unittest import mock
 STEPS = {
     "plan": "plan",
     "reuse": "adopt_and_reuse",
-    "freeze": "freeze",
+    "freeze": "record_draft",
     "pages": "make",
     "verify": "verify",
     "index and publish": "publish_finished",

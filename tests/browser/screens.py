@@ -9,6 +9,7 @@ SCREENS = [
     *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
     *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
     *("sitemapkit/build/1/publish/", "sitemapkit/sitemapsoverview/pause/?site=default"),
+    "sitemapkit/build/2/differences/?below=/countries/",
     "sitemapkit/build/1/files/3/",
     *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),
     "sitemapkit/sitemapsoverview/inspect/?url=/abut/",
@@ -91,8 +92,8 @@ def fill(visitor):
         visitor.open("sitemapkit/urloverride/add/")
         visitor.page.get_by_label("Path").fill(path)
         if key:
-            visitor.page.get_by_label("Object: model").select_option("City")
-            visitor.page.get_by_label("Object: primary key").fill(key)
+            visitor.page.get_by_label("Kind of object").select_option("City")
+            visitor.page.get_by_label("Its primary key").fill(key)
         visitor.page.get_by_label("Priority").fill("0.9")
         visitor.page.get_by_label("Note").fill("W" * 200)
         visitor.press("Save")

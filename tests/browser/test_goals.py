@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.browser.conftest import PATH, printed_by
+from tests.browser.visiting import PUBLISH
 
 EXCLUDE = re.compile(r"Exclude [\d,]+ URLs?")
 """The button that excludes what a rule matches."""
@@ -124,7 +125,7 @@ def test_why_a_page_is_not_listed(chief):
     actions.fill("URL or path", "/countries/atlantis/")
     actions.press("Inspect")
     assert "Published now not listed" in chief.text()
-    assert "no section produces it" in chief.text()
+    assert "No section produces this URL" in chief.text()
     assert actions.count <= 2
 
 
@@ -133,12 +134,12 @@ REASONS = {
     "an override": ("/countries/japan/town-3-303/", "A URL override excludes it."),
     "a draft": ("/articles/on-maps/", "its queryset leaves out published_at = None."),
     "a fragment": ("/countries/japan/#map", "It has a fragment, which search engines ignore."),
-    "deleted": ("/countries/chile/town-2-102/", "no section produces it"),
+    "deleted": ("/countries/chile/town-2-102/", "No section produces this URL"),
     "no section": ("/sitemap/", "This address belongs to the view sitemapkit_people:html;"),
     "no such page": ("/no/such/page/", "The URLconf of the site has no page at this address."),
     "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
     "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
-    "a query string": ("/countries/japan/?utm=1", "Did you mean: /countries/japan/"),
+    "a query string": ("/countries/japan/?utm=1", "lists the URL without it: /countries/japan/"),
     "another host": ("https://example.net/countries/japan/", "Did you mean:"),
     "not built": (
         "/countries/japan/town-3-999/",
@@ -198,13 +199,13 @@ def test_a_site_is_rolled_back(site, chief):
     hold_a_build(chief)
     chief.open_overview()
     chief.follow("Review this build")
-    chief.follow("Publish")
-    chief.press("Yes, publish it")
+    chief.follow("Publish or discard")
+    chief.press(PUBLISH)
     assert site.entries("cities") == {}
     actions = Actions(chief)
     actions.follow("Build 2")
     actions.follow("Roll back to build 1")
-    actions.press("Yes, publish it")
+    actions.press(PUBLISH)
     assert len(site.entries("cities")) == 108
     assert actions.count <= 3
 
@@ -221,5 +222,5 @@ def test_what_would_disappear(site, chief):
     assert actions.count <= 2
     assert any(path.startswith("/countries/france/town") for path in site.entries("cities"))
     actions.follow("Publish this build")
-    actions.press("Yes, publish it")
+    actions.press(PUBLISH)
     assert not any(path.startswith("/countries/france/town") for path in site.entries("cities"))

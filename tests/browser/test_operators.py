@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.seeding import PASSWORD
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import PUBLISH, Visitor
 
 pytestmark = pytest.mark.browser
 
@@ -40,16 +40,16 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     assert "Removed 108" in operator.text()
     assert f"{site.base}/countries/france/town-3-203/" in operator.text()
     operator.follow("Back to the build")
-    operator.follow("Publish")
+    operator.follow("Publish or discard")
     operator.sees("Publish build 2?")
     assert len(site.entries("cities")) == 108
-    operator.press("Yes, publish it")
+    operator.press(PUBLISH)
     assert "now serves build 2" in operator.messages()
     assert site.entries("cities") == {}
     operator.open("sitemapkit/build/")
     operator.follow("Build 1")
     operator.follow("Roll back to this build")
-    operator.press("Yes, publish it")
+    operator.press(PUBLISH)
     assert "now serves build 1" in operator.messages()
     assert len(site.entries("cities")) == 108
 
@@ -67,7 +67,7 @@ def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
     operator.open("sitemapkit/build/1/publish/")
     operator.page.get_by_label("Pause publishing after it").check()
     operator.page.get_by_label("Reason").fill("It is wrong")
-    operator.press("Yes, publish it")
+    operator.press(PUBLISH)
     operator.build()
     operator.sees("Publishing is paused by operator until someone resumes it: It is wrong")
     assert "is held for review: publishing was paused by operator" in operator.messages()
@@ -84,7 +84,11 @@ def test_published_files_are_checked_and_pruned(visit):
     operator.build()
     operator.build("Check published files")
     operator.sees("checked, no damage found.")
-    operator.build("Delete old files")
+    operator.open_overview()
+    operator.press("Delete old files")
+    operator.sees("Files that no build has: 0.")
+    operator.press("Delete old files")
+    operator.wait_for_build()
     operator.sees("Deleted: ")
     assert "operator" in operator.text()
 

@@ -9,6 +9,9 @@ SECONDS = 20
 
 NOTHING_GOES_ON = "No build is running."
 
+PUBLISH = re.compile("^Yes, publish it")
+"""The button that publishes a build; it says how many URLs are lost."""
+
 STILL = """() => getComputedStyle(document.body).opacity === "1" && document.getAnimations().every(
     (animation) => animation.effect.getComputedTiming().endTime === Infinity)"""
 """The page is opaque, and only endless animations run, such as those of spinners."""

@@ -17,7 +17,7 @@ from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.steps import plan
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
-from django_sitemapkit.heartbeats import heard_by
+from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
@@ -132,7 +132,7 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
             log.append("read")
         return execute(sql, params, many, context)
 
-    with connection.execute_wrapper(watch), heard_by(partial(log.append, "heartbeat")):
+    with connection.execute_wrapper(watch), calling_on_heartbeat(partial(log.append, "heartbeat")):
         refresh(section)
     reads = "".join("r" if item == "read" else "b" for item in log)
     assert reads.count("r") >= 3
@@ -155,7 +155,7 @@ def test_a_beat_that_raises_ends_a_refresh(storage):
     def lost():
         raise LeaseLost("gone")
 
-    with pytest.raises(LeaseLost), heard_by(lost):
+    with pytest.raises(LeaseLost), calling_on_heartbeat(lost):
         refresh(section)
     assert refresh(section).replanned == "it was never planned"
 
@@ -184,7 +184,7 @@ def test_planning_gives_a_sign_for_each_section_and_page(storage):
     run()
     pages = len(manifest()) - 1
     given = []
-    with acquire(SITE) as lease, heard_by(partial(given.append, 1)):
+    with acquire(SITE) as lease, calling_on_heartbeat(partial(given.append, 1)):
         plan(BuildState(site=SITE, lease=lease))
     assert len(given) >= pages + len(ALL)
 

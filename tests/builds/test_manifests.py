@@ -44,7 +44,7 @@ def freeze(sections, chosen=()):
     with acquire(SITE) as lease:
         state = BuildState(site=SITE, lease=lease, chosen=chosen, full=True)
         steps.plan(state)
-        steps.freeze(state)
+        steps.record_draft(state)
     return state.build
 
 

@@ -159,7 +159,11 @@ WHY = {
     "queryset": (lambda topic: None, {"queryset": Topic.objects.none()}, "not in the queryset"),
     "disabled": (lambda topic: None, {"enabled": False}, "is switched off"),
     "setting": (lambda topic: setting("topics", enabled=False), {}, "is switched off"),
-    "other site": (lambda topic: None, {"sites": ["other"]}, "this site does not have it"),
+    "other site": (
+        lambda topic: None,
+        {"sites": ["other"]},
+        "This site does not have section topics",
+    ),
     "refused": (lambda topic: None, {"location": refused}, "URL not allowed"),
     "refused beside a wrong value for all": (
         lambda topic: None,
@@ -196,7 +200,7 @@ def test_a_section_that_fails_hides_no_other(sections):
     sections.add(Topics)
     topic = Topic.objects.create(code="a")
     assert explained(topic).listed
-    assert inspect_path(SITE, "/topics/b").why.endswith("no section produces it.")
+    assert inspect_path(SITE, "/topics/b").why.endswith("No section produces this URL.")
     extra("/a/")
     assert inspect_path(SITE, "/a/").listed
 
@@ -306,7 +310,7 @@ def test_a_path_by_a_column_needs_no_route(sections, base, code):
     hidden = inspect_path(SITE, "/leaves/hidden")
     assert hidden.why == "Section topics does not list it: its queryset leaves out code = hidden."
     for unknown in ("/leaves/none", "/leaves/%00", "/other"):
-        assert inspect_path(SITE, unknown).why.endswith("no section produces it.")
+        assert inspect_path(SITE, unknown).why.endswith("No section produces this URL.")
 
 
 @pytest.mark.parametrize(
@@ -374,13 +378,24 @@ def test_a_section_of_a_function_is_switched_off(sections):
     assert off.step == "section"
 
 
+def test_a_path_of_a_section_that_is_switched_off_names_it(sections):
+    """Nobody knows if it would list the path; that it is off may be the reason."""
+    sections.add(Topics)
+    Topic.objects.create(code="a")
+    assert inspect_path(SITE, "/topics/a").listed
+    setting("topics", enabled=False)
+    assert inspect_path(SITE, "/topics/a").why.endswith(
+        "Sections that are switched off were not searched: topics."
+    )
+
+
 def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     """Overrides and rules, as far as they need no row."""
     sections.add(Products)
     found = inspect_path(SITE, "/unknown/")
     assert (found.section, found.listed, found.values) == ("", False, {})
     assert found.location == f"{BASE}/unknown/"
-    assert found.why.endswith("no section produces it.")
+    assert found.why.endswith("No section produces this URL.")
     row = by_path("/unknown/", priority="0.9", lastmod=timezone.now() + dt.timedelta(1))
     assert origins(inspect_path(SITE, "/unknown/")) == {"priority": ("0.9", OVERRIDE)}
     row.priority, row.changefreq = "7", "daily"

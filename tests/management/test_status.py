@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
-from django_sitemapkit.management.base import age_of
+from django_sitemapkit.management.base import age_text
 from django_sitemapkit.models import Build, Lease, Place, Publication
 from django_sitemapkit.testing.factories import PlaceFactory
 from tests.builds import use_storage
@@ -50,7 +50,7 @@ def test_text_has_the_figures(built, sections):
         "readings Not built, served live",
         "due: readings: never built: 1 page",
         "Build State URLs Change Started",
-        f"{build.pk} published, live 3 just now",
+        f"{build.pk} live 3 just now",
         "Run build_sitemaps to build what is due.",
     ]
     assert max(map(len, out.splitlines())) <= 80
@@ -82,13 +82,13 @@ def test_text_has_ages_in_words(built):
 def test_ages(moment, words):
     """In one unit, whatever the zone."""
     now = dt.datetime.fromisoformat("2026-03-02T09:30:00+00:00")
-    assert age_of(dt.datetime.fromisoformat(moment), now) == words
+    assert age_text(dt.datetime.fromisoformat(moment), now) == words
 
 
 def test_the_age_of_a_moment_without_a_zone():
     """As under USE_TZ = False; by default up to now."""
     moment = dt.datetime.fromisoformat("2020-01-01T00:00:00")
-    assert age_of(moment, None).endswith(" years ago")
+    assert age_text(moment, None).endswith(" years ago")
 
 
 @pytest.mark.slow
@@ -104,8 +104,8 @@ def test_the_lines_of_a_large_change_fit_into_80_columns(products, settings):
     first, last = Build.objects.order_by("pk")
     assert f"  Live: build {last.pk}, 1 URL in 1 file, -2 (-67 %) since build {first.pk}\n" in out
     assert re.search(r"\n  products +1 +-2 \(-67 %\) +1,234 +1  just now\n", out)
-    assert re.search(rf"\n  {last.pk} +published, live +1 +-2 \(-67 %\)  just now\n", out)
-    assert re.search(rf"\n  {first.pk} +published +3 +just now\n", out)
+    assert re.search(rf"\n  {last.pk} +live +1 +-2 \(-67 %\)  just now\n", out)
+    assert re.search(rf"\n  {first.pk} +replaced +3 +just now\n", out)
     lines = [line for line in out.splitlines() if "Warning" not in line]
     assert max(map(len, lines)) <= 80
 
@@ -130,7 +130,7 @@ def test_what_every_build_renders_is_not_worth_a_build(sections):
     make_products("a")
     run("build_sitemaps")
     out = run("sitemap_status")[1]
-    assert "  due: products: rendered by every build: 1 page\n" in out
+    assert "  due: products: rebuilt each time: 1 page\n" in out
     assert out.splitlines()[-1] == "  Nothing else is due."
 
 
@@ -193,7 +193,7 @@ def test_json_has_the_figures(built):
         }
     ]
     (listed,) = site["builds"]
-    assert (listed["build"], listed["status"], listed["reason"]) == (build.pk, "published", "")
+    assert (listed["build"], listed["status"], listed["reason"]) == (build.pk, "live", "")
 
 
 def test_json_of_sites(two_sites):

@@ -167,7 +167,7 @@ def test_what_was_rolled_back_is_forgotten():
     by_path("/first/")
     with transaction.atomic():
         by_path("/a/", include=False)
-        assert overrides_of(SITE).models == {""}
+        assert overrides_of(SITE).model_labels == {""}
         rule("/x/")
         assert overrides_of(SITE).patterns
         inside = overrides_of(SITE).revision

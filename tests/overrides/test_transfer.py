@@ -21,8 +21,8 @@ from django_sitemapkit.overrides.cells import (
 )
 from django_sitemapkit.overrides.transfer import (
     LineOutcome,
-    compared,
-    exported,
+    compare_file,
+    exported_lines,
 )
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.sites import SitemapSite
@@ -36,17 +36,17 @@ LASTMOD = dt.datetime(2024, 5, 1, 12, 30, 1, 250000, tzinfo=dt.UTC)
 
 def text_of(table=OVERRIDE_TABLE):
     """Return the export of all rows."""
-    return "".join(exported(table, table.model.objects.all()))
+    return "".join(exported_lines(table, table.model.objects.all()))
 
 
 def compare(text, table=OVERRIDE_TABLE, sites=(SITE,)):
     """Return what a file would do."""
-    return compared(table, text.encode(), sites)
+    return compare_file(table, text.encode(), sites)
 
 
 def why(text, table=OVERRIDE_TABLE):
     """Return why the one refused line of a file is refused."""
-    (line,) = compare(text, table).of(LineOutcome.INVALID)
+    (line,) = compare(text, table).lines_with(LineOutcome.INVALID)
     return line.error
 
 
@@ -130,7 +130,7 @@ def test_export_reads_some_rows_at_a_time(django_assert_num_queries, monkeypatch
     monkeypatch.setattr(keysets, "CHUNK", 2)
     for number in range(5):
         UrlOverride(site="default", path=f"/{number}/").save()
-    lines = exported(OVERRIDE_TABLE, UrlOverride.objects.all())
+    lines = exported_lines(OVERRIDE_TABLE, UrlOverride.objects.all())
     with django_assert_num_queries(1):
         assert [next(lines) for _ in range(3)]
     with django_assert_num_queries(3):
@@ -188,7 +188,7 @@ def test_takes_what_spreadsheets_write(delimiter, mark):
 def test_refuses_a_file_as_a_whole(data, shown):
     """What has no line is reported for the file, and nothing of it is looked at."""
     with pytest.raises(InvalidValue, match=shown):
-        compared(OVERRIDE_TABLE, data, [SITE])
+        compare_file(OVERRIDE_TABLE, data, [SITE])
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

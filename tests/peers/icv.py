@@ -145,7 +145,7 @@ def test_an_update_is_not_seen(client):
 
 
 def test_a_row_is_saved_during_a_run(client):
-    """Runs miss it until another row is saved: the run clears its mark."""
+    """Runs miss it until another row is saved: the run in progress clears its mark."""
     Disk.before[r"pages-0\.xml\.gz$"] = lambda: save("a")
     generate()
     generate()
@@ -156,7 +156,7 @@ def test_a_row_is_saved_during_a_run(client):
 
 
 def test_a_control_character(client):
-    """The file is malformed, and the run a success."""
+    """The file is malformed, and the run succeeds."""
     Page.objects.filter(slug="a").update(slug=CONTROL)
     generate()
     assert succeeded()
@@ -165,7 +165,7 @@ def test_a_control_character(client):
 
 
 def test_an_exception(client, caplog):
-    """The row is dropped without a word, and the run a success."""
+    """The row is silently dropped, and the run succeeds."""
     Page.objects.filter(slug="a").update(slug="broken")
     assert "broken" not in generate()
     assert succeeded()

@@ -217,7 +217,7 @@ def test_languages(client, registered):
 
 
 def test_images(client, registered):
-    """Any of them in each entry."""
+    """Any combination in each entry."""
 
     def video(section, page):
         return Video(thumbnail=page.picture, title="a", description="b", content=page.film)

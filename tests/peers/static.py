@@ -205,7 +205,7 @@ def test_memory(monkeypatch):
 def test_setup(monkeypatch, settings):
     """An app without tables, and a command.
 
-    It fails if ``STATICSITEMAPS_ROOT_DIR``, by default ``STATIC_ROOT``, is absolute.
+    The command fails if ``STATICSITEMAPS_ROOT_DIR``, by default ``STATIC_ROOT``, is absolute.
     """
     assert not list(apps.get_app_config("static_sitemaps").get_models())
     assert DEFAULT_FOLDER == settings.STATIC_ROOT

@@ -392,7 +392,7 @@ def test_a_host_that_idna_2008_does_not_allow_is_refused(host):
 def test_without_idna_the_refusal_names_the_way_out(monkeypatch):
     """A host beyond ASCII asks for punycode or the extra; other hosts do not need it."""
     monkeypatch.setitem(sys.modules, "idna", None)
-    locations._international.cache_clear()
+    locations._idna_host.cache_clear()
     error = refusal("https://bücher.example/")
     assert error.code == "invalid-url"
     assert 'punycode, or pip install "django-sitemapkit[idna]"' in str(error)

@@ -175,14 +175,14 @@ def test_bounds_are_compared_as_the_rows_are(rows):
     section = section_of(rows)
     keyset, pages = section.keyset, pages_of(section)
     ranges = [page.keys for page in pages]
-    assert keyset.increasing([keys.lower for keys in ranges[1:]])
+    assert keyset.are_increasing([keys.lower for keys in ranges[1:]])
     assert [keyset.decode(keyset.encode(keys.lower)) for keys in ranges] == [
         keys.lower for keys in ranges
     ]
     for place, keys in enumerate(ranges):
         rows_of = list(keyset.within(keys))
         for row in (rows_of[0], rows_of[-1]):
-            assert keyset.place_of(row.key, ranges) == place
+            assert keyset.index_of_range(row.key, ranges) == place
             assert [keyset.covers(one, row.key) for one in ranges] == [
                 one == keys for one in ranges
             ]
@@ -202,5 +202,5 @@ def test_a_key_that_is_equal_to_a_bound_has_the_page_of_that_bound(name, alias):
         (place,) = [
             place for place, keys in enumerate(ranges) if keyset.within(keys).filter(slug="b")
         ]
-        assert keyset.place_of(key, ranges) == place, key
+        assert keyset.index_of_range(key, ranges) == place, key
         assert [keyset.covers(keys, key) for keys in ranges] == [n == place for n in range(3)], key

@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemapkit.reading import keysets
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, have_rows
 from tests import factories
 from tests.testapp.models import Day, Feature, Moment, Pass, Product, Reading, Shop, Token, Word
 
@@ -230,7 +230,7 @@ def test_no_rows_have_no_ends(django_assert_num_queries):
 
 def rows_in(keyset, *ranges):
     """Return for each range whether it has any row."""
-    return filled([(keyset, keys) for keys in ranges])
+    return have_rows([(keyset, keys) for keys in ranges])
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_ranges_of_several_models_are_asked_at_once(keyset, django_assert_num_qu
     """It does not matter how many sections there are."""
     empty = Keyset(Shop.objects.filter(slug__in=["a", "b"]), "pk")
     with django_assert_num_queries(1):
-        assert filled([(empty, EVERYTHING), (keyset, EVERYTHING), (empty, KeyRange(3, 4))]) == [
+        assert have_rows([(empty, EVERYTHING), (keyset, EVERYTHING), (empty, KeyRange(3, 4))]) == [
             False,
             True,
             False,
@@ -282,23 +282,23 @@ def test_a_model_with_an_ordering_of_its_own_can_be_asked_too(monkeypatch):
 
 def test_the_database_confirms_its_own_order_even_when_the_rows_are_gone(keyset, ordered):
     """Bounds are compared as values of the column: none of them need exist any more."""
-    assert keyset.increasing(ordered)
+    assert keyset.are_increasing(ordered)
     keyset.queryset.model.objects.all().delete()
-    assert keyset.increasing(ordered)
+    assert keyset.are_increasing(ordered)
 
 
 def test_the_database_denies_any_other_order(keyset, ordered):
     """Strictly increasing: an equal neighbour would be an empty page for ever."""
-    assert not keyset.increasing([*ordered[:4], ordered[5], ordered[4], *ordered[6:]])
-    assert not keyset.increasing(ordered[::-1])
-    assert not keyset.increasing([*ordered, ordered[-1]])
+    assert not keyset.are_increasing([*ordered[:4], ordered[5], ordered[4], *ordered[6:]])
+    assert not keyset.are_increasing(ordered[::-1])
+    assert not keyset.are_increasing([*ordered, ordered[-1]])
 
 
 @pytest.mark.parametrize("keys", [[], [1]], ids=["none", "one"])
 def test_fewer_than_two_keys_are_in_order_without_a_question(keys, django_assert_num_queries):
     """A section of one page has nothing to compare."""
     with django_assert_num_queries(0):
-        assert Keyset(Shop.objects.all(), "pk").increasing(keys)
+        assert Keyset(Shop.objects.all(), "pk").are_increasing(keys)
 
 
 @pytest.mark.parametrize("place", [0, 198, 199, 200, 397, 398, 448])
@@ -306,9 +306,9 @@ def test_an_order_is_seen_to_be_broken_wherever_it_is(place):
     """Keys are compared some hundred at a time, and those at the seams with both neighbours."""
     keyset = Keyset(Shop.objects.all(), "pk")
     keys = list(range(1, 451))
-    assert keyset.increasing(keys)
+    assert keyset.are_increasing(keys)
     keys[place : place + 2] = reversed(keys[place : place + 2])
-    assert not keyset.increasing(keys)
+    assert not keyset.are_increasing(keys)
 
 
 def test_words_are_in_an_order_that_python_would_not_put_them_in():
@@ -316,8 +316,8 @@ def test_words_are_in_an_order_that_python_would_not_put_them_in():
     keyset = texts()
     ordered = keys_of(keyset, keyset.within(EVERYTHING))
     assert ordered != sorted(ordered)
-    assert keyset.increasing(ordered)
-    assert not keyset.increasing(sorted(ordered))
+    assert keyset.are_increasing(ordered)
+    assert not keyset.are_increasing(sorted(ordered))
 
 
 @pytest.mark.skipif(
@@ -332,8 +332,8 @@ def test_uuids_follow_the_order_of_mariadb():
     by_database = keys_of(keyset, keyset.within(EVERYTHING))
     assert by_database == [earlier, later] != sorted(by_database)
     assert keyset.boundaries(1) == [later]
-    assert keyset.increasing(by_database)
-    assert not keyset.increasing(by_database[::-1])
+    assert keyset.are_increasing(by_database)
+    assert not keyset.are_increasing(by_database[::-1])
 
 
 def test_a_key_survives_the_stored_plan(keyset, ordered):
@@ -397,7 +397,7 @@ def test_no_query_has_an_offset_and_every_count_has_a_limit(keyset, ordered):
         keyset.boundaries(3, keys)
         keyset.count(keys, at_most=5)
         rows_in(keyset, keys, EVERYTHING)
-        keyset.increasing(ordered)
+        keyset.are_increasing(ordered)
         list(keyset.within(keys)[:5])
         list(keyset.after(ordered[4], keys)[:5])
     statements = [query["sql"] for query in queries]

@@ -12,12 +12,12 @@ from django_sitemapkit import Route
 from django_sitemapkit.reading.lines import (
     MAX_LINE,
     SEPARATORS,
-    are_right,
+    are_lines_of_pattern,
     has_long_line,
     line_pattern,
     percent_encoded,
 )
-from django_sitemapkit.reading.routes import UNQUOTED, compiled
+from django_sitemapkit.reading.routes import UNQUOTED, compile_route
 from tests.reading import urlconfs
 from tests.reading.test_routes import ANY, NASTY
 
@@ -26,7 +26,7 @@ def format_of(viewname, *arguments):
     """Return the expression of a route's lines, and its pattern."""
     set_urlconf(urlconfs)
     try:
-        pattern = compiled(Route(viewname, *arguments)).candidates[0].fast
+        pattern = compile_route(Route(viewname, *arguments)).candidates[0].fast
     finally:
         set_urlconf(None)
     return line_pattern(pattern, has_image=False), pattern
@@ -91,7 +91,7 @@ LASTMODS = ["", "2024-02-29", "2024-02-29 12:30:15", "2024-02-29T12:30:15+00:00"
 @pytest.mark.parametrize(("lines", "values"), GOOD)
 def test_right_lines_are_proven_together(lines, values, lastmod):
     """Whatever date follows the values."""
-    assert are_right(line(*values, lastmod=lastmod) * 3, 3, lines)
+    assert are_lines_of_pattern(line(*values, lastmod=lastmod) * 3, 3, lines)
 
 
 @pytest.mark.parametrize(("lines", "values"), BAD)
@@ -99,16 +99,16 @@ def test_a_wrong_line_is_found_among_right_ones(lines, values):
     """Wherever it is; and the right ones are right."""
     good = line(*next(right for own, right in FITTING if own is lines), lastmod=LASTMODS[-1])
     bad = line(*values, lastmod=LASTMODS[-1])
-    assert are_right(good + good, 2, lines)
-    assert not are_right(bad + good, 2, lines)
-    assert not are_right(good + bad + good, 3, lines)
-    assert not are_right(good + good + bad, 3, lines)
+    assert are_lines_of_pattern(good + good, 2, lines)
+    assert not are_lines_of_pattern(bad + good, 2, lines)
+    assert not are_lines_of_pattern(good + bad + good, 3, lines)
+    assert not are_lines_of_pattern(good + good + bad, 3, lines)
 
 
 @pytest.mark.parametrize(("text", "rows"), [(b"", 1), (b"a\x01b\n\x02\n", 1), (b"a\x01b\x02\n", 2)])
 def test_other_lines_than_rows_are_no_text(text, rows):
     """A value has a newline in it: nobody can tell which line is which row's."""
-    assert not are_right(text, rows, PRODUCT)
+    assert not are_lines_of_pattern(text, rows, PRODUCT)
 
 
 @given(values=st.lists(st.sampled_from(NASTY) | ANY, min_size=3, max_size=3))
@@ -121,7 +121,7 @@ def test_what_is_right_is_what_the_route_takes(viewname, values):
         "7" if kind in {IntConverter, UUIDConverter} else str(value)
         for kind, value in zip(kinds, values, strict=False)
     ]
-    if are_right(text := line(*texts), 1, lines):
+    if are_lines_of_pattern(text := line(*texts), 1, lines):
         columns = dict(zip(pattern.order, texts, strict=True))
         (path,) = pattern.paths([[columns[place]] for place in range(len(columns))], 1)
         found = re.split(rb"[\x01-\x08]", percent_encoded(text))[:-1]

@@ -15,7 +15,7 @@ from django.db.models.signals import post_init, pre_init
 from django.test.utils import isolate_apps
 
 from django_sitemapkit.contrib import sitemaps as dropin
-from django_sitemapkit.reading import obstacle, reader_of
+from django_sitemapkit.reading import reader_of, why_not_as_text
 from django_sitemapkit.sections import adapt
 from tests import factories
 from tests.factories import EPOCH, SITE, declare
@@ -288,7 +288,7 @@ def test_the_newest_of_texts_is_that_of_python():
 def test_text_of_a_foreign_key_is_that_of_the_key():
     """An integer is read as text."""
     url = function("return reverse('article', args=[str(self.shop_id)])")
-    assert obstacle(by_method(url)) == ""
+    assert why_not_as_text(by_method(url)) == ""
 
 
 @pytest.mark.parametrize("body", ["return str('Daily')", "return obj.note"])

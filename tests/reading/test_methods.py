@@ -19,8 +19,8 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemapkit import Section, register
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import SectionSettings
-from django_sitemapkit.overrides import call_methods, section_of
-from django_sitemapkit.reading import keysets, methods, obstacle, reader_of
+from django_sitemapkit.overrides import call_methods_from_now_on, section_of
+from django_sitemapkit.reading import keysets, methods, reader_of, why_not_as_text
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.method_sources import StaysMethod
 from django_sitemapkit.sections import adapt
@@ -442,12 +442,12 @@ def test_pages_of_methods_have_a_digest():
 )
 def test_a_reverse_of_fields_is_read_as_text(form):
     """As a Route is."""
-    assert obstacle(by_method(form)) == ""
+    assert why_not_as_text(by_method(form)) == ""
 
 
 def test_a_mixed_form_is_not_text():
     """It says what keeps it."""
-    assert "computed for each row" in obstacle(by_method(forms.guard))
+    assert "computed for each row" in why_not_as_text(by_method(forms.guard))
 
 
 @pytest.mark.parametrize("name", ["page", "translated", "old"])
@@ -535,7 +535,7 @@ def test_methods_that_differ_are_called_from_then_on(broken, sections):
     register(type("Products", (Section,), {"name": "products", "queryset": rows}))
     section = section_of(SITE, "products")
     assert not section.reads_objects
-    call_methods(section, section.method_difference(EVERYTHING))
+    call_methods_from_now_on(section, section.method_difference(EVERYTHING))
     section = section_of(SITE, "products")
     assert section.reads_objects
     assert "another value" in why_called(section)
@@ -585,7 +585,7 @@ def test_an_editor_who_sets_a_tag_does_not_forget_a_difference(broken, sections)
     options = {"name": "products", "queryset": rows, "priority": forms.half}
     register(type("Products", (Section,), options))
     section = section_of(SITE, "products")
-    call_methods(section, section.method_difference(EVERYTHING))
+    call_methods_from_now_on(section, section.method_difference(EVERYTHING))
     SectionSettings.objects.update(priority="0.9")
     assert section_of(SITE, "products").reads_objects
 

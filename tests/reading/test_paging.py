@@ -91,10 +91,10 @@ def test_a_plan_is_one_of_a_column_and_a_type():
 def test_decimals_are_compared_as_numbers():
     """SQLite is handed decimals as text; -2.5 still stands before 10 and 9."""
     keyset = Keyset(Product.objects.all(), "rank")
-    assert keyset.increasing([Decimal("-2.50"), Decimal("0.10"), Decimal("9.00")])
-    assert not keyset.increasing([Decimal("9.00"), Decimal("-2.50")])
+    assert keyset.are_increasing([Decimal("-2.50"), Decimal("0.10"), Decimal("9.00")])
+    assert not keyset.are_increasing([Decimal("9.00"), Decimal("-2.50")])
     if connection.vendor == "sqlite":
-        assert keyset.increasing([Decimal("9.00"), Decimal("10.00")])
+        assert keyset.are_increasing([Decimal("9.00"), Decimal("10.00")])
 
 
 def test_a_refresh_that_changes_nothing_renumbers_nothing():

@@ -25,8 +25,8 @@ from django_sitemapkit.reading import (
     TextChunk,
     keysets,
     languages,
-    obstacle,
     text_queries,
+    why_not_as_text,
 )
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.pushdown import Pushdown
@@ -77,7 +77,7 @@ def texts(reader, *, with_keys=False):
 )
 def test_what_keeps_a_section_from_being_read_as_text(options, why):
     """It has a name, for advice."""
-    found = obstacle(section(**options))
+    found = why_not_as_text(section(**options))
     assert why in found
     assert bool(why) == bool(found)
 
@@ -102,7 +102,7 @@ urlpatterns = [
 def test_no_pattern_makes_dot_segments(name):
     """A browser resolves them, and a value may end with the slash that makes one of a dot."""
     site = SitemapSite.at("https://www.example.com", urlconf=__name__)
-    found = obstacle(section(location=Route(name, a="slug"), site=site))
+    found = why_not_as_text(section(location=Route(name, a="slug"), site=site))
     assert ("a dot behind a slash, or behind a path" in found) == (name not in {"path", "name"})
 
 
@@ -144,7 +144,7 @@ def test_what_keeps_rows_in_several_languages_from_being_read_as_text(
     settings.ROOT_URLCONF = urlconf
     location = Route("place", slug="slug")
     place = {"queryset": Place.objects.all(), "location": location, "i18n": True}
-    found = obstacle(declare(**place | options))
+    found = why_not_as_text(declare(**place | options))
     assert why in found
     assert bool(why) == bool(found)
 
@@ -164,7 +164,9 @@ def test_urls_in_several_languages_are_known_to_differ(settings, path, name, opt
     """And it is known which begin with the language of the version for all others."""
     settings.LANGUAGE_CODE = "en"
     site = SitemapSite.at(f"https://www.example.com{path}", urlconf=__name__)
-    found = obstacle(section(location=Route(name, a="slug"), site=site, i18n=True, **options))
+    found = why_not_as_text(
+        section(location=Route(name, a="slug"), site=site, i18n=True, **options)
+    )
     assert why in found
     assert bool(why) == bool(found)
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.reading.routes import CompiledRoute, compiled
+from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from tests.cases import few
 from tests.reading import urlconfs
 
@@ -157,7 +157,7 @@ def route_of(name, arguments):
 def written(name, arguments, rows):
     """Return what the compiled route makes of rows: paths, and codes where they are refused."""
     columns = [[row[index] for row in rows] for index in range(len(arguments))]
-    paths = compiled(route_of(name, arguments)).paths(columns, len(rows))
+    paths = compile_route(route_of(name, arguments)).paths(columns, len(rows))
     refusals = [path for path in paths if isinstance(path, InvalidValue)]
     assert all(str(refusal).isprintable() for refusal in refusals)
     return [path.code if path in refusals else path for path in paths]
@@ -272,7 +272,7 @@ def test_no_odd_value_makes_a_difference(name, fitting, _):
 def test_the_quick_way_is_known_for_what_it_can_be_known_for(name, fitting, proven):
     """Text and Django's own converters are filled by column; all else is asked row by row."""
     with active("/app/"):
-        candidate = compiled(route_of(name, fitting)).candidates[0]
+        candidate = compile_route(route_of(name, fitting)).candidates[0]
     assert (candidate.fast is not None) == proven
 
 
@@ -292,7 +292,7 @@ def test_what_may_begin_with_two_slashes_goes_the_slow_way(name, prefix, proven)
     """``reverse()`` escapes such a path, since it would name a host."""
     arguments = {"bare": {"rest"}, "slashed": {"slug"}, "article": {"pk"}}[name]
     with active(prefix):
-        candidate = compiled(route_of(name, dict.fromkeys(arguments))).candidates[0]
+        candidate = compile_route(route_of(name, dict.fromkeys(arguments))).candidates[0]
     assert (candidate.fast is not None) == proven
 
 
@@ -327,7 +327,7 @@ def test_an_odd_row_leaves_the_others_in_place():
     """Each takes the place of its path, and has its own reason."""
     rows = [("a",), (None,), ("b",), ("x y",), ("\0",), ("c",)]
     with active():
-        paths = compiled(route_of("shop:item", {"slug": ()})).paths(
+        paths = compile_route(route_of("shop:item", {"slug": ()})).paths(
             [[row[0] for row in rows]], len(rows)
         )
     refusals = {place: paths[place] for place in (1, 3, 4)}
@@ -429,7 +429,7 @@ def test_a_name_without_such_a_pattern_is_told_at_once(name, arguments):
     """No row could have a URL, and so compiling fails, as ``reverse()`` does."""
     with active():
         with pytest.raises(NoReverseMatch):
-            compiled(route_of(name, arguments))
+            compile_route(route_of(name, arguments))
         assert expected(name, arguments, ["1"] * len(arguments)) == "no-url"
 
 
@@ -437,7 +437,7 @@ def test_a_pattern_whose_default_stands_for_a_hole_is_passed_over():
     """``reverse()`` ends in a KeyError there; another pattern of the name may fit."""
     with active(urlconf=urlconfs.Broken):
         with pytest.raises(NoReverseMatch):
-            compiled(route_of("own-hole", {"slug": ()}))
+            compile_route(route_of("own-hole", {"slug": ()}))
         assert written("other-hole", {"slug": ()}, [("a",)]) == ["/open/a/"]
         assert written("own-hole", {"slug": (), "kind": ()}, [("a", "y")]) == ["/hole/y/a/"]
 
@@ -468,7 +468,7 @@ def test_a_route_is_compiled_once_for_each_place():
 
     def made(**context):
         with active(**context):
-            return compiled(route)
+            return compile_route(route)
 
     first = made()
     assert made() is first
@@ -483,7 +483,7 @@ def test_another_urlconf_gives_other_urls(order):
     urls = {"tests.urls": "/articles/7/", "tests.reading.urlconfs": "/a/7/"}
     for urlconf in list(urls)[::order] * 2:
         with override_settings(ROOT_URLCONF=urlconf):
-            assert compiled(route).paths([[7]], 1) == [urls[urlconf]]
+            assert compile_route(route).paths([[7]], 1) == [urls[urlconf]]
 
 
 def test_other_languages_and_prefixes_give_other_urls():
@@ -492,7 +492,7 @@ def test_other_languages_and_prefixes_give_other_urls():
     found = []
     for prefix, language in [("/", "es"), ("/app/", "es"), ("/", "fr"), ("/", "es")]:
         with active(prefix, language):
-            found += compiled(route).paths([["a"]], 1)
+            found += compile_route(route).paths([["a"]], 1)
     assert found == [
         "/es/producto/a/",
         "/app/es/producto/a/",

@@ -156,7 +156,7 @@ FILES = {
                 answers["builds"] = Build.objects.count()
                 (site,) = all_sites()
                 requests.request(site, BuildRequest.Kind.BUILD)
-                requests.begin(site)
+                requests.process_on_commit(site)
                 for thread in threading.enumerate():
                     if thread.name.startswith("sitemapkit-tea"):
                         thread.join(60)

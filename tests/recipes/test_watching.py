@@ -112,67 +112,6 @@ def test_prometheus(tmp_path):
     assert after == {f'sitemap_builds{{site="default",status="{each}"}}': 1 for each in statuses}
 
 
-def test_opentelemetry(tmp_path):
-    """A build is a span, its pages are children within it; one that fails has an error."""
-    answers = follow(
-        "OpenTelemetry",
-        *("opentelemetry-sdk", "opentelemetry"),
-        tmp_path,
-        """
-            from opentelemetry import trace
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-            from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-            exporter = InMemorySpanExporter()
-            trace.set_tracer_provider(TracerProvider())
-            trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(exporter))
-            from django.core.files.storage import storages
-            from shop import tracing
-
-            call_command("build_sitemaps", verbosity=0)
-            call_command("build_sitemaps", verbosity=0)
-
-            def fail(name, content, max_length=None):
-                raise PermissionError(13, "Permission denied")
-
-            Product.objects.filter(slug="p0").update(slug="p9")
-            storages["sitemaps"].save = fail
-            try:
-                call_command("build_sitemaps", verbosity=0)
-            except CommandError:
-                pass
-            print(json.dumps([
-                {
-                    "name": span.name,
-                    "id": span.context.span_id,
-                    "parent": span.parent and span.parent.span_id,
-                    "times": [span.start_time, span.end_time],
-                    "status": span.status.status_code.name,
-                    "why": span.status.description,
-                    "attributes": dict(span.attributes),
-                }
-                for span in exporter.get_finished_spans()
-            ]))
-        """,
-    )
-    *pages, build, failed = answers
-    assert [each["name"] for each in pages] == 3 * ["sitemap page"]
-    assert {each["parent"] for each in pages} == {build["id"]}
-    assert [each["attributes"]["sitemap.page"] for each in pages] == [1, 2, 3]
-    for page in pages:
-        assert build["times"][0] <= page["times"][0] < page["times"][1] <= build["times"][1]
-    assert build["attributes"] == {
-        "sitemap.site": "default",
-        "sitemap.build": 1,
-        "sitemap.pages": 3,
-        "sitemap.status": "published",
-        "sitemap.urls": 6,
-    }
-    assert (build["status"], failed["status"]) == ("UNSET", "ERROR")
-    assert "Permission denied" in failed["why"]
-
-
 def test_sentry(tmp_path):
     """A check-in opens the run and closes it; a held build closes it with an error."""
     answers = follow(

@@ -25,7 +25,7 @@ def enter_slowly(databases, arguments):
     """Be a helper that is as slow."""
     django.setup()
     slow_down()
-    entrance.enter(databases, arguments)
+    entrance.run_helper(databases, arguments)
 
 
 def main(runner):
@@ -39,7 +39,7 @@ def main(runner):
     execute_from_command_line(["manage.py", "migrate", "--run-syncdb", "--verbosity=0"])
     Item.objects.bulk_create([Item() for _ in range(4_000)])
     slow_down()
-    processes.enter = enter_slowly
+    processes.run_helper = enter_slowly
     execute_from_command_line(["manage.py", "build_sitemaps", f"--runner={runner}"])
 
 

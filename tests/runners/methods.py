@@ -34,7 +34,7 @@ def declare():
 def enter_slowly(databases, arguments):
     """Be a helper with the same section."""
     declare()
-    entrance.enter(databases, arguments)
+    entrance.run_helper(databases, arguments)
 
 
 def main(job, *arguments):
@@ -56,7 +56,7 @@ def main(job, *arguments):
         path = f"/items/{Item.objects.earliest('pk').pk}/True/"
         sys.stdout.write(" ".join(find_url(all_sites()[0], path)))
     else:
-        processes.enter = enter_slowly
+        processes.run_helper = enter_slowly
         execute_from_command_line(["manage.py", "build_sitemaps", "--json", *arguments])
 
 

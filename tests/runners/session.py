@@ -35,14 +35,14 @@ def steer(model):
 
 
 def wait_for_helpers(count):
-    """Wait until so many helpers have begun, and one of them makes a page or has made them all."""
+    """Wait until so many helpers have begun or more, and one makes a page or has made them all."""
     from django_sitemapkit.builds.lease import ClaimState
     from django_sitemapkit.models import Build
 
     while True:
         state = ClaimState.of(Build.objects.get(status="running"))
         # One that starts late finds nothing left to claim but the page that waits here.
-        if state.helpers == count and (state.claimed > 1 or state.open == 1):
+        if state.helpers >= count and (state.claimed > 1 or state.open == 1):
             return
         time.sleep(0.01)
 
@@ -61,9 +61,9 @@ def main(fate):
     if fate == "overrides":
         steer(Item)
     if fate == "workers are slow":
-        processes.enter = asleep
+        processes.run_helper = asleep
     if fate == "workers hang":
-        processes.enter, processes.END_SECONDS = hanging, 0.1
+        processes.run_helper, processes.END_SECONDS = hanging, 0.1
     render = PageBuilder.render
 
     def slowly(self, row):

@@ -66,7 +66,7 @@ def test_a_batch_shows_its_first_urls(ledger, admin_client):
     accepted = UrlBatch.objects.get(status="accepted")
     others = admin_client.get(url("urlbatch", "change", accepted.pk)).text
     assert f"{BASE}/" not in others
-    advice = "Correct the cause, then run submit_sitemaps --retry."
+    advice = "Correct the cause. Then ask your developers to run: submit_sitemaps --retry"
     assert (advice in text, advice in others) == (True, False)
 
 

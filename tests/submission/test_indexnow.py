@@ -86,7 +86,7 @@ def test_added_changed_and_removed_urls_are_sent(engine):
     gone.delete()
     run()
     result = submit(SITE)
-    assert dict(result.changes) == {"added": 1, "changed": 1, "removed": 1}
+    assert result.changes == {"added": 1, "changed": 1, "removed": 1}
     (sent,) = engine.requests
     assert sorted(sent.pop("urlList")) == sorted([*expected, *addresses("new")])
     assert sent == {
@@ -115,7 +115,7 @@ def test_a_roll_back_is_a_change(engine):
     begin("new")
     submit(SITE)
     publish(SITE, Build.objects.published(SITE).previous.pk)
-    assert dict(submit(SITE).changes) == {"removed": 1}
+    assert submit(SITE).changes == {"added": 0, "changed": 0, "removed": 1}
     assert engine.urls == addresses("new", "new")
 
 
@@ -127,7 +127,7 @@ def test_since_sends_what_changed_since_a_build(engine):
     submit(SITE)
     products("b")
     run()
-    assert dict(submit(SITE, since=first).changes) == {"added": 2}
+    assert submit(SITE, since=first).changes == {"added": 2, "changed": 0, "removed": 0}
     assert sorted(engine.urls) == sorted(addresses("a", "a", "b"))
     with pytest.raises(BuildFailed, match="has not published a build 999"):
         submit(SITE, since=999)
@@ -228,7 +228,8 @@ def test_a_dry_run_sends_and_records_nothing(engine):
     begin("a", "b")
     before = SubmittedSite.objects.get().build
     result = submit(SITE, dry_run=True)
-    assert (dict(result.changes), result.requests) == ({"added": 2}, 1)
+    assert result.changes == {"added": 2, "changed": 0, "removed": 0}
+    assert result.requests == 1
     assert (engine.seen, UrlBatch.objects.count()) == (0, 0)
     assert SubmittedSite.objects.get().build == before
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.models import Page, Plan
 from django_sitemapkit.planning import pages_of
 from django_sitemapkit.reading import reader_of
@@ -99,7 +99,7 @@ def test_a_url_is_normalised(product):
     extra("/é/")
     for path in ("/é/", "/%c3%a9/", f"{SITE.origin}/é/"):
         assert_listed(path)
-    assert reason("/e/").endswith("This URL is not in the sitemap: no section produces it.")
+    assert reason("/e/").endswith("No section produces this URL.")
 
 
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
@@ -212,7 +212,7 @@ def test_objects_of_a_list_are_known_by_their_url(sections):
     one, other = ProductFactory.create_batch(2)
     sections.add(type("Pages", (StaticSection,), {"items": [one]}))
     assert_listed(one)
-    assert "no section produces it" in reason(other)
+    assert "No section produces this URL" in reason(other)
     rule(one.get_absolute_url())
     assert "The exclusion rule" in reason(one)
 
@@ -272,7 +272,7 @@ def test_one_of_several_sites_is_named(two_sites):
     for named in (two_sites, PATH):
         assert_listed(named, site="uk")
         assert_not_listed(named, site="us")
-    with pytest.raises(AssertionError, match="this site does not have it"):
+    with pytest.raises(AssertionError, match="This site does not have section products"):
         assert_listed(two_sites, site="us")
 
 
@@ -290,7 +290,7 @@ def test_sites_may_change_within_a_test(settings, sections):
     settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
     sections.add(type("Pages", (StaticSection,), {"items": ["/about/"]}))
     Shop.objects.create(slug="tea")
-    with sites_kept():
+    with keeping_sites():
         assert_listed("/about/")
         Shop.objects.create(slug="coffee")
         with pytest.raises(ValueError, match="more than one site"):

@@ -12,7 +12,7 @@ from django.utils.http import http_date
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.models import ExclusionRule, Lease, Page
-from django_sitemapkit.planning import pages_of, remember, split
+from django_sitemapkit.planning import pages_of, record_listing, split
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, accepts_gzip
 from tests.cases import few
@@ -280,7 +280,7 @@ def test_what_is_read_of_a_page_that_was_split_meanwhile_is_not_recorded(section
     make_products("a", "b", "c")
     (page,) = pages_of(section)
     split(section, page, Product.objects.get(slug="b").pk)
-    remember(section, [page], lists=False)
+    record_listing(section, [page], lists=False)
     assert set(Page.objects.values_list("lists", flat=True)) == {True}
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.builds import build, publish
-from django_sitemapkit.builds.report.published import unbuilt
+from django_sitemapkit.builds.report.published import sections_not_in
 from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.publishing import SitemapStorage
@@ -866,5 +866,5 @@ def test_many_sections_are_looked_for_some_at_a_time(published, monkeypatch):
     record = Build.objects.get()
     monkeypatch.setattr("django_sitemapkit.builds.report.published.SECTIONS_PER_QUERY", 2)
     names = ["a", "products", "b", "c", "d"]
-    assert unbuilt(record, names) == {"a", "b", "c", "d"}
-    assert unbuilt(record, []) == set()
+    assert sections_not_in(record, names) == {"a", "b", "c", "d"}
+    assert sections_not_in(record, []) == set()

@@ -47,7 +47,7 @@ def said(response):
 def form_of(page, **values):
     """Return the form of a page's first site with these values."""
     (site, *_others) = sites_of_page(page)
-    empty = {"include": "unknown", "priority": "", "changefreq": "", "note": ""}
+    empty = {"include": "", "priority": "", "changefreq": "", "note": ""}
     data = {f"{site.key}-{name}": value for name, value in {**empty, **values}.items()}
     return {"site": site.key, **data}
 
@@ -58,7 +58,7 @@ def test_a_page_is_excluded_in_its_own_editor(chief, home):  # noqa: F811
     url = reverse("sitemapkit_page", args=[about.pk])
     assert url in chief.get(reverse("wagtailadmin_pages:edit", args=[about.pk])).content.decode()
     assert "In the sitemap: https://www.example.com/about/" in said(chief.get(url))
-    response = chief.post(url, form_of(about, include="false", note="Old"), follow=True)
+    response = chief.post(url, form_of(about, include="False", note="Old"), follow=True)
     assert "Not in the sitemap:" in said(response)
     override = UrlOverride.objects.get()
     assert (override.model, override.object_id) == ("wagtailcore.page", str(about.pk))
@@ -109,14 +109,16 @@ def test_who_may_not_edit_a_page_does_not_change_its_entry(client, home):  # noq
     text = said(client.get(url))
     assert "In the sitemap:" in text
     assert "<form" not in text
-    assert client.post(url, form_of(about, include="false")).status_code in {302, 403}
+    assert client.post(url, form_of(about, include="False")).status_code in {302, 403}
     assert not UrlOverride.objects.exists()
     assert client.get(reverse("sitemapkit_report")).status_code in {302, 403}
 
 
 def test_the_report_shows_what_is_published(chief, home, settings, monkeypatch):  # noqa: F811
     """With a button that asks for a build."""
-    monkeypatch.setattr("django_sitemapkit.contrib.wagtail_admin.views.begin", lambda *args: None)
+    monkeypatch.setattr(
+        "django_sitemapkit.contrib.wagtail_admin.views.process_on_commit", lambda *args: None
+    )
     use_storage(settings, "Memory")
     add(home, "about")
     report = reverse("sitemapkit_report")
@@ -204,7 +206,7 @@ def test_sites_may_have_keys_of_their_own(home, settings):  # noqa: F811
 def begun(monkeypatch):
     """Give the keys of the sites whose builds begin, which nobody makes."""
     keys = []
-    monkeypatch.setattr(rebuild, "begin", lambda site, choose: keys.append(site.key))
+    monkeypatch.setattr(rebuild, "process_on_commit", lambda site, choose: keys.append(site.key))
     return keys
 
 

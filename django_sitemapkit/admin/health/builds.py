@@ -27,12 +27,12 @@ from django_sitemapkit.admin.health.items import (
 )
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.report.changes import returning
+from django_sitemapkit.builds.report.changes import rollback_states
 from django_sitemapkit.builds.report.due import due, missing_here
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,
-    states_of,
+    states_by_build,
     states_of_sites,
 )
 from django_sitemapkit.models import Build, BuildRequest, Place
@@ -97,33 +97,35 @@ PROBLEMS: dict[str, tuple[Any, Any]] = {
         " files” found."
     ),
 )
-def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield what is recorded of the builds of some sites."""
+def build_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+    """Yield items for the recorded builds and requests of some sites."""
     keys = [site.key for site in sites]
     states = getattr(request, STATES_READ, None) or states_of_sites(sites)
-    yield from _held(states)
-    yield from _rolled_back(states)
-    yield from _unfinished(keys)
+    yield from _held_builds(states)
+    yield from _rolled_back_sites(states)
+    yield from _unfinished_builds(keys)
     yield from _overdue_requests(states)
     yield from _failed_requests(keys)
-    yield from _problems(each for state in states for each in (state.published, state.held) if each)
+    yield from _problem_items(
+        each for state in states for each in (state.published, state.held) if each
+    )
     for state in states:
-        yield from _warnings(state)
-        yield from _pause(state)
+        yield from _build_warnings(state)
+        yield from _pause_item(state)
 
 
-def _overview_of(site: str) -> str:
+def _overview_url(site: str) -> str:
     return f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site})}"
 
 
-def _url_of(build: int) -> str:
+def _build_url(build: int) -> str:
     return reverse("admin:sitemapkit_build_change", args=[build])
 
 
-def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+def _held_builds(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield the last build of each site that is held for review."""
     for build in (state.held for state in states if state.held):
-        is_preview = code_of(build.reason) == "preview"
+        is_preview = build.outcome == "preview"
         yield HealthItem(
             site=build.site,
             title=_("A preview waits") if is_preview else _("Build held for review"),
@@ -134,28 +136,26 @@ def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             advice=_("Look at its changes. Publish it, or leave it: the next build replaces it.")
             if is_preview
             else _("Look at its changes. Then publish it, or correct the cause and build again."),
-            url=_url_of(build.pk),
+            url=_build_url(build.pk),
         )
 
 
-def _rolled_back(states: Iterable[SiteState]) -> Iterator[HealthItem]:
-    """Yield that the next build undoes a roll-back."""
-    for row, what in returning(each.publication for each in states if each.publication):
-        counts = {name: number(what[name]) for name in ("before", "urls")}
-        shown = {"build": what["build"], **counts}
+def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+    """Yield an item for each site whose next build undoes a roll-back."""
+    for row, what in rollback_states(each.publication for each in states if each.publication):
         yield HealthItem(
             site=row.site,
-            title=_("Next build puts back build %(build)s: from %(before)s to %(urls)s URLs")
-            % shown,
+            title=_("The next build undoes the roll-back from build %(build)s (%(urls)s URLs)")
+            % {"build": what["build"], "urls": number(what["urls"])},
             found_at=row.build.published_at,
             found_by=row.build,
             details=(words_of(what),),
             advice=_("Correct the cause before the next build, or pause publishing."),
-            url=_overview_of(row.site),
+            url=_overview_url(row.site),
         )
 
 
-def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
+def _unfinished_builds(keys: Iterable[str]) -> Iterator[HealthItem]:
     """Yield the newest build of each site if it failed, or if no process works on it any more."""
     newest = Build.objects.filter(site__in=keys).values("site").annotate(newest=Max("pk"))
     builds = list(
@@ -163,7 +163,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
             pk__in=newest.values("newest"), status__in=(_Status.FAILED, _Status.RUNNING)
         )
     )
-    states = states_of(builds)
+    states = states_by_build(builds)
     for build in builds:
         if states[build.pk] == _Status.FAILED:
             yield HealthItem(
@@ -174,7 +174,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
                 found_by=build,
                 details=(build.reason_text,),
                 advice=_("Correct the cause and build again. The published build is still served."),
-                url=_url_of(build.pk),
+                url=_build_url(build.pk),
             )
         elif states[build.pk] == INTERRUPTED:
             yield HealthItem(
@@ -183,7 +183,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
                 found_at=build.started_at,
                 found_by=build,
                 advice=_("Build again: the next build adopts its pages."),
-                url=_url_of(build.pk),
+                url=_build_url(build.pk),
             )
 
 
@@ -197,7 +197,7 @@ def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             found_at=row.requested_at,
             found_by=row.requested_by,
             advice=_("Check that workers run. The next scheduled build also does it."),
-            url=_overview_of(row.site),
+            url=_overview_url(row.site),
         )
 
 
@@ -220,15 +220,15 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
             found_at=row.ended_at or row.requested_at,
             found_by=_("Sitemaps overview"),
             details=row.outcome_text.splitlines(),
-            advice=_("Store damaged files again with the command: validate_sitemaps --repair")
+            advice=_("Ask your developers to run: validate_sitemaps --repair")
             if row.kind == BuildRequest.Kind.CHECK
             else _("Correct the cause, then click the button again."),
-            url=_overview_of(row.site),
+            url=_overview_url(row.site),
         )
 
 
-def _problems(found: Iterable[Build]) -> Iterator[HealthItem]:
-    """Yield what builds skipped or left out, by kind of problem."""
+def _problem_items(found: Iterable[Build]) -> Iterator[HealthItem]:
+    """Yield items for the rows and values that builds skipped, by kind of problem."""
     builds = {build.pk: build for build in found}
     faulty = Place.objects.filter(build__in=builds).exclude(problems={})
     rows = list(faulty.order_by("-pk").values_list("build_id", "problems")[: MAX_FILES_READ + 1])
@@ -250,7 +250,7 @@ def _problems(found: Iterable[Build]) -> Iterator[HealthItem]:
             at_least=len(rows) > MAX_FILES_READ,
             details=examples[pk, code][-MAX_EXAMPLES:][::-1],
             advice=advice,
-            url=f"{_url_of(pk)}#problems",
+            url=f"{_build_url(pk)}#problems",
         )
 
 
@@ -280,7 +280,7 @@ WARNINGS = (
 """Kinds of warnings, their titles, and what to do about them."""
 
 
-def _warnings(state: SiteState) -> Iterator[HealthItem]:
+def _build_warnings(state: SiteState) -> Iterator[HealthItem]:
     """Yield the warnings of a published build."""
     build = state.published
     if build is None:
@@ -295,12 +295,12 @@ def _warnings(state: SiteState) -> Iterator[HealthItem]:
                 found_by=build,
                 details=list(map(words_of, warnings)),
                 advice=advice,
-                url=_url_of(build.pk),
+                url=_build_url(build.pk),
             )
 
 
-def _pause(state: SiteState) -> Iterator[HealthItem]:
-    """Yield that publishing is paused."""
+def _pause_item(state: SiteState) -> Iterator[HealthItem]:
+    """Yield an item if publishing is paused."""
     if pause := state.pause:
         yield HealthItem(
             site=state.site,
@@ -308,20 +308,20 @@ def _pause(state: SiteState) -> Iterator[HealthItem]:
             found_at=pause.since,
             details=(pause_text(pause),),
             advice=_("Correct the cause. Then resume publishing on the overview."),
-            url=_overview_of(state.site),
+            url=_overview_url(state.site),
         )
 
 
 # What only a look at one site tells ---------------------------------------------------------------
 
 
-def items_now(site: SitemapSite) -> list[HealthItem]:
-    """Return what is wrong with a site now; no row of a section is read."""
+def live_items(site: SitemapSite) -> list[HealthItem]:
+    """Return items for the problems of a site as of now; no row of a section is read."""
     at = timezone.now()
     looks = (
         (_failing_sections, _("Sections cannot be read")),
-        (_externals, _("External sitemaps cannot be read")),
-        (_stored, _("Stored files cannot be read")),
+        (_external_problems, _("External sitemaps cannot be read")),
+        (_large_storage, _("Stored files cannot be read")),
     )
     failed = {"found_at": at, "found_by": _NOW, "advice": _CORRECT_ERROR}
     return [
@@ -333,7 +333,7 @@ def items_now(site: SitemapSite) -> list[HealthItem]:
 
 def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
     """Yield the sections that cannot be read, and how many files are lost."""
-    overview = _overview_of(site.key)
+    overview = _overview_url(site.key)
     builds = SiteBuilds(site)
     dues = list(due(site, rows=False, builds=builds))
     failed = [item for item in dues if item.error]
@@ -363,8 +363,8 @@ def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem
         )
 
 
-def _externals(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
-    """Yield what the index leaves out of the external sections."""
+def _external_problems(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield an item if the index leaves out sitemaps of external sections."""
     if problems := external_problems(site):
         yield HealthItem(
             site=site.key,
@@ -378,8 +378,8 @@ def _externals(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
         )
 
 
-def _stored(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
-    """Yield that the database stores large files, for which other storages are made."""
+def _large_storage(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield an item if the database stores files so large that another storage is better."""
     size = stored_bytes()
     if size > NOTED_BYTES:
         yield HealthItem(

@@ -117,7 +117,9 @@ def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:
     return register
 
 
-def items_of(request: HttpRequest, sites: Sequence[SitemapSite]) -> dict[str, list[HealthItem]]:
+def items_by_site(
+    request: HttpRequest, sites: Sequence[SitemapSite]
+) -> dict[str, list[HealthItem]]:
     """Return the items of some sites by their keys, the newest first."""
     found: dict[str, list[HealthItem]] = {site.key: [] for site in sites}
     for source in sources:
@@ -126,15 +128,15 @@ def items_of(request: HttpRequest, sites: Sequence[SitemapSite]) -> dict[str, li
         for item in items_or_failure(read, sites, **failed):
             if item.site in found:  # It may be of a site that the settings no longer have.
                 found[item.site].append(item)
-    return {key: in_order(items) for key, items in found.items()}
+    return {key: newest_first(items) for key, items in found.items()}
 
 
-def in_order(items: Iterable[HealthItem]) -> list[HealthItem]:
-    """Return items in the order in which they are shown."""
-    return sorted(items, key=_order)
+def newest_first(items: Iterable[HealthItem]) -> list[HealthItem]:
+    """Return items as they are shown: newest first; of one look, the gravest and the most first."""
+    return sorted(items, key=_sort_key)
 
 
-def attention_of(items: Iterable[HealthItem]) -> dict[str, Any]:
+def attention_context(items: Iterable[HealthItem]) -> dict[str, Any]:
     """Return the items that need attention, and how many errors and warnings they are."""
     shown = [item for item in items if item.level != Level.NOTE]
     errors = sum(item.level == Level.ERROR for item in shown)
@@ -155,6 +157,6 @@ def items_or_failure(
     return [HealthItem(site=site.key, level=Level.ERROR, **failed) for site in sites]
 
 
-def _order(item: HealthItem) -> tuple[float, str, int, int]:
+def _sort_key(item: HealthItem) -> tuple[float, str, int, int]:
     """Return the sort key: the newest look first, and of what it found the gravest, then most."""
     return -item.found_at.timestamp(), str(item.found_by), item.level, -(item.count or 0)

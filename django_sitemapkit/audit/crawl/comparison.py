@@ -7,8 +7,8 @@ from itertools import islice
 
 from django.db.models import QuerySet
 
-from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, finding_of
-from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_of
+from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, new_finding
+from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_by_url
 from django_sitemapkit.audit.crawl.outcome import Outcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.entries import entries_of
@@ -20,7 +20,7 @@ from django_sitemapkit.audit.models import (
     CrawledUrl,
     SavedPage,
 )
-from django_sitemapkit.audit.rules import is_login
+from django_sitemapkit.audit.rules import redirects_to_login
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.audit.web.pages import LINK_ELEMENTS
 from django_sitemapkit.audit.web.responses import MAX_REDIRECTS, REDIRECTS
@@ -45,7 +45,7 @@ _ENDS = {
 
 
 class CrawlComparison:
-    """Records what is wrong with the links of a crawl and with what the site's sitemap lists.
+    """Records findings about a crawl's links and about the entries of the site's sitemap.
 
     Orphans are judged only if every URL that the crawl met was fetched and could be read, and at
     least one was a web page. If a process is killed meanwhile, the next one starts the comparison
@@ -62,24 +62,26 @@ class CrawlComparison:
         self._scope = scope
         self._lease = lease
         self._rows = CrawledUrl.objects.filter(run=run)
-        self._finding = partial(finding_of, run)
+        self._finding = partial(new_finding, run)
 
     def record(self) -> None:
         """Compare, and record the findings."""
         self._reset()
-        self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
-        self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
+        self._compare_rows(
+            self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken_findings
+        )
+        self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken_findings)
         undetermined = self._rows.exclude(outcome=Outcome.BROKEN).exclude(detail="")
-        self._compare_rows(undetermined, self._undetermined)
-        self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
+        self._compare_rows(undetermined, self._undetermined_findings)
+        self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirect_findings)
         self._compare_entries()
         if self._run.options["compares"]:
             unlisted = self._rows.filter(outcome=Outcome.PAGE, is_listed=False)
-            self._compare_rows(unlisted, self._missing)
-        self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicates)
+            self._compare_rows(unlisted, self._missing_findings)
+        self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicate_findings)
 
     def _reset(self) -> None:
-        """Forget what a comparison that was killed has recorded."""
+        """Undo an interrupted comparison of this crawl, and choose the build to compare with."""
         published = Build.objects.published(self._site)
         delete_in_batches(AuditFinding.objects.filter(run=self._run))
         with self._lease.fenced_transaction():
@@ -101,39 +103,39 @@ class CrawlComparison:
             with self._lease.fenced_transaction():
                 add_findings(self._run, list(findings_of(some)))
 
-    def _broken(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        origins = _origins_of(rows)
+    def _broken_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        origins = _origin_texts(rows)
         for row in rows:
             if row.linking_pages or row.depth == 0:
                 why = _ENDS.get(Outcome(row.outcome), row.detail)
                 yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
 
-    def _undetermined(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        origins = _origins_of(rows)
+    def _undetermined_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        origins = _origin_texts(rows)
         for row in rows:
             detail = row.detail
             if row.outcome == Outcome.UNKNOWN:
                 detail = f"{detail.removesuffix('.')}; {origins[row.pk]}"
             yield self._finding(Kind.UNDETERMINED, row.url, detail)
 
-    def _redirects(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        chains = self._chains(rows)
-        origins = _origins_of(rows)
+    def _redirect_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        chains = self._chains_by_row(rows)
+        origins = _origin_texts(rows)
         for row in rows:
             chain = chains[row.pk]
-            kind = _kind_of(chain)
-            if any(is_login(redirect.target, redirect.url) for redirect in chain):
+            kind = _redirect_kind(chain)
+            if any(redirects_to_login(redirect.target, redirect.url) for redirect in chain):
                 continue  # Visitors are asked to log in: the link is as it should be.
             leads_away = chain[-1].outcome == Outcome.REDIRECT or kind is Kind.BROKEN_LINK
             if row.linking_pages or (row.depth == 0 and leads_away):
-                yield self._finding(kind, row.url, f"{_hops(chain)}; {origins[row.pk]}")
+                yield self._finding(kind, row.url, f"{_chain_text(chain)}; {origins[row.pk]}")
 
-    def _chains(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
+    def _chains_by_row(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
         """Return each redirecting URL with the URLs that it leads to, as far as they are stored."""
         chains = {row.pk: [row] for row in rows}
         growing = list(chains.values())
         while growing:
-            targets = rows_of(self._run, {chain[-1].target for chain in growing})
+            targets = rows_by_url(self._run, {chain[-1].target for chain in growing})
             growing = [chain for chain in growing if chain[-1].target in targets]
             for chain in growing:
                 chain.append(targets[chain[-1].target])
@@ -142,7 +144,7 @@ class CrawlComparison:
 
     def _compare_entries(self) -> None:
         """Mark the URLs that a section lists, and record those that no page links to."""
-        judges_orphans = self._judges_orphans()
+        judges_orphans = self._can_find_orphans()
         below = self._run.options.get("below", "")
         detail = f"only URLs below {below} were crawled" if below else ""
         listing = listing_sections(self._site)
@@ -153,7 +155,7 @@ class CrawlComparison:
         )
         while batch := list(islice(entries, ROWS_PER_QUERY)):
             self._lease.heartbeat()
-            known = rows_of(self._run, {entry.url for entry in batch})
+            known = rows_by_url(self._run, {entry.url for entry in batch})
             orphans = [
                 self._finding(Kind.ORPHAN, entry.url, detail, entry.section)
                 for entry in batch
@@ -166,31 +168,31 @@ class CrawlComparison:
                 CrawledUrl.objects.filter(pk__in=keys).update(is_listed=True)
                 add_findings(self._run, orphans)
 
-    def _judges_orphans(self) -> bool:
-        """Return whether every page was met that a link leads to, from the home page on."""
+    def _can_find_orphans(self) -> bool:
+        """Return whether a complete crawl from the home page found web pages."""
         started = f"{self._scope.base}/" in self._run.options["starts"]
         found_pages = self._rows.filter(outcome__in=WEB_PAGES).exists()
         return started and found_pages and self._run.is_complete
 
-    def _missing(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+    def _missing_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         scope = self._site.scope()
-        saved = self._saved(rows)
+        saved = self._saved_page_urls(rows)
         for row in rows:
             if row.url not in saved and _can_list(scope, row.url):
                 yield self._finding(Kind.MISSING, row.url, row.title)
 
-    def _saved(self, rows: list[CrawledUrl]) -> frozenset[str]:
-        """Return the URLs of the site's saved pages among some rows."""
+    def _saved_page_urls(self, rows: list[CrawledUrl]) -> frozenset[str]:
+        """Return the URLs of the given rows that are saved pages of the site."""
         origin = self._site.origin
         hashes = [hash_of(row.url.removeprefix(origin)) for row in rows]
         pages = SavedPage.objects.filter(site=self._site.key, hash__in=hashes)
         return frozenset(origin + path for path in pages.values_list("path", flat=True))
 
-    def _duplicates(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        targets = rows_of(self._run, {row.target for row in rows})
+    def _duplicate_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        targets = rows_by_url(self._run, {row.target for row in rows})
         for row in rows:
             target = targets.get(row.target)
-            detail = row.target if target is None else _shown(target)
+            detail = row.target if target is None else _url_text(target)
             yield self._finding(Kind.DUPLICATE, row.url, detail)
 
 
@@ -224,22 +226,23 @@ def _can_list(scope: Scope, url: str) -> bool:
     return True
 
 
-def _origins_of(rows: Sequence[CrawledUrl]) -> dict[int, str]:
-    """Return for each URL which pages link to it, with the texts of the links."""
+def _origin_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
+    """Return, by row id, a text that names the pages linking to each URL, with the link texts."""
     shown: defaultdict[int, list[str]] = defaultdict(list)
     links = CrawledLink.objects.filter(target__in=[row.pk for row in rows]).order_by("pk")
     for target, *link in links.values_list("target", "source__url", "text", "element"):
-        shown[target].append(_place_of(*link))
-    return {row.pk: _origin_of(row, shown[row.pk]) for row in rows}
+        shown[target].append(_linking_page_text(*link))
+    return {row.pk: _origin_text(row, shown[row.pk]) for row in rows}
 
 
-def _place_of(url: str, text: str, element: str) -> str:
+def _linking_page_text(url: str, text: str, element: str) -> str:
+    """Return the URL of a linking page, with the text of the link or the name of its element."""
     if element not in LINK_ELEMENTS:
         return f"{url} (<{element}>)"
     return f"{url} (“{text}”)" if text else url
 
 
-def _origin_of(row: CrawledUrl, links: list[str]) -> str:
+def _origin_text(row: CrawledUrl, links: list[str]) -> str:
     if not row.linking_pages:
         return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"
@@ -256,8 +259,8 @@ def _is_loop(chain: list[CrawledUrl]) -> bool:
     return any(row.pk == chain[-1].pk for row in chain[:-1])
 
 
-def _kind_of(chain: list[CrawledUrl]) -> Kind:
-    """Return what a link to the first URL of a chain of redirects is."""
+def _redirect_kind(chain: list[CrawledUrl]) -> Kind:
+    """Return the finding kind of a link that leads to the first URL of a redirect chain."""
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
     if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
         return Kind.BROKEN_LINK
@@ -266,25 +269,25 @@ def _kind_of(chain: list[CrawledUrl]) -> Kind:
     return Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
 
 
-def _hops(chain: list[CrawledUrl]) -> str:
+def _chain_text(chain: list[CrawledUrl]) -> str:
     """Return a chain of redirects as text: each URL with its status, and how it ends."""
     if _is_loop(chain):
-        return f"{_arrows(chain[:-1])} → {chain[-1].url}: redirect loop"
+        return f"{_joined_by_arrows(chain[:-1])} → {chain[-1].url}: redirect loop"
     if len(chain) > MAX_REDIRECTS and chain[-1].outcome == Outcome.REDIRECT:
-        return f"{_arrows(chain)}: more than {MAX_REDIRECTS} redirects"
+        return f"{_joined_by_arrows(chain)}: more than {MAX_REDIRECTS} redirects"
     if chain[-1].outcome == Outcome.REDIRECT:  # Out of the site, or to the login page.
-        return f"{_arrows(chain)} → {chain[-1].target}"
-    return f"{_arrows(chain[:-1])} → {_shown(chain[-1])}"
+        return f"{_joined_by_arrows(chain)} → {chain[-1].target}"
+    return f"{_joined_by_arrows(chain[:-1])} → {_url_text(chain[-1])}"
 
 
-def _arrows(chain: list[CrawledUrl]) -> str:
+def _joined_by_arrows(chain: list[CrawledUrl]) -> str:
     return " → ".join(
         f"{row.url} ({row.status if row.status in REDIRECTS else 'refresh'})" for row in chain
     )
 
 
-def _shown(row: CrawledUrl) -> str:
-    """Return a URL that others lead to, with what is wrong with it."""
+def _url_text(row: CrawledUrl) -> str:
+    """Return a URL as text, with its problem if it has one."""
     if row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}:
         return f"{row.url} ({row.detail})"
     if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:

@@ -13,7 +13,7 @@ from django_sitemapkit.audit.auditing import (
     URLS_PER_RECORD,
     OnRunProgress,
     delete_urls,
-    finish,
+    finish_run,
     open_run,
 )
 from django_sitemapkit.audit.crawl.comparison import CrawlComparison, listing_sections
@@ -22,7 +22,7 @@ from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcom
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import AuditOptions, audit_options
-from django_sitemapkit.audit.rules import Fetch, FetchOverHttp, robots_of
+from django_sitemapkit.audit.rules import Fetch, FetchOverHttp, fetch_robots
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.exceptions import RobotsUnavailable
@@ -87,7 +87,7 @@ def crawl(
     }
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
-        judge = _judge_of(site, scope, options, fetch, external)
+        judge = _make_judge(site, scope, options, fetch, external)
         run = open_run(site, lease, "crawl", restart=restart, live=bool(fetch), options=limits)
         with _Pages(judge, concurrency if fetch else 1) as pages:
             for frontier in _frontiers(run, judge, lease):
@@ -95,13 +95,13 @@ def crawl(
         CrawlComparison(run, site, scope, lease).record()
         if deliver is not None:
             deliver(run)
-        finish(run, lease.now())
+        finish_run(run, lease.now())
         for old in run.alike()[KEPT_CRAWLS:]:
             delete_urls(old)
     return run
 
 
-def _judge_of(
+def _make_judge(
     site: SitemapSite,
     scope: CrawlScope,
     options: AuditOptions,
@@ -109,7 +109,7 @@ def _judge_of(
     ask_others: FetchOverHttp | None,
 ) -> CrawlJudge:
     fetch: Fetch = ask or InProcessFetcher(all_sites()).fetch
-    robots = robots_of(site.origin, fetch)
+    robots = fetch_robots(site.origin, fetch)
     if robots.unavailable:
         raise RobotsUnavailable(robots.unavailable)
     return CrawlJudge(
@@ -124,7 +124,7 @@ def _judge_of(
 
 
 def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[Frontier]:
-    """Yield the queue of pages to follow, and then that of all other URLs."""
+    """Yield the queue of pages to follow, then that of URLs that are only checked."""
     for follows in (True, False):
         frontier = Frontier(
             run,
@@ -140,10 +140,11 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
 
 
 class _Pages(AbstractContextManager["_Pages"]):
-    """Fetches pages ahead, and gives what they are in their order.
+    """Fetches pages ahead of time, and returns their outcomes in the order they were added.
 
-    One thread fetches a page when it is taken; several fetch those that were added meanwhile. Pages
-    are read by this thread: each one that reads keeps memory for the largest page.
+    With one thread a page is fetched when it is taken; with several, as soon as one is free. The
+    pages are parsed in the calling thread: each thread that parses keeps memory for the largest
+    page.
     """
 
     def __init__(self, judge: CrawlJudge, threads: int) -> None:
@@ -166,6 +167,7 @@ class _Pages(AbstractContextManager["_Pages"]):
         self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
+        """Return the next row with its outcome; waits until its page is fetched."""
         row, fetched = self._ahead.popleft()
         judged = self._judge.outcome_of if row.is_followed else self._judge.outcome_of_file
         return row, judged(row.url, fetched())
@@ -179,7 +181,7 @@ def _fetch_all(
     end: float | None,
     on_progress: OnRunProgress | None,
 ) -> None:
-    """Fetch and record what is in the frontier, until it is empty or the time is over."""
+    """Fetch and record the URLs of the frontier until it is empty or time is over."""
     batch: list[tuple[CrawledUrl, UrlOutcome]] = []
     links, recorded_at = 0, time.monotonic()
     while True:
@@ -212,7 +214,7 @@ def _record(
     lease: BuildLease,
     ahead: int,
 ) -> None:
-    """Record a batch, while ``ahead`` more pages are fetched."""
+    """Store a batch of outcomes and the run's counts; ``ahead`` pages are still being fetched."""
     with lease.fenced_transaction():
         frontier.record(batch)
         if not frontier.follows:

@@ -19,7 +19,7 @@ _UNKNOWN = frozenset({_Outcome.PENDING, _Outcome.UNKNOWN})
 
 
 class CrawlChange(StrEnum):
-    """What became of a URL between two crawls."""
+    """How a URL changed between two crawls."""
 
     NEW = "new"
     """A web page that the earlier crawl did not meet."""
@@ -35,7 +35,7 @@ class CrawlChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlDifference:
-    """One URL that two crawls did not find alike."""
+    """One URL whose outcome differs between two crawls."""
 
     change: CrawlChange
     """What became of it."""
@@ -53,7 +53,7 @@ class UrlDifference:
 
 @dataclass(slots=True, kw_only=True)
 class ChangeSummary:
-    """How many URLs changed between two crawls, and some of them."""
+    """The number of changed URLs between two crawls, with examples."""
 
     earlier: AuditRun
     """The earlier crawl."""
@@ -77,7 +77,7 @@ class ChangeSummary:
         return f"Since crawl {self.earlier.pk} of {began}: {', '.join(counts) or 'no changes'}."
 
     def lines(self) -> Iterator[str]:
-        """Yield what limits the comparison, and the first URLs of each change."""
+        """Yield lines of text: the limits of the comparison, then the first URLs of each change."""
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
             if not run.is_complete:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
@@ -108,7 +108,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
         for difference in crawl_differences(previous_crawl(run), run):
             print(difference.change, difference.url)
     """
-    for url, before, after in _paired(earlier, later):
+    for url, before, after in _outcome_pairs(earlier, later):
         if (before or earlier.is_complete) and (after or later.is_complete):
             change = _change(before, after)
             if change is not None:
@@ -116,7 +116,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
 
 
 def _change(before: str, after: str) -> CrawlChange | None:
-    """Return what became of a URL by its outcomes; "" stands for a URL that was not met."""
+    """Return how a URL changed between two outcomes, "" for a URL not met; None if it did not."""
     if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None
     if after == _Outcome.BROKEN:
@@ -130,7 +130,7 @@ def _change(before: str, after: str) -> CrawlChange | None:
     return CrawlChange.GONE if before == _Outcome.PAGE else None
 
 
-def _paired(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
+def _outcome_pairs(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
     """Yield each URL with its outcomes in both crawls, sorted."""
     rows = (
         (url, side, outcome)

@@ -34,7 +34,7 @@ _RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]
 
 @dataclass(slots=True)
 class _Found:
-    """A URL that a batch leads to."""
+    """A URL that a batch leads to: by a link, a redirect or a canonical URL."""
 
     depth: int
     hops: int
@@ -83,10 +83,10 @@ class Frontier:
 
     def add(self, urls: Iterable[str]) -> None:
         """Store the URLs at which the crawl starts."""
-        self._store({url: _Found(depth=0, hops=0) for url in urls})
+        self._store_new({url: _Found(depth=0, hops=0) for url in urls})
 
     def next(self) -> CrawledUrl | None:
-        """Return the next URL to fetch, or None if there is none before something is recorded."""
+        """Return the next URL to fetch; None at a limit, or if none is known until results come."""
         if self._left <= 0:
             return None
         if not self._queue and not self._is_exhausted:
@@ -105,32 +105,32 @@ class Frontier:
 
     @property
     def waiting(self) -> int:
-        """How many stored URLs are still to be fetched, at most."""
+        """Upper bound of the number of stored URLs that are still to be fetched."""
         return self._left - max(self._room[self.follows], 0) + 1
 
     def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
-        """Record what URLs turned out to be, and where they lead, in the order of ``next()``."""
+        """Record the outcomes of fetched URLs and their links, in the order of ``next()``."""
         for row, outcome in batch:
             for name in _RECORDED:
                 setattr(row, name, getattr(outcome, name))
-        _update([row for row, _ in batch])
-        found = self._found_by(batch)
-        known = self._known(found)
+        _update_rows([row for row, _ in batch])
+        found = self._urls_found(batch)
+        known = self._known_rows(found)
         new = {
             url: leading
             for url, leading in found.items()
             if url not in known or leading.is_followed > known[url].is_followed
         }
-        stored = self._store(new)
+        stored = self._store_new(new)
         for url in known.keys() & stored.keys():
-            _replace(known[url], stored[url])
+            _replace_row(known[url], stored[url])
         known |= stored
         self._is_exhausted = False
         _keep_links(self._run, found, known, new)
         fine = [row.pk for row, _ in batch if row.outcome not in OPEN_OUTCOMES]
         CrawledLink.objects.filter(target__in=fine).delete()
 
-    def _found_by(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _Found]:
+    def _urls_found(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _Found]:
         """Return the URLs that a batch leads to, in its order, without those remembered."""
         found: dict[str, _Found] = {}
         for row, outcome in batch:
@@ -149,9 +149,9 @@ class Frontier:
                     leading.links.append((row.pk, link))
         return found
 
-    def _known(self, urls: Collection[str]) -> dict[str, CrawledUrl]:
-        """Return the rows of those URLs that the crawl has met already."""
-        known = rows_of(self._run, urls)
+    def _known_rows(self, urls: Collection[str]) -> dict[str, CrawledUrl]:
+        """Return the stored rows of URLs that the crawl has already met, by URL."""
+        known = rows_by_url(self._run, urls)
         if len(self._remembered) > MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered.update(
@@ -161,12 +161,12 @@ class Frontier:
         )
         return known
 
-    def _store(self, found: dict[str, _Found]) -> dict[str, CrawledUrl]:
-        """Store URLs that the crawl meets first, as many as there is room for."""
+    def _store_new(self, found: dict[str, _Found]) -> dict[str, CrawledUrl]:
+        """Store newly met URLs, as far as the limits allow, and return their rows by URL."""
         new = list(self._new_rows(found))
         CrawledUrl.objects.bulk_create(new, batch_size=ROWS_PER_QUERY)
         if new and new[0].pk is None:  # MySQL returns no keys.
-            return rows_of(self._run, [row.url for row in new])
+            return rows_by_url(self._run, [row.url for row in new])
         return {row.url: row for row in new}
 
     def _new_rows(self, found: dict[str, _Found]) -> Iterator[CrawledUrl]:
@@ -191,18 +191,18 @@ class Frontier:
                     yield row
 
 
-def _replace(old: CrawledUrl, new: CrawledUrl) -> None:
-    """Let the links to a URL that was not followed lead to its new row, which is."""
+def _replace_row(old: CrawledUrl, new: CrawledUrl) -> None:
+    """Replace the row of a URL that was not followed by its followed one; its links move too."""
     CrawledLink.objects.filter(target=old).update(target=new)
     new.linking_pages += old.linking_pages
     new.save(update_fields=["linking_pages"])
     old.delete()
 
 
-def _update(rows: Sequence[CrawledUrl]) -> None:
-    """Store what rows turned out to be, in one query.
+def _update_rows(rows: Sequence[CrawledUrl]) -> None:
+    """Store the outcomes of rows in one query.
 
-    It is an insert of rows that exist: ``bulk_update()`` takes ten times as long.
+    The query is an insert of existing rows: ``bulk_update()`` takes ten times as long.
     """
     connection = connections[router.db_for_write(CrawledUrl)]
     named = connection.features.supports_update_conflicts_with_target
@@ -248,8 +248,8 @@ def _keep_links(
             rows.update(linking_pages=F("linking_pages") + count)
 
 
-def rows_of(run: AuditRun, urls: Collection[str], **values: object) -> dict[str, CrawledUrl]:
-    """Return the rows of a crawl that have these URLs, and these values."""
+def rows_by_url(run: AuditRun, urls: Collection[str], **values: object) -> dict[str, CrawledUrl]:
+    """Return by URL the rows of a crawl with these URLs, and with these values of other fields."""
     found: dict[str, CrawledUrl] = {}
     wanted = frozenset(urls)
     hashes = [hash_of(url) for url in wanted]

@@ -15,7 +15,7 @@ from django_sitemapkit.audit.rules import (
     IsSoft404,
     answer_fault,
     indexing_faults,
-    is_login,
+    redirects_to_login,
 )
 from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import (
@@ -71,7 +71,7 @@ class FoundLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlOutcome:
-    """What a URL turned out to be, and where it leads."""
+    """The result of fetching a URL: its outcome and its links."""
 
     outcome: CrawledUrl.Outcome
     """What it is."""
@@ -92,15 +92,15 @@ class UrlOutcome:
 
     @property
     def is_undetermined(self) -> bool:
-        """Whether something was not found out: what the URL is, or all links of the page."""
+        """Whether the outcome of the URL, or part of its links, could not be determined."""
         return bool(self.detail) and self.outcome is not Outcome.BROKEN
 
 
 class CrawlJudge:
-    """Fetches URLs of a crawl, for several threads, and says what each of them is.
+    """Fetches the URLs of a crawl and determines their outcomes; safe for several threads.
 
-    ``ask`` asks whether files of the site answer, and ``ask_others`` URLs of other hosts. Without
-    them, only links to follow are looked at.
+    ``ask`` requests files of the site to see if they answer; ``ask_others`` does so for other
+    hosts. Without them, only links to follow are fetched.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CrawlJudge:
         self._fetch = fetch
         self._ask = ask
         self._ask_others = ask_others
-        self._rules_of = lru_cache(MAX_KNOWN_HOSTS)(partial(_rules_of, ask_others or fetch))
+        self._rules_of = lru_cache(MAX_KNOWN_HOSTS)(partial(_fetch_robots, ask_others or fetch))
         self._origin = f"{split_origin(scope.base)[0]}/"
         self._scope = scope
         self._robots = robots
@@ -129,11 +129,15 @@ class CrawlJudge:
         return self._is_own(url) and not self._robots.allows(url, self._user_agent)
 
     def fetch(self, url: str) -> Fetched | None:
-        """Fetch a URL, if robots.txt allows it."""
+        """Fetch a URL; return None if robots.txt forbids that."""
         return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
 
     def check(self, url: str) -> Fetched | None:
-        """Ask whether a URL answers that is not followed, if its host's robots.txt allows it."""
+        """Ask whether a URL that is not followed answers, if its host's robots.txt allows it.
+
+        Returns None if robots.txt forbids it, or this crawl asks for no such URL; the answer for
+        another host's robots.txt if that is unavailable.
+        """
         ask = self._asking(url)
         if MALFORMED.match(url):
             return Fetched(
@@ -160,7 +164,7 @@ class CrawlJudge:
         return url.startswith(self._origin)
 
     def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
-        """Return what a URL is, by what `fetch` returned."""
+        """Return the outcome and links of a followed URL from what `fetch` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         if fetched.failure_code == "left-to-server":
@@ -175,11 +179,11 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
             status=fetched.status,
-            detail=_short(fault[1], MAX_OUTCOME_DETAIL),
+            detail=_shortened(fault[1], MAX_OUTCOME_DETAIL),
         )
 
     def outcome_of_file(self, url: str, fetched: Fetched | None) -> UrlOutcome:
-        """Return what a URL is that is not followed, by what `check` returned."""
+        """Return the outcome of an unfollowed URL from what `check` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         status = fetched.status
@@ -191,48 +195,48 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.BROKEN if is_broken else Outcome.UNKNOWN,
             status=status,
-            detail=_short(detail, MAX_OUTCOME_DETAIL),
+            detail=_shortened(detail, MAX_OUTCOME_DETAIL),
         )
 
     def _redirect(self, url: str, target: str, status: int | None) -> UrlOutcome:
         # Each page that asks for a login redirects to a URL of its own.
-        following = "" if is_login(target, url) else self._in_scope(target)
+        following = "" if redirects_to_login(target, url) else self._url_in_scope(target)
         return UrlOutcome(
             outcome=Outcome.REDIRECT,
             status=status,
-            target=_short(target, MAX_LOCATION),
+            target=_shortened(target, MAX_LOCATION),
             next=following,
         )
 
     def _outcome_of_page(self, url: str, fetched: Fetched, page: WebPage) -> UrlOutcome:
-        fault = next(
-            indexing_faults(url, fetched, page, self._soft_404s.fault(fetched, page)), None
-        )
+        faults = indexing_faults(url, fetched, page, self._soft_404s.fault(fetched, page))
         outcome = Outcome.PAGE if page.is_html else Outcome.FILE
         target = following = detail = ""
-        if fault is not None:
+        if fault := next(faults, None):
             kind, detail = fault
             outcome = _OUTCOMES[kind]
             if outcome is Outcome.REDIRECT:
                 return self._redirect(url, detail, fetched.status)
             if outcome is Outcome.BROKEN:
-                detail = _short(f"soft 404: {detail}" if detail else "soft 404", MAX_OUTCOME_DETAIL)
+                detail = _shortened(
+                    f"soft 404: {detail}" if detail else "soft 404", MAX_OUTCOME_DETAIL
+                )
                 return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
             if outcome is Outcome.DUPLICATE:
-                target, following = _short(detail, MAX_LOCATION), self._in_scope(detail)
+                target, following = _shortened(detail, MAX_LOCATION), self._url_in_scope(detail)
         return UrlOutcome(
             outcome=outcome,
             status=fetched.status,
             target=target,
             next=following,
-            detail=_why_not_all(fetched, page),
-            title=_text(page.title or ""),
+            detail=_why_incomplete(fetched, page),
+            title=_clean_text(page.title or ""),
             lastmod=http_moment(fetched.header("Last-Modified")),
             links=tuple(self._links_of(page).values()),
         )
 
     def _links_of(self, page: WebPage) -> dict[str, FoundLink]:
-        """Return the links and files of a page that the crawl asks for."""
+        """Return, by URL, the links in scope, and other links and files that the crawl requests."""
         found: dict[str, FoundLink] = {}
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
@@ -243,37 +247,37 @@ class CrawlJudge:
             if url in found and found[url][-2:] >= (follows, is_asked):
                 continue
             if is_asked or is_inside:
-                found[url] = FoundLink(url, _text(link.text), link.element, follows, is_asked)
+                found[url] = FoundLink(url, _clean_text(link.text), link.element, follows, is_asked)
         return found
 
     def _is_checked(self, url: str) -> bool:
-        """Return whether the crawl asks if a URL answers that it does not follow."""
+        """Return whether the crawl asks if an unfollowed URL answers."""
         can_ask = self._asking(url) is not None or MALFORMED.match(url) is not None
         return can_ask and len(url) <= MAX_LOCATION
 
-    def _in_scope(self, url: str) -> str:
-        """Return a URL as it is stored, if the crawl fetches it, or ""."""
+    def _url_in_scope(self, url: str) -> str:
+        """Return a URL in its stored form if the crawl fetches it, else ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
 
 
-def _rules_of(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
-    """Return the rules in a robots.txt, and what came of fetching it."""
+def _fetch_robots(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
+    """Fetch the robots.txt at a URL; return its rules, and the response without its body."""
     fetched = fetch(url)
     return RobotsRules.of(fetched), replace(fetched, body=b"")
 
 
-def _why_not_all(fetched: Fetched, page: WebPage) -> str:
-    """Return why there may be more links than those that were read, or ""."""
+def _why_incomplete(fetched: Fetched, page: WebPage) -> str:
+    """Return why a page may have more links than were read, or ""."""
     if len(page.links) == MAX_PAGE_LINKS:
         return f"Only the first {MAX_PAGE_LINKS:,} links were read."
-    return _short(fetched.failure, MAX_OUTCOME_DETAIL) if page.is_html else ""
+    return _shortened(fetched.failure, MAX_OUTCOME_DETAIL) if page.is_html else ""
 
 
-def _text(text: str) -> str:
-    """Return a text for people; what joins letters and emoji, which is not printable, stays."""
+def _clean_text(text: str) -> str:
+    """Return a text without the characters that XML forbids, shortened to MAX_SHORT_TEXT."""
     return ILLEGAL_XML.sub("", text)[:MAX_SHORT_TEXT]
 
 
-def _short(text: str, length: int) -> str:
+def _shortened(text: str, length: int) -> str:
     return printable(text)[:length]

@@ -15,7 +15,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.audit.crawl.frontier import rows_of
+from django_sitemapkit.audit.crawl.frontier import rows_by_url
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
@@ -81,7 +81,7 @@ PageRow = tuple[str, str | None]
 
 
 @contextmanager
-def reserved(folder: Path) -> Iterator[None]:
+def reserved_folder(folder: Path) -> Iterator[None]:
     """Make a folder if necessary, and let no other process write what it crawls into it.
 
     Raises BuildRunning while another one does, and StorageFailure if no file can be written in the
@@ -115,10 +115,10 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     """Write what a crawl of a site found into a folder; return the names of the files.
 
     ``sitemap.xml``, ``urls.txt`` and ``sitemap.html`` list the pages, and numbered files follow
-    where one has no room for all of them; ``pages.csv`` and ``links.csv`` list all URLs, and the
-    links that are broken or redirect. If the crawl found no page, only the CSV files are written.
-    If something could not be determined, a page that the last crawl listed stays listed, unless
-    this one knows better.
+    where one has no room for all of them; ``pages.csv`` and ``links.csv`` list the followed
+    URLs, and the links that are broken or redirect. If the crawl found no page, only the CSV files
+    are written. If something could not be determined, a page that the last crawl listed stays
+    listed, unless this one knows better.
 
     All files are complete before the first of them replaces the one of an earlier crawl, and the
     index comes last. Numbered files of an earlier crawl that this one has not are deleted. Raises
@@ -131,7 +131,7 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     pages = CrawledUrl.objects.filter(run=run, outcome=CrawledUrl.Outcome.PAGE)
     count = pages.count()
     with workshop(folder) as made:
-        kept = list(_kept(site, run, folder)) if run.undetermined else []
+        kept = list(_undetermined_urls(site, run, folder)) if run.undetermined else []
         names = write_tables(run, made)
         if not count:
             replace_files(made, folder, names, [])
@@ -141,25 +141,25 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
         names += write_site_map(titles, count + len(kept), made, site)
         names += write_sitemaps(lastmods, made, site.base)
         (made / MARK).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        numbered = filter(NUMBERED.fullmatch, _names_of_last(folder))
+        numbered = filter(NUMBERED.fullmatch, _last_file_names(folder))
         stale = [folder / name for name in numbered if name not in names]
         replace_files(made, folder, [*names, MARK], stale)
     return names
 
 
-def _kept(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
-    """Yield the URLs that the last crawl listed, and of which this one found out nothing."""
+def _undetermined_urls(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
+    """Yield the URLs that the last crawl listed and whose state this crawl did not determine."""
     scope = CrawlScope.of(site, all_sites(), run.options.get("below", ""))
-    for name in filter(TEXT.fullmatch, _names_of_last(folder)):
+    for name in filter(TEXT.fullmatch, _last_file_names(folder)):
         with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
             while batch := [line.rstrip("\n") for line in islice(file, CHUNK)]:
-                known = rows_of(run, batch, is_followed=True)
+                known = rows_by_url(run, batch, is_followed=True)
                 for url in filter(scope.contains, batch):
                     if url not in known or known[url].outcome in UNKNOWN:
                         yield url
 
 
-def _names_of_last(folder: Path) -> list[str]:
+def _last_file_names(folder: Path) -> list[str]:
     """Return the names of the files that the last crawl wrote into a folder."""
     mark = folder / MARK
     text = mark.read_text(encoding="utf-8", errors="replace") if mark.exists() else ""
@@ -170,7 +170,7 @@ def _names_of_last(folder: Path) -> list[str]:
 
 
 def write_tables(run: AuditRun, made: Path) -> list[str]:
-    """Write what a crawl met as CSV; return the names of the files."""
+    """Write followed URLs, and links to URLs at fault, as CSV; return the names of the files."""
     urls = CrawledUrl.objects.filter(run=run, is_followed=True)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
     for name, columns, rows in (
@@ -190,7 +190,7 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
     """
     names: list[str] = []
     texts: list[str] = []
-    rows = _formatted(pages)
+    rows = _without_future_lastmods(pages)
     batch = list(islice(rows, CHUNK))
     while batch:
         names.append(f"sitemap-{len(names) + 1}.xml")
@@ -207,7 +207,7 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
     return [*names, *texts, INDEX]
 
 
-def _formatted(pages: Iterable[tuple[str, Any]]) -> Iterator[PageRow]:
+def _without_future_lastmods(pages: Iterable[tuple[str, Any]]) -> Iterator[PageRow]:
     """Yield the rows; a lastmod in the future is not written."""
     now, zone = timezone.now(), timezone.get_default_timezone()
     for url, moment in pages:

@@ -24,7 +24,7 @@ _Outcome = CrawledUrl.Outcome
 
 @dataclass(slots=True, kw_only=True)
 class SavedPages:
-    """What a crawl changed in the saved pages of a site."""
+    """The result of saving a crawl: numbers of saved pages by what happened to them."""
 
     is_complete: bool
     """Whether the crawl looked everywhere; only then do pages go that it did not find."""
@@ -102,15 +102,15 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
     with acquire(site, "save") as lease:
         for batch in in_crawl_order(rows):
             with lease.fenced_transaction():
-                _save(site, _by_path(batch, scope), seen_at, result)
+                _save_batch(site, _rows_by_path(batch, scope), seen_at, result)
         if result.is_complete:
-            long_missing = _not_seen(site, seen_at - section.grace)
+            long_missing = _pages_not_seen(site, seen_at - section.grace)
             result.removed = delete_in_batches(long_missing, lease.fenced_transaction)
-        result.missing = _not_seen(site, seen_at).count()
+        result.missing = _pages_not_seen(site, seen_at).count()
     return result
 
 
-def _by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:
+def _rows_by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:
     """Return rows by the paths that sitemaps of the site may list."""
     found = {}
     for row in rows:
@@ -119,7 +119,7 @@ def _by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:
     return found
 
 
-def _save(
+def _save_batch(
     site: SitemapSite, crawled: dict[str, CrawledUrl], seen_at: dt.datetime, result: SavedPages
 ) -> None:
     """Save the pages of a batch, and delete those that another section lists."""
@@ -150,5 +150,5 @@ def _save(
     result.listed_elsewhere += len(listed)
 
 
-def _not_seen(site: SitemapSite, since: dt.datetime) -> QuerySet[SavedPage]:
+def _pages_not_seen(site: SitemapSite, since: dt.datetime) -> QuerySet[SavedPage]:
     return SavedPage.objects.filter(site=site.key, last_seen__lt=since)

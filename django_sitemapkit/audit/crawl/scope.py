@@ -40,8 +40,8 @@ class CrawlScope:
         """Return whether a crawl fetches a URL, which is in normal form."""
         return (
             len(url) <= MAX_LOCATION
-            and _is_below(url, self.base)
-            and not any(_is_below(url, base) for base in self.other_bases)
+            and _is_at_or_below(url, self.base)
+            and not any(_is_at_or_below(url, base) for base in self.other_bases)
         )
 
     def starts(self, starts: Sequence[str]) -> list[str]:
@@ -60,6 +60,6 @@ class CrawlScope:
         return list(found) or [home]
 
 
-def _is_below(url: str, base: str) -> bool:
+def _is_at_or_below(url: str, base: str) -> bool:
     """Return whether a URL is a base URL, or below it."""
     return url.startswith(base) and url[len(base) : len(base) + 1] in {"", "/", "?"}

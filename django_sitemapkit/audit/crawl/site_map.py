@@ -74,7 +74,7 @@ def write_site_map(
     The project can replace the template ``sitemapkit_audit/sitemap.html``.
     """
     template = get_template(TEMPLATE)
-    links = _links(pages, site.origin)
+    links = _page_links(pages, site.origin)
     paginator = Paginator(range(count), LINKS_PER_PAGE)
     names = []
     with translation.override(django_settings.LANGUAGE_CODE):
@@ -84,10 +84,10 @@ def write_site_map(
                 "origin": site.origin,
                 "host": site.origin.partition("://")[2],
                 "home": f"{site.base}/",
-                "groups": _groups(list(islice(links, LINKS_PER_PAGE))),
-                "total": _shown(count),
-                "first": _shown(page.start_index()),
-                "last": _shown(page.end_index()),
+                "groups": _links_by_folder(list(islice(links, LINKS_PER_PAGE))),
+                "total": _count_text(count),
+                "first": _count_text(page.start_index()),
+                "last": _count_text(page.end_index()),
                 "page": page,
                 "previous": page_name(number - 1),
                 "next": page_name(number + 1),
@@ -101,7 +101,7 @@ def write_site_map(
     return names[::-1]
 
 
-def _shown(count: int) -> str:
+def _count_text(count: int) -> str:
     return number_format(count, use_l10n=True, force_grouping=True)
 
 
@@ -110,7 +110,7 @@ def page_name(number: int) -> str:
     return "sitemap.html" if number == 1 else f"sitemap-{number}.html"
 
 
-def _links(pages: Iterable[tuple[str, str]], origin: str) -> Iterator[PageLink]:
+def _page_links(pages: Iterable[tuple[str, str]], origin: str) -> Iterator[PageLink]:
     """Yield the links in the order of folder and path."""
     paths = ((url.removeprefix(origin), title) for url, title in pages)
     rows = ((_folder_of(path), path, title) for path, title in paths)
@@ -122,7 +122,7 @@ def _folder_of(path: str) -> str:
     return path.partition("?")[0].rstrip("/").rpartition("/")[0] + "/"
 
 
-def _groups(links: list[PageLink]) -> list[tuple[str, list[PageLink]]]:
+def _links_by_folder(links: list[PageLink]) -> list[tuple[str, list[PageLink]]]:
     """Return links by folder: by deep folders if these have enough links each."""
     for depth in range(DEEPEST_GROUP, -1, -1):
         groups = [

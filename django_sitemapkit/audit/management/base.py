@@ -71,7 +71,7 @@ class FindingsCommand(PublishedCommand):
         )
         parser.add_argument(
             "--concurrency",
-            type=positive,
+            type=positive_integer,
             metavar="REQUESTS",
             help=f"With --live: requests at a time; default: {CONCURRENCY}.",
         )
@@ -90,14 +90,14 @@ class FindingsCommand(PublishedCommand):
 
     @abstractmethod
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
-        """Audit or crawl a site with these arguments; return what was found."""
+        """Audit or crawl a site with these arguments; return the finished run."""
 
     @abstractmethod
     def heading(self, run: AuditRun) -> str:
         """Return the first line about a run."""
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
-        """Return what JSON has of a run, besides its findings."""
+        """Return the values of a run for JSON, without its findings."""
         return {
             run.kind: run.pk,
             "build": run.build,
@@ -108,14 +108,14 @@ class FindingsCommand(PublishedCommand):
         }
 
     def run(self, options: dict[str, Any]) -> None:
-        """Examine each site, and print what was found."""
+        """Examine each site, and print its findings."""
         fail_on = self.kinds_to_fail_on(options)
         failed: list[SitemapKitError] = []
         found = partial = 0
         self._unfinished = self.interrupted
         for site in self.sites_of(options):
             try:
-                with self._fetching(site, options) as fetching:
+                with self._fetch_arguments(site, options) as fetching:
                     run = self._examine(site, options, fetching)
                 self.report(site, run, options)
             except (ImproperlyConfigured, MissingExtra) as error:
@@ -142,19 +142,21 @@ class FindingsCommand(PublishedCommand):
         return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print what was found on a site."""
+        """Print the findings of a run of a site, as lines or as JSON."""
         if self.json:
             self._write_json(run)
         elif self.verbosity:
-            self._print(run)
+            self._print_findings(run)
 
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
         """Return the sites to examine."""
         return self.sites(options["site"])
 
     @contextmanager
-    def _fetching(self, site: SitemapSite, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the arguments that say how the pages of a site are fetched."""
+    def _fetch_arguments(
+        self, site: SitemapSite, options: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the arguments for ``audit()`` or ``crawl()`` that say how to fetch pages."""
         if not options["live"]:
             for name in ("concurrency", "rate", "allow_private", "external"):
                 if options.get(name):
@@ -163,7 +165,7 @@ class FindingsCommand(PublishedCommand):
             yield {}
             return
         fetcher_of = partial(
-            module("web.live").LiveFetcher,
+            import_audit_module("web.live").LiveFetcher,
             allow_private=options["allow_private"],
             user_agent=f"django-sitemapkit/{__version__} (+{site.base}/)",
             robots_agent=audit_options().user_agent,
@@ -211,7 +213,7 @@ class FindingsCommand(PublishedCommand):
             self.write_json({"site": run.site, **dict(zip(columns, values, strict=True))})
         self.write_json({"site": run.site, **self.summary(run)})
 
-    def _print(self, run: AuditRun) -> None:
+    def _print_findings(self, run: AuditRun) -> None:
         write, style = self.stdout.write, self.style
         partial = "PARTIAL: " if run.is_partial else ""
         site = "" if self.is_standalone else f"Site {run.site!r}: "
@@ -249,7 +251,7 @@ def parse_kinds(
     return frozenset().union(*(groups.get(name, [name]) for name in names))
 
 
-def positive(text: str) -> int:
+def positive_integer(text: str) -> int:
     """Return a whole number from 1 up; raises ArgumentTypeError for anything else."""
     with suppress(ValueError):
         if (number := int(text)) >= 1:
@@ -265,6 +267,6 @@ def positive_number(text: str) -> float:
     raise ArgumentTypeError(f"{quoted(text)} is not a number above 0.")
 
 
-def module(name: str) -> Any:
+def import_audit_module(name: str) -> Any:
     """Return a module of the app that needs the extra ``audit``. Raises MissingExtra."""
     return import_extra(f"django_sitemapkit.audit.{name}", "audit")

@@ -47,7 +47,7 @@ ComparedRow = tuple[str, str, str, str, str, str]
 
 
 class EntryChange(Enum):
-    """What became of a URL, by the sign that begins its line."""
+    """How a URL differs between two sitemaps, by the sign that begins its line."""
 
     ADDED = "+"
     """The old sitemap does not list it."""
@@ -82,7 +82,9 @@ class EntryDifference:
 
     def __str__(self) -> str:
         was = [f"was {self.before}"] if self.before else []
-        changed = [f"{tag}: {_shown(a)} → {_shown(b)}" for tag, (a, b) in self.tags.items()]
+        changed = [
+            f"{tag}: {_value_text(a)} → {_value_text(b)}" for tag, (a, b) in self.tags.items()
+        ]
         details = "; ".join([*was, *changed, *filter(None, [self.reason])])
         return f"{self.change.value} {self.url}  {details}".rstrip()
 
@@ -144,11 +146,11 @@ class SitemapComparison:
     def __iter__(self) -> Iterator[EntryDifference]:
         self._reset()
         rows = chain(
-            (_row(_OLD, "", *entry) for entry in self._source.entries()),
-            (_row(_NEW, *entry) for entry in entries_of_sections(self._site)),
+            (_compared_row(_OLD, "", *entry) for entry in self._source.entries()),
+            (_compared_row(_NEW, *entry) for entry in entries_of_sections(self._site)),
         )
         for _, group in groupby(sorted_on_disk(rows), key=itemgetter(0)):
-            for difference in self._of_path(group):
+            for difference in self._path_differences(group):
                 self.counts[difference.change] += 1
                 yield difference
         for (before, after), urls in sorted(self._origins.items()):
@@ -173,8 +175,8 @@ class SitemapComparison:
         counts = {each.name.lower(): self.counts[each] for each in EntryChange}
         return {"site": self._site.key, "before": self.before, "after": self.after, **counts}
 
-    def _of_path(self, group: Iterable[list[str]]) -> Iterator[EntryDifference]:
-        """Yield what differs among the URLs with one path: mostly one URL on each side."""
+    def _path_differences(self, group: Iterable[list[str]]) -> Iterator[EntryDifference]:
+        """Yield the differences between URLs of one path, usually one on each side."""
         old: dict[str, list[_Listed]] = {}
         new: dict[str, list[_Listed]] = {}
         for _, side, origin, url, section, values in group:
@@ -188,7 +190,7 @@ class SitemapComparison:
         come = [origin for origin in new if origin not in old]
         same = [(origin, origin) for origin in old if origin in new]
         for pair in [*same, *zip(gone, come, strict=False)]:
-            yield from self._of_pair(old[pair[0]], new[pair[1]], *pair)
+            yield from self._entry_differences(old[pair[0]], new[pair[1]], *pair)
         for origin in gone[len(come) :]:
             url = old[origin][0].url
             reason = self._why_removed(url)
@@ -198,10 +200,10 @@ class SitemapComparison:
             reason = f"section {section}"
             yield EntryDifference(change=EntryChange.ADDED, url=url, reason=reason)
 
-    def _of_pair(
+    def _entry_differences(
         self, old: list[_Listed], new: list[_Listed], before: str, after: str
     ) -> Iterator[EntryDifference]:
-        """Yield what differs between the entries of one URL, which may be listed repeatedly."""
+        """Yield the differences between entries of one URL; each side may list it repeatedly."""
         url, was = new[0].url, old[0].url
         if not {each.url for each in old} & {each.url for each in new}:
             if before and before != after and _without_origin(url) == _without_origin(was):
@@ -275,7 +277,7 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
                 waiting.appendleft(KeyRange(rendering.overflow, keys.upper))
 
 
-def _row(side: str, section: str, url: str, values: EntryValues) -> ComparedRow:
+def _compared_row(side: str, section: str, url: str, values: EntryValues) -> ComparedRow:
     try:
         origin, path = _origin_and_path(url)
     except InvalidValue:
@@ -284,7 +286,7 @@ def _row(side: str, section: str, url: str, values: EntryValues) -> ComparedRow:
 
 
 def _origin_and_path(url: str) -> tuple[str, str]:
-    """Return the two parts of a URL in normal form; raises InvalidValue where it has none."""
+    """Return origin and path of a URL in normal form; raises InvalidValue if it has none."""
     origin, _ = split_origin(url)
     return origin, normalise_url(url, "").removeprefix(origin)
 
@@ -304,7 +306,7 @@ def _is_same_time(old: str | None, new: str | None) -> bool:
     return day_of(a, zone) == day_of(b, zone)
 
 
-def _shown(value: str | list[str] | None) -> str:
+def _value_text(value: str | list[str] | None) -> str:
     """Return a value of a tag, or some of a list, as text."""
     if isinstance(value, list):
         more = len(value) - MAX_SHOWN_VALUES

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemapkit import views
-from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, document_blocks
 from django_sitemapkit.audit.moving.reader import (
     MAX_DOCUMENT_BYTES,
     EntryValues,
@@ -49,11 +49,11 @@ class SitemapSource:
         self.content = content
 
     def listed(self, sitemap: str) -> str | None:
-        """Return the document that an index lists; None for one that is read anyway.
+        """Return the URL at which to open a document of an index; None if it is read anyway.
 
         It is at the host of the first document, whatever host the index names: a copy of a site
         names the host of production, and contrib behind TLS the scheme http. Other hosts are not
-        opened, which may be private. Raises InvalidSitemap where this source does not have it.
+        opened, which may be private. Raises InvalidSitemap if this source does not have it.
         """
         try:
             return split_origin(self.starts[0])[0] + split_origin(sitemap)[1]
@@ -126,13 +126,13 @@ class UrlNameSource(SitemapSource):
     def __init__(self, site: SitemapSite, name: str) -> None:
         with site.active():
             start = site.origin + reverse(name, site.urlconf)
-        super().__init__(site, [start], self._requested)
+        super().__init__(site, [start], self._request_document)
         self._fetcher = InProcessFetcher([site], max_bytes=MAX_DOCUMENT_BYTES)
 
     @contextmanager
-    def _requested(self, document: str) -> Iterator[Iterator[bytes]]:
+    def _request_document(self, document: str) -> Iterator[Iterator[bytes]]:
         """Request a document; raises InvalidSitemap where the new sitemap answers for it."""
-        self._refuse_new(document)
+        self._reject_own_view(document)
         answer = self._fetcher.fetch(document, follow_redirects=False)
         if answer.hops:
             raise Redirected(answer.final_url)
@@ -141,7 +141,7 @@ class UrlNameSource(SitemapSource):
             raise InvalidSitemap("http-error", f"HTTP error: {reason}")
         yield iter([answer.body])
 
-    def _refuse_new(self, address: str) -> None:
+    def _reject_own_view(self, address: str) -> None:
         """Raise InvalidSitemap where one of the package's views answers: it would equal itself."""
         path = unquote(urlsplit(address).path.removeprefix(self.site.path))
         try:
@@ -169,7 +169,9 @@ def sitemap_source(source: str, site: SitemapSite) -> SitemapSource:
     """
     if source.startswith(("http://", "https://")):
         # A redirect is an error.
-        return SitemapSource(site, [source], partial(fetched, deadline=Deadline(MAX_SECONDS)))
+        return SitemapSource(
+            site, [source], partial(document_blocks, deadline=Deadline(MAX_SECONDS))
+        )
     # A name before a path: a folder "sitemaps" may hold the files of the new sitemap.
     with suppress(NoReverseMatch):
         return UrlNameSource(site, source)

@@ -35,7 +35,7 @@ Chunks = Iterable[bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a document is, and all that is wrong with it."""
+    """The kind and the number of URLs of a document, with all findings."""
 
     kind: DocumentKind | None
     """The root element, or "text"; None where reading ended before it."""
@@ -121,7 +121,7 @@ class SitemapReader:
 
     @property
     def digests(self) -> frozenset[int] | set[int]:
-        """Digests of the URLs that no other document should list."""
+        """64-bit digests of the document's URLs, against which later documents are compared."""
         return self._checker.duplicates.digests
 
     @property
@@ -164,7 +164,7 @@ class SitemapReader:
         entries = self._checker.entries
         try:
             for block in blocks:
-                self._take(block)
+                self._read_block(block)
                 yield from entries
                 entries.clear()
             self._document.finish()
@@ -176,7 +176,7 @@ class SitemapReader:
         self._checker.finish()
         self._ended = True
 
-    def _take(self, block: bytes) -> None:
+    def _read_block(self, block: bytes) -> None:
         room = self._max_bytes - self.bytes
         self.bytes += len(block)
         content = block[:room]

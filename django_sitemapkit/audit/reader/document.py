@@ -12,7 +12,7 @@ from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryC
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.quick import END, QUICK_PREFIXES, QuickEntries
-from django_sitemapkit.audit.reader.streams import served_html
+from django_sitemapkit.audit.reader.streams import html_error
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import NAMESPACE, NEWS
@@ -129,11 +129,11 @@ class XmlDocument:
             self._refuse_other_encoding(block, error)
             raise
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
-            raise _unreadable(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
+            raise _unreadable_error(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
         if len(self._parser.intern) > MAX_NAMES:
-            raise _unreadable(f"there are more than {MAX_NAMES:,} different names")
+            raise _unreadable_error(f"there are more than {MAX_NAMES:,} different names")
         if len(self._parts) > 8:
-            self._fold()
+            self._shorten_texts()
 
     def _refuse_other_encoding(self, block: bytes, error: expat.ExpatError) -> None:
         """Raise InvalidSitemap if the parser stopped at a byte that is not UTF-8."""
@@ -157,7 +157,7 @@ class XmlDocument:
             may_be_empty = self.kind in feeds.ROOTS.values() or (
                 self._news and not self._others and self.kind == "urlset"
             )
-            self._note(
+            self._add_finding(
                 "no-entries" if may_be_empty else "empty-sitemap",
                 f"Empty sitemap: <{self.kind}> has no entries; return 404 for it and remove it from"
                 " the index.",
@@ -167,10 +167,10 @@ class XmlDocument:
         """Return the current line of the document, from 1."""
         return self.before + self._parser.CurrentLineNumber
 
-    def _fold(self) -> None:
-        """Shorten very long texts; the rest is just as invalid."""
+    def _shorten_texts(self) -> None:
+        """Cut the texts collected so far to what is judged: the rest is just as invalid."""
         mark = self._mark if self._skipped or self._depth == 3 else len(self._parts)
-        self._parts[:] = [_folded(self._parts[:mark]), _folded(self._parts[mark:])]
+        self._parts[:] = [_shortened(self._parts[:mark]), _shortened(self._parts[mark:])]
         self._mark = 1
 
     def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
@@ -185,7 +185,7 @@ class XmlDocument:
 
     def _on_doctype(self, name: str, *_: object) -> None:
         if name.lower() == "html":
-            raise served_html()
+            raise html_error()
         raise InvalidSitemap(
             "doctype", "DOCTYPE not allowed: a sitemap has none, and does not declare entities."
         )
@@ -206,7 +206,7 @@ class XmlDocument:
                     "too-deep", f"Parsing error: elements are nested more than {MAX_DEPTH} deep."
                 )
             if self._captures:
-                self._extensions.start_tag(depth - 4, name, attributes, self._cut_text())
+                self._extensions.start_tag(depth - 4, name, attributes, self._take_text())
             return
         if depth == 3:
             self._mark = len(self._parts)
@@ -231,31 +231,31 @@ class XmlDocument:
             if depth == self._skipped:
                 self._end_skipped()
             elif self._captures:
-                self._extensions.end_tag(depth - 4, self._cut_text())
+                self._extensions.end_tag(depth - 4, self._take_text())
         elif depth == 3:
             # What stays in parts is the text between tags; it is checked once an entry.
             parts = self._parts
-            text = parts.pop() if len(parts) == self._mark + 1 else self._cut_text()
+            text = parts.pop() if len(parts) == self._mark + 1 else self._take_text()
             self._values[self._value] = text
         elif depth == 2:
             self._end_entry()
         else:
-            self._end_gaps(self.line())
+            self._check_text_between_tags(self.line())
 
-    def _cut_text(self) -> str:
+    def _take_text(self) -> str:
         """Remove and return the text of the open tag, which came in any number of pieces."""
         text = "".join(self._parts[self._mark :])
         del self._parts[self._mark :]
         return text
 
     def _end_skipped(self) -> None:
-        text = self._cut_text() if self._skipped < 4 else ""
+        text = self._take_text() if self._skipped < 4 else ""
         self._skipped = 0
         if self._captures:
             self._captures = False
             self._extensions.end(text)
 
-    def _end_gaps(self, line: int) -> None:
+    def _check_text_between_tags(self, line: int) -> None:
         """End an entry, or the root; only white space is allowed between tags."""
         stray = "".join(self._parts).strip(WHITE_SPACE)
         self._parts.clear()
@@ -270,9 +270,9 @@ class XmlDocument:
     def _on_root(self, name: str) -> None:
         namespace, _, tag = name.rpartition(" ")
         if tag.lower() == "html":
-            raise served_html()
+            raise html_error()
         if name in feeds.ROOTS:
-            self._begin_feed(name)
+            self._read_as_feed(name)
             return
         if tag not in _ENTRY_TAGS:
             raise InvalidSitemap(
@@ -286,7 +286,7 @@ class XmlDocument:
                 "nested-index", "Nested index: an index lists sitemaps, never another index."
             )
         if namespace != NAMESPACE:
-            self._note(
+            self._add_finding(
                 "wrong-namespace",
                 f"Wrong namespace: <{tag}> has {quoted(namespace)}; write {NAMESPACE}.",
             )
@@ -299,7 +299,7 @@ class XmlDocument:
         if is_plain and not self._checker.keeps_urls:
             self._quick = QuickEntries(self._checker, self._declared)
 
-    def _begin_feed(self, root: str) -> None:
+    def _read_as_feed(self, root: str) -> None:
         """Let other handlers read the rest of the document."""
         self.kind = "rss" if root == "rss" else "feed"
         self._checker.duplicates.allow_repetition()
@@ -313,21 +313,21 @@ class XmlDocument:
         links: list[str | None] = [*item.links]
         for url in links or [None]:
             self._checker.count(self.line)
-            self._checker.url([url, None, None, None], item.line)
+            self._checker.check_url([url, None, None, None], item.line)
         for tag, text in item.dates:
-            self._checker.feed_date(tag, text, item.line)
+            self._checker.check_feed_date(tag, text, item.line)
 
     def _end_entry(self) -> None:
         if self._parts:
-            self._end_gaps(self._entry_line)
+            self._check_text_between_tags(self._entry_line)
         if self.kind == "urlset":
             extensions = self._extensions.end_url(self._location()) if self._extended else ""
             self._extended = False
             self._checker.count(self.line)
-            self._checker.url(self._values, self._entry_line, extensions)
+            self._checker.check_url(self._values, self._entry_line, extensions)
         else:
             self._checker.count(self.line, "sitemaps")
-            self._checker.sitemap(self._values, self._entry_line)
+            self._checker.check_sitemap(self._values, self._entry_line)
 
     def _on_other(self, name: str) -> None:
         """Handle a tag that is neither an entry nor one of its values."""
@@ -338,14 +338,14 @@ class XmlDocument:
         elif not self._is_foreign(name):
             tag = name.rpartition(" ")[2]
             if tag in {"sitemap", "sitemapindex"}:
-                self._note("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
+                self._add_finding("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
                 self._skip()
             else:
                 self._on_unknown(name)
         else:
             self._skip()
             if self._checker.urls:
-                self._note(
+                self._add_finding(
                     "wrong-tag-order",
                     f"Wrong tag order: {quoted(name)} is after an entry; extensions of"
                     f" <{self.kind}> come first.",
@@ -372,19 +372,21 @@ class XmlDocument:
             else:
                 self._on_unknown(name)
         elif self._values[rank] is not None:
-            self._note("too-many-tags", f"Too many tags: a second <{tag}>; the first one is used.")
+            self._add_finding(
+                "too-many-tags", f"Too many tags: a second <{tag}>; the first one is used."
+            )
             self._skip()
         else:
             self._value = rank
             order = ", ".join(f"<{value.rpartition(' ')[2]}>" for value in self._ranks)
-            self._note(
+            self._add_finding(
                 "wrong-tag-order",
                 f"Wrong tag order: <{tag}> is too late; write {order}, then extensions.",
             )
 
     def _on_unknown(self, name: str) -> None:
         tag = name.rpartition(" ")[2]
-        self._note("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> is not allowed here.")
+        self._add_finding("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> is not allowed here.")
         self._skip()
 
     def _skip(self) -> None:
@@ -401,20 +403,20 @@ class XmlDocument:
         for attribute in attributes[::2]:
             if not attribute.startswith(_SCHEMA_INSTANCE):
                 tag = name.rpartition(" ")[2]
-                self._note(
+                self._add_finding(
                     "invalid-xml-attribute",
                     f"Invalid XML attribute: <{tag}> has no {quoted(attribute)}.",
                 )
 
-    def _note(self, code: str, message: str) -> None:
+    def _add_finding(self, code: str, message: str) -> None:
         self._log.add(InvalidValue(code, message), self.line())
 
 
-def _unreadable(why: str) -> InvalidSitemap:
+def _unreadable_error(why: str) -> InvalidSitemap:
     return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
 
 
-def _folded(parts: list[str]) -> str:
+def _shortened(parts: list[str]) -> str:
     text = "".join(parts)
     kept = text.lstrip(WHITE_SPACE)
     space = " " if len(kept) < len(text) else ""

@@ -42,8 +42,8 @@ class ListedUrls:
         self._awaited: dict[int, list[bytes]] = {}  # The URL of a version, then who links to it.
         self._is_cut = False  # Whether some links were not kept, so that others may seem missing.
 
-    def by_others(self, identity: str) -> "ListedUrls":
-        """Return what was read before a document, or nothing if that includes the document."""
+    def of_other_documents(self, identity: str) -> "ListedUrls":
+        """Return these URLs to compare a document with; none of them if it is among them itself."""
         return ListedUrls() if identity in self._known else self
 
     def add(self, identity: str, source: str, digests: Digests) -> None:
@@ -55,9 +55,9 @@ class ListedUrls:
     def link_issues(
         self, versions: LanguageVersions, digests: Digests
     ) -> Iterator[tuple[str | None, InvalidValue]]:
-        """Yield what is wrong with links between language versions, and the URL with the link.
+        """Yield issues of links between language versions, each with the linking URL or None.
 
-        They are those of a document that has been read and not been added; ``digests`` are those
+        The links are of a document that has been read and not been added; ``digests`` are those
         of its URLs. A version that no document lists is not judged.
         """
         self._is_compared = is_complete = versions.is_complete
@@ -77,7 +77,7 @@ class ListedUrls:
             yield None, InvalidValue("uncompared-links", message)
 
     def _source_without(self, page: bytes, version: bytes) -> str:
-        """Return the earlier document where a version does not link back to a page, or ""."""
+        """Return the earlier document in which a version lacks the link back to a page, or ""."""
         digest = hash(version)
         # What the first entry of a duplicate links to has been compared.
         if hash(page) in self.sources or version in self._awaited.get(hash(page), ()):
@@ -136,7 +136,7 @@ class DuplicateFinder:
         return True
 
     def issues(self, url: str, what: str) -> Iterator[InvalidValue]:
-        """Add a URL, and yield what is wrong with it; ``what`` is "URL" or "sitemap"."""
+        """Add a URL and yield its issues; ``what`` is "URL" or "sitemap"."""
         try:
             digest = hash(normalise_written(url).encode())
         except InvalidValue:

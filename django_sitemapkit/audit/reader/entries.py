@@ -41,7 +41,7 @@ _CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
 
 
 class ListingScope:
-    """What the sitemap at an address may list (sitemaps.org/protocol.html#location).
+    """The URLs that the sitemap at an address may list (sitemaps.org/protocol.html#location).
 
     ``hosts`` are further origins, in normal form, of which it may list everything.
     """
@@ -109,15 +109,15 @@ class EntryChecker:
             self._log.add(InvalidValue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
 
-    def url(self, values: list[str | None], line: int, extensions: str = "") -> None:
+    def check_url(self, values: list[str | None], line: int, extensions: str = "") -> None:
         """Check the four values of a ``<url>`` that begins in ``line``.
 
         ``extensions`` is what a reader keeps of its extensions.
         """
         location, lastmod, changefreq, priority = values
-        location = self._location(location, line, self._page_rule, "URL")
+        location = self._checked_location(location, line, self._page_rule, "URL")
         if lastmod is not None:
-            lastmod = self._lastmod(lastmod, line, location)
+            lastmod = self._checked_lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
             changefreq = self._check("changefreq", changefreq, _check_changefreq, line, location)
         if priority is not None and priority not in QUICK_PRIORITIES:
@@ -133,12 +133,15 @@ class EntryChecker:
                 )
             )
 
-    def sitemap(self, values: list[str | None], line: int) -> None:
-        """Check the first two values of a ``<sitemap>`` that begins in ``line``."""
+    def check_sitemap(self, values: list[str | None], line: int) -> None:
+        """Check the location and lastmod of the ``<sitemap>`` that begins in ``line``.
+
+        If the location is valid, add it to ``entries``.
+        """
         location, lastmod, *_ = values
-        location = self._location(location, line, self._sitemap_rule, "sitemap")
+        location = self._checked_location(location, line, self._sitemap_rule, "sitemap")
         if lastmod is not None:
-            lastmod = self._lastmod(lastmod, line, location)
+            lastmod = self._checked_lastmod(lastmod, line, location)
         if location is not None:
             self.entries.append(IndexEntry(location=location, lastmod=lastmod))
 
@@ -148,7 +151,7 @@ class EntryChecker:
             self._log.add(issue, location=location)
         self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
 
-    def feed_date(self, tag: str, text: str, line: int) -> None:
+    def check_feed_date(self, tag: str, text: str, line: int) -> None:
         """Check a date of an item of a feed that begins in ``line``."""
         text = text.strip(WHITE_SPACE)
         try:
@@ -161,7 +164,9 @@ class EntryChecker:
             message = f"Future date: {tag} {quoted(text)} is in the future."
             self._log.add(InvalidValue("future-date", message), line)
 
-    def _location(self, text: str | None, line: int, rule: ValueRule, what: str) -> str | None:
+    def _checked_location(
+        self, text: str | None, line: int, rule: ValueRule, what: str
+    ) -> str | None:
         if text is None:
             message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
             self._log.add(InvalidValue("missing-xml-tag", message), line)
@@ -180,17 +185,17 @@ class EntryChecker:
             self._log.add(issue, line, location)
         return location
 
-    def _lastmod(self, text: str, line: int, location: str | None) -> str:
+    def _checked_lastmod(self, text: str, line: int, location: str | None) -> str:
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
         return self._check("lastmod", text, self._lastmod_rule, line, location)
 
     def _check(self, tag: str, text: str, rule: ValueRule, line: int, location: str | None) -> str:
-        """Log what ``rule`` finds in a value; return the value without white space around it."""
+        """Log the faults that ``rule`` finds in a value; return it without surrounding space."""
         value = text.lstrip(WHITE_SPACE)
         issues: Iterable[InvalidValue] | None
         if len(value) > MAX_TEXT:
-            issues = [too_long(_CODES.get(tag, "invalid-tag-value"), tag)]
+            issues = [too_long_issue(_CODES.get(tag, "invalid-tag-value"), tag)]
         else:
             value = value.rstrip(WHITE_SPACE)
             try:
@@ -202,7 +207,7 @@ class EntryChecker:
         return value[:MAX_TEXT]
 
 
-def too_long(code: str, what: str) -> InvalidValue:
+def too_long_issue(code: str, what: str) -> InvalidValue:
     """Return the issue of a text that no reader would accept."""
     words = code.replace("-", " ").capitalize().replace("url", "URL")
     return InvalidValue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")

@@ -83,11 +83,11 @@ class ExtensionChecker:
         """
         self._line, self._location = line, location
         if name == _LINK:
-            self._link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
+            self._check_link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
             return False
         kind = _EXTENSION_TAGS.get(name)
         if kind is None:
-            self._other(name)
+            self._report_other_tag(name)
             return False
         self._kind = kind
         self._counts.clear()
@@ -95,11 +95,11 @@ class ExtensionChecker:
         self._of_url[kind] += 1
         if kind in _MOST_OF_URL and self._of_url[kind] == _MOST_OF_URL[kind] + 1:
             most = "one" if kind == "news" else f"{_MOST_OF_URL[kind]:,}"
-            self._too_many(f"more than {most} <{kind}:{kind}> in one <url>")
+            self._report_too_many(f"more than {most} <{kind}:{kind}> in one <url>")
         if kind == "news":
             self._news += 1
             if self._news == MAX_NEWS + 1:
-                self._too_many(f"more than {MAX_NEWS:,} <news:news> in one file; write several")
+                self._report_too_many(f"more than {MAX_NEWS:,} <news:news> in a file; use several")
         return True
 
     def start_tag(self, level: int, name: str, attributes: list[str], _before: str) -> None:
@@ -126,7 +126,9 @@ class ExtensionChecker:
         if key != "tag" and self._counts[key] > 1:
             if self._counts[key] == 2:
                 within = f"<{self._kind}:{self._kind}>"
-                self._too_many(f"a second <{rule.name}> in one {within}; the first one is used")
+                self._report_too_many(
+                    f"a second <{rule.name}> in one {within}; the first one is used"
+                )
             return
         is_valid = self._check(rule.name, rule.check, value)
         if is_valid and rule.name == "news:publication_date":
@@ -143,59 +145,61 @@ class ExtensionChecker:
                 f"Old news: news:publication_date {quoted(published)} is more than"
                 f" {MAX_NEWS_DAYS} days ago; remove the article from the news sitemap."
             )
-            self._add("old-news", message)
+            self._add_finding("old-news", message)
 
     def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if key in {"restriction", "platform"}:
             relationship = pairs.get("relationship")
             if relationship is None:
-                self._missing_attribute(tag, "relationship")
+                self._report_missing_attribute(tag, "relationship")
             elif relationship not in {"allow", "deny"}:
                 why = "is neither allow nor deny"
-                self._invalid_attribute("relationship", tag, relationship, why)
+                self._report_invalid_attribute("relationship", tag, relationship, why)
         elif key == "uploader" and "info" in pairs:
             self._check_uploader(pairs["info"])
         elif key in {"content_loc", "player_loc"}:
             self._sources.append((tag, value))
         elif key == "title" and len(value) > MAX_TITLE:
             message = f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters."
-            self._add("long-title", message)
+            self._add_finding("long-title", message)
 
     def _check_uploader(self, info: str) -> None:
         is_valid = self._check("info of <video:uploader>", check_url, info)
         if is_valid and self._location and not on_same_host(info, self._location):
-            self._invalid_attribute("info", "video:uploader", info, "is not on the page's host")
+            self._report_invalid_attribute(
+                "info", "video:uploader", info, "is not on the page's host"
+            )
 
     def end(self, _text: str) -> None:
-        """End the extension, which must have all required tags."""
+        """End the extension; report missing tags, and faults of a video as a whole."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
             if rule.required and key not in counts:
-                self._missing_tag(f"{kind}:{kind}", rule.name)
+                self._report_missing_tag(f"{kind}:{kind}", rule.name)
         if kind != "video":
             return
         if not self._sources:
-            self._missing_tag("video:video", "video:content_loc> or <video:player_loc")
+            self._report_missing_tag("video:video", "video:content_loc> or <video:player_loc")
         for tag, source in self._sources:
             if source == self._location:
                 message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
-                self._add("invalid-tag-value", message)
+                self._add_finding("invalid-tag-value", message)
         if counts["tag"] > MAX_TAGS:
-            self._too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
+            self._report_too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
     def end_url(self, location: str | None) -> str:
         """End the url, at ``location`` without white space around it."""
         if self._hrefs and location:
             self._location = location
-            self._check_versions(location)
+            self._check_language_links(location)
         self._hrefs.clear()
         self._codes.clear()
         self._of_url.clear()
         return ""
 
-    def _check_versions(self, location: str) -> None:
-        """Check that the links of the url list it, and keep them for the other versions."""
+    def _check_language_links(self, location: str) -> None:
+        """Check that an entry's hreflang links include itself; store them for later checks."""
         if len(self._hrefs) >= MAX_LINKS:  # A missing one may be among those that are not held.
             self._checker.versions.is_complete = False
             return
@@ -206,80 +210,81 @@ class ExtensionChecker:
                 f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
                 " every version lists all versions, itself included."
             )
-            self._add("missing-self-link", message)
+            self._add_finding("missing-self-link", message)
         self._checker.versions.add({url: versions | {url}})
 
-    def _link(self, attributes: dict[str, str]) -> None:
+    def _check_link(self, attributes: dict[str, str]) -> None:
         rel, href = attributes.get("rel"), attributes.get("href")
         hreflang = attributes.get("hreflang")
         for name, value in (("rel", rel), ("hreflang", hreflang), ("href", href)):
             # A link to a page for small screens has a medium and no language.
             if not value and not (name == "hreflang" and "media" in attributes):
-                self._missing_attribute("xhtml:link", name)
+                self._report_missing_attribute("xhtml:link", name)
         if rel and rel != "alternate":
-            self._invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
+            self._report_invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
         if href:
             self._check("href of <xhtml:link>", check_url, href)
         if hreflang:
-            self._language(hreflang)
+            self._check_hreflang(hreflang)
             if href and len(self._hrefs) < MAX_LINKS:
                 self._hrefs.add(href)
 
-    def _language(self, hreflang: str) -> None:
+    def _check_hreflang(self, hreflang: str) -> None:
         try:
             # No code is that long, and what is cached should be short.
             code = format_hreflang(hreflang[:64])
         except InvalidValue as error:
-            self._add(error.code, str(error))
+            self._add_finding(error.code, str(error))
             return
         if doubt := _doubt_of(code):
-            self._add("doubtful-hreflang", f"Doubtful hreflang: {doubt}")
+            self._add_finding("doubtful-hreflang", f"Doubtful hreflang: {doubt}")
         if code in self._codes:
             message = f"Duplicate hreflang: {code} has two links; each language has one."
-            self._add("duplicate-hreflang", message)
+            self._add_finding("duplicate-hreflang", message)
         elif len(self._codes) < MAX_LINKS:
             self._codes.add(code)
 
-    def _other(self, name: str) -> None:
+    def _report_other_tag(self, name: str) -> None:
+        """Report a misplaced extension tag, or one with a misspelt extension namespace."""
         namespace, _, tag = name.rpartition(" ")
         if namespace in _PREFIXES:
             tag = f"{_PREFIXES[namespace]}:{tag[:80]}"
-            self._add("invalid-xml-tag", f"Invalid XML tag: <{tag}> is not allowed here.")
+            self._add_finding("invalid-xml-tag", f"Invalid XML tag: <{tag}> is not allowed here.")
         elif namespace not in self._wrong and (alike := _ALIKE.fullmatch(namespace)):
             # One finding for each namespace, not for each tag in it.
             self._wrong.add(namespace)
             right = NAMESPACES[(alike[1] or alike[2]).lower()]
             message = f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}."
-            self._add("wrong-namespace", message)
+            self._add_finding("wrong-namespace", message)
 
     def _check(self, what: str, check: Check, text: str) -> bool:
-        """Log what is wrong with a text; return whether it is valid."""
+        """Log the fault in a text; return whether it is valid."""
         try:
             check(text)
         except InvalidValue as error:
-            self._add(error.code, str(error.named(what)))
+            self._add_finding(error.code, str(error.named(what)))
             return False
         return True
 
-    def _too_many(self, what: str) -> None:
-        self._add("too-many-tags", f"Too many tags: {what}.")
+    def _report_too_many(self, what: str) -> None:
+        self._add_finding("too-many-tags", f"Too many tags: {what}.")
 
-    def _missing_tag(self, within: str, tag: str) -> None:
-        self._add("missing-xml-tag", f"Missing XML tag: a <{within}> has no <{tag}>.")
+    def _report_missing_tag(self, within: str, tag: str) -> None:
+        self._add_finding("missing-xml-tag", f"Missing XML tag: a <{within}> has no <{tag}>.")
 
-    def _missing_attribute(self, tag: str, name: str) -> None:
-        self._add("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no {name}.")
+    def _report_missing_attribute(self, tag: str, name: str) -> None:
+        self._add_finding("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no {name}.")
 
-    def _invalid_attribute(self, name: str, tag: str, value: str, why: str) -> None:
+    def _report_invalid_attribute(self, name: str, tag: str, value: str, why: str) -> None:
         message = f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}."
-        self._add("invalid-attribute-value", message)
+        self._add_finding("invalid-attribute-value", message)
 
-    def _add(self, code: str, message: str) -> None:
+    def _add_finding(self, code: str, message: str) -> None:
         self._log.add(InvalidValue(code, message), self._line, self._location)
 
 
 class ExtensionTexts:
-    """Keeps what the extensions of each url say, and checks nothing.
+    """Collects the content of each entry's extensions as text, without checks.
 
     Equal ones have equal texts: parts in any order, and URLs in any spelling. It has the methods of
     ``ExtensionChecker``.
@@ -306,10 +311,10 @@ class ExtensionTexts:
         name, before, *attributes = self._open.pop()
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         text = f"{before}{text}".strip(WHITE_SPACE)
-        self._parts += _parts_of(name.rpartition(" ")[2], pairs, text)
+        self._parts += _element_texts(name.rpartition(" ")[2], pairs, text)
 
     def end(self, text: str) -> None:
-        """End the extension."""
+        """End the extension, whose outer tag ends with ``text``; store its line for ``end_url``."""
         namespace, _, tag = self._open[0][0].rpartition(" ")
         self.end_tag(0, text)
         says = ", ".join(sorted(self._parts)) or tag
@@ -325,8 +330,8 @@ class ExtensionTexts:
         return "\n".join(lines)
 
 
-def _parts_of(tag: str, attributes: dict[str, str], text: str) -> list[str]:
-    """Return what an element of an extension says, as texts: a link, or its text and attributes."""
+def _element_texts(tag: str, attributes: dict[str, str], text: str) -> list[str]:
+    """Return the content of an extension element as texts: a link, or its text and attributes."""
     if "href" in attributes:
         label = attributes.get("hreflang") or attributes.get("media", "")
         return [f"{label.lower()} {_normal_url(attributes['href'])}".lstrip()]
@@ -337,7 +342,7 @@ def _parts_of(tag: str, attributes: dict[str, str], text: str) -> list[str]:
 
 
 def _normal_url(text: str) -> str:
-    """Return a text in normal form where it is an absolute URL, else as it is."""
+    """Return a valid http or https URL in normal form; any other text unchanged."""
     if text.startswith(("http://", "https://")):
         with suppress(InvalidValue):
             return normalise_url(text, "")

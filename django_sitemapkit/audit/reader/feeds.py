@@ -97,7 +97,7 @@ class Feed:
             self._item.dates.append((name.removeprefix(ATOM), self._text))
 
     def on_text(self, text: str) -> None:
-        """Add text, no more of it than a valid link can have."""
+        """Append text, up to the longest length a valid link can have."""
         if self._path[-1] in _TEXTS:
             self._text = (self._text + text).lstrip()[:MAX_FEED_TEXT]
 

@@ -58,7 +58,7 @@ class Finding:
 
 
 class FindingLog:
-    """The findings of one document: the first thousand in full, and counts of all."""
+    """The findings of one document: the first thousand, the first of each kind, and all counts."""
 
     def __init__(self) -> None:
         self.examples: list[Finding] = []

@@ -39,18 +39,21 @@ _IN_SEGMENT = UNENCODED.replace("&", "").replace("/", "")
 _PATH = rf"(?=/)(?:(?:/(?!{PERHAPS_DOTS})|{ESCAPE}|&(?:amp|apos);)[{_IN_SEGMENT}]*+)++"
 
 
-def _url(end: str, *origins: str) -> str:
+def _url_pattern(end: str, *origins: str) -> str:
     """Return a pattern for most valid URLs, as XML, of some origins or any; ``end`` follows."""
     return rf"(?![^{end}]{{{MAX_LOCATION + 1}}})(?:{'|'.join(origins or [QUICK_ORIGIN])}){_PATH}"
 
 
-def _optional(tag: str, values: str) -> str:
+def _optional_pattern(tag: str, values: str) -> str:
     return rf"(?:<{tag}>(?:{values})</{tag}>{_SPACE})?+"
 
 
-_HREF, _HREFLANG = f' href="{_url(chr(34))}"', r' hreflang="[A-Za-z-]{1,16}+"'
+_HREF, _HREFLANG = f' href="{_url_pattern(chr(34))}"', r' hreflang="[A-Za-z-]{1,16}+"'
 _LINK = rf'<xhtml:link rel="alternate"(?:{_HREFLANG}{_HREF}|{_HREF}{_HREFLANG}) ?/>{_SPACE}'
-_IMAGE = rf"<image:image>{_SPACE}<image:loc>{_url('<')}</image:loc>{_SPACE}</image:image>{_SPACE}"
+_IMAGE = (
+    rf"<image:image>{_SPACE}<image:loc>{_url_pattern('<')}</image:loc>{_SPACE}"
+    rf"</image:image>{_SPACE}"
+)
 _HREFLANGS = re.compile(rb' hreflang="([^"]+)"').findall
 _HREFS = re.compile(rb' href="([^"]+)"').findall
 
@@ -71,12 +74,12 @@ class QuickEntries:
         images = f"(?:{_IMAGE}){{0,{MAX_IMAGES}}}+" if namespaces.get("image") == IMAGE else ""
         origins = (re.escape(prefix.removesuffix("/")) for prefix in escaped(checker.prefixes))
         # The least number is one of characters, of which an entity is only one.
-        location = rf"(?=[^<&]{{{MIN_LOCATION}}}){_url('<', *origins)}"
+        location = rf"(?=[^<&]{{{MIN_LOCATION}}}){_url_pattern('<', *origins)}"
         head = (
             rf"{_SPACE}<url>{_SPACE}<loc>({location})</loc>{_SPACE}"
-            + _optional("lastmod", f"({QUICK_LASTMOD.pattern})")
-            + _optional("changefreq", "|".join(sorted(CHANGEFREQS)))
-            + _optional("priority", "|".join(map(re.escape, sorted(QUICK_PRIORITIES))))
+            + _optional_pattern("lastmod", f"({QUICK_LASTMOD.pattern})")
+            + _optional_pattern("changefreq", "|".join(sorted(CHANGEFREQS)))
+            + _optional_pattern("priority", "|".join(map(re.escape, sorted(QUICK_PRIORITIES))))
         )
         self._match_head = re.compile(head.encode()).match
         self._match_tail = re.compile(rf"({links}){images}{END.decode()}".encode()).match
@@ -111,7 +114,7 @@ class QuickEntries:
     def _match(
         self, block: bytes, start: int, count: int
     ) -> tuple[int, list[bytes], dict[bytes, frozenset[bytes]]]:
-        """Return where the ordinary entries from ``start`` on end, at most so many; and their URLs.
+        """Return where up to ``count`` ordinary entries from ``start`` on end, and their URLs.
 
         The URLs that have links are returned with their versions, too, all in normal form.
         A few are taken at a time, and more as long as none is a duplicate: this costs less than to
@@ -132,7 +135,7 @@ class QuickEntries:
             if lastmod and lastmod >= past:
                 break
             if versions := self._versions:
-                url = _normal(location) if b"%" in location or b"&" in location else location
+                url = _normal_url(location) if b"%" in location or b"&" in location else location
                 if url not in versions:
                     break
                 linked[url] = versions
@@ -143,9 +146,9 @@ class QuickEntries:
     def _take_tail(self, block: bytes, start: int) -> bool:
         """Return whether the rest of an entry is valid, and keep it if so."""
         tail = self._match_tail(block, start)
-        if tail is None or (tail[1] and not _are_versions(tail[1])):
+        if tail is None or (tail[1] and not _are_language_links(tail[1])):
             return False
-        self._tail, self._versions = tail[0], frozenset(_HREFS(_normal(tail[1])))
+        self._tail, self._versions = tail[0], frozenset(_HREFS(_normal_url(tail[1])))
         return True
 
 
@@ -153,19 +156,20 @@ def _unescaped(xml: bytes) -> bytes:
     return xml.replace(b"&apos;", b"'").replace(b"&amp;", b"&")
 
 
-def _normal(xml: bytes) -> bytes:
-    """Return the URLs of ordinary entries in normal form, as the parser's are compared."""
+def _normal_url(xml: bytes) -> bytes:
+    """Return the normal form of an ordinary entry's URL, as the parser's URLs are compared."""
     return normal_escapes(_unescaped(xml))
 
 
-def _are_versions(links: bytes) -> bool:
+def _are_language_links(links: bytes) -> bool:
     """Return whether each link is for a language of its own that search engines understand."""
     codes = _HREFLANGS(links)
-    return len(set(codes)) == len(codes) < MAX_LINKS and all(map(_is_right, codes))
+    return len(set(codes)) == len(codes) < MAX_LINKS and all(map(_is_canonical_hreflang, codes))
 
 
 @lru_cache(maxsize=512)
-def _is_right(hreflang: bytes) -> bool:
+def _is_canonical_hreflang(hreflang: bytes) -> bool:
+    """Return whether a language code is valid, in its usual form, and understood by Google."""
     code = hreflang.decode()
     try:
         return format_hreflang(code) == code and not hreflang_doubt(code)

@@ -67,13 +67,16 @@ def xml_blocks(chunks: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iter
     """
     if isinstance(chunks, (bytes, bytearray, memoryview, str)):
         raise TypeError("chunks is an iterable of bytes: write [data] for one piece of data")
-    source = _even(chunks)
+    source = _even_blocks(chunks)
     first = next(source, b"")
     source = chain([first], source)
-    yield from _even(_inflate(source, max_bytes, log)) if first.startswith(GZIP_MAGIC) else source
+    yield from (
+        _even_blocks(_gunzip(source, max_bytes, log)) if first.startswith(GZIP_MAGIC) else source
+    )
 
 
-def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _even_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in blocks of PARSED_BLOCK_BYTES; the last one may be shorter."""
     held = bytearray()
     try:
         for chunk in chunks:
@@ -90,7 +93,12 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(held)
 
 
-def _inflate(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterator[bytes]:
+def _gunzip(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterator[bytes]:
+    """Yield the content of a gzip file with any number of members.
+
+    Raises InvalidSitemap if the data are damaged, or if far more than ``max_bytes`` are read of the
+    compressed file.
+    """
     member, members, taken, is_padded = zlib.decompressobj(31), 1, 0, False
     # gzip adds far less than this to incompressible data.
     limit = 2 * max_bytes + PARSED_BLOCK_BYTES
@@ -168,9 +176,9 @@ class Opening:
         # The parser reports a second byte order mark.
         self.is_text = not xml.startswith((b"<", BYTE_ORDER_MARK))
         if _PAGE.match(xml):
-            raise served_html()
+            raise html_error()
         if _HTML.match(xml) or (self.is_text and not _is_url_list(xml)):
-            raise _no_sitemap(xml)
+            raise _no_sitemap_error(xml)
         if self._spaced:
             self._note_white_space(xml)
         # The parser gets the byte order mark, since it would also accept a second one.
@@ -212,7 +220,7 @@ def _is_url_list(text: bytes) -> bool:
     return 2 * sum(map(bool, map(_URL_BEGINS, lines))) >= len(lines)
 
 
-def _no_sitemap(text: bytes) -> InvalidSitemap:
+def _no_sitemap_error(text: bytes) -> InvalidSitemap:
     """Return the error for a document that is neither XML nor a list of URLs."""
     if not text.startswith(b"<") and _CONTROLS.search(text[:1_024]):
         return _compression_error("the file is binary, as brotli is; sitemaps are plain or gzip")
@@ -220,7 +228,7 @@ def _no_sitemap(text: bytes) -> InvalidSitemap:
     if _XML.search(text):
         why = f"there is text before the XML: {first}; print nothing before <?xml"
     elif text.startswith(b"<"):
-        return served_html()
+        return html_error()
     elif text.startswith((b"{", b"[")):
         why = f"the file is JSON: {first}"
     elif _IN_ROBOTS.search(text):
@@ -230,6 +238,6 @@ def _no_sitemap(text: bytes) -> InvalidSitemap:
     return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
 
 
-def served_html() -> InvalidSitemap:
+def html_error() -> InvalidSitemap:
     """Return the error for a document that is a web page."""
     return InvalidSitemap("html", "Sitemap is HTML: the address returns a web page; serve the XML.")

@@ -2,7 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
+from django_sitemapkit.audit.reader.entries import (
+    MAX_TEXT,
+    WHITE_SPACE,
+    EntryChecker,
+    too_long_issue,
+)
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.exceptions import InvalidValue
@@ -28,24 +33,24 @@ class TextDocument:
         # Lines may end as they do on Windows.
         *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
-            self._take(line)
+            self._read_lines(line)
         # The rest of a longer line is cut off: it is too long either way.
         self._rest = rest[: MAX_TEXT + 2]
 
     def finish(self) -> None:
         """Read the last line, which may lack a line end."""
         if self._rest:
-            self._take(self._rest.removesuffix(b"\r"))
+            self._read_lines(self._rest.removesuffix(b"\r"))
 
     def line(self) -> int:
         """Return the number of the current line, from 1."""
         return self.before + self._checker.urls + 1
 
-    def _take(self, data: bytes) -> None:
+    def _read_lines(self, data: bytes) -> None:
         number = self.line()
         self._checker.count(self.line)
         if len(data) > MAX_TEXT:
-            self._log.add(too_long("invalid-url", "a line"), number)
+            self._log.add(too_long_issue("invalid-url", "a line"), number)
             return
         try:
             text = data.decode()
@@ -60,4 +65,4 @@ class TextDocument:
             message = f"Invalid URL: {quoted(text)}: {why}; a text sitemap contains only URLs."
             self._log.add(InvalidValue("invalid-url", message), number)
         if bare:
-            self._checker.url([bare, None, None, None], number)
+            self._checker.check_url([bare, None, None, None], number)

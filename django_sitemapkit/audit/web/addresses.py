@@ -84,7 +84,7 @@ def is_public(address: str) -> bool:
         ip = ip_address(address)
     except ValueError:
         return False
-    if isinstance(ip, IPv6Address) and (embedded := _embedded(ip)) is not None:
+    if isinstance(ip, IPv6Address) and (embedded := _embedded_ipv4(ip)) is not None:
         ip = embedded
     if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
         return False
@@ -96,8 +96,8 @@ def is_loopback(address: str) -> bool:
     return ip_address(address).is_loopback
 
 
-def _embedded(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that a translator or tunnel would take from an IPv6 address."""
+def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address of a translator or tunnel contains, or None."""
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return ip.ipv4_mapped or ip.sixtofour

@@ -26,7 +26,7 @@ MAX_IDLE = 64
 
 
 class Stopwatch:
-    """The time that a page takes and may take, but for the time that we wait ourselves."""
+    """Measures the time spent on a page against its limit, without deliberate waits."""
 
     def __init__(self, limit: float) -> None:
         self._end = time.monotonic() + limit
@@ -53,7 +53,7 @@ class Stopwatch:
 
 
 class Budget:
-    """What one exchange may take: the page's time, and a number of bytes."""
+    """The limits of one exchange: the page's remaining time, and a number of bytes."""
 
     def __init__(self, watch: Stopwatch, timeout: float, max_bytes: int) -> None:
         self._watch = watch
@@ -79,7 +79,7 @@ _thread = local()
 
 
 class _LimitedFile(io.RawIOBase):
-    """What a socket receives for one response, within its budget."""
+    """What a socket receives for one response; reading raises when its budget is spent."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -100,7 +100,7 @@ class _LimitedFile(io.RawIOBase):
 
 
 class _LimitedSocket:
-    """A socket that responses read within the budget of the thread."""
+    """A socket whose responses are read within the budget of the current thread."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._connected = connected

@@ -34,7 +34,7 @@ _REFRESH = re.compile(
 
 
 class RobotsDirectives:
-    """Collects what one web page says to robots."""
+    """Collects the robots rules of one web page, from its meta tags and headers."""
 
     def __init__(self, now: datetime | None = None) -> None:
         self._now = now or datetime.now(UTC)
@@ -47,14 +47,14 @@ class RobotsDirectives:
         return next((self._noindex[agent] for agent in AGENTS if agent in self._noindex), "")
 
     def add_meta(self, name: str, content: str) -> None:
-        """Add a meta tag; one that is not for all robots or Google's says nothing."""
+        """Add a meta tag; it counts only if it is for all robots or for Google's."""
         agent = name.strip().lower()
         if agent in AGENTS:
             for _, rule, value in _rules(content):
                 self._add(agent, rule, value, f"meta {agent}")
 
     def add_header(self, content: str) -> None:
-        """Add an ``X-Robots-Tag``: rules for all, or those that follow a user agent's name."""
+        """Add an ``X-Robots-Tag`` header; only rules for all robots or for Google's count."""
         for agent, rule, value in _rules(content):
             if agent in {"", "*", "robots"}:
                 self._add("robots", rule, value, "X-Robots-Tag")
@@ -92,7 +92,7 @@ def _rules(content: str) -> Iterator[tuple[str, str, str]]:
         yield agent, rule.strip().lower(), value.strip()
 
 
-def linked(content: str) -> Iterator[tuple[str, dict[str, str]]]:
+def header_links(content: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the target and the parameters of each link in a ``Link`` header (RFC 8288)."""
     for link in _LINK.finditer(content[:MAX_HEADER]):
         parameters: dict[str, str] = {}

@@ -29,10 +29,10 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     follow,
-    is_read,
+    has_readable_type,
     read_body,
 )
-from django_sitemapkit.conf import sites_kept
+from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -88,11 +88,11 @@ class InProcessFetcher:
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
-        with site.active(), _connections_kept(), sites_kept():
+        with site.active(), _keep_connections(), keeping_sites():
             try:
                 answer = self._answer(self._requests.get(url, **_environ(url, site)), site)
             except Exception as error:  # noqa: BLE001  a project's view may raise anything
-                return HttpAnswer(status=500, headers=(), error=_exception(error))
+                return HttpAnswer(status=500, headers=(), error=_view_error(error))
             if answer.status == 404 and _is_left_to_server(url, site):
                 raise FetchError("left-to-server", "A web server answers it, and not Django.")
             return answer
@@ -113,11 +113,11 @@ class InProcessFetcher:
         headers = tuple(response.items())
         error = None
         if self._raised is not None:
-            error = _exception(self._raised)
+            error = _view_error(self._raised)
         elif response.status_code == 400:
-            error = _refused_host(request)
+            error = _refused_host_error(request)
         body, incomplete = b"", None
-        if is_read(headers):
+        if has_readable_type(headers):
             blocks = _blocks(response, self._max_bytes)
             encoding = response.get("Content-Encoding", "")
             body, incomplete = read_body(blocks, encoding, self._max_bytes)
@@ -126,19 +126,19 @@ class InProcessFetcher:
         )
 
     def _note_exception(self, request: HttpRequest | None = None, **_: Any) -> None:
-        """Keep what a view raises: Django makes a response of it."""
+        """Store the exception that a view raised, because Django turns it into a response."""
         if request is self._request:  # Not one of another thread.
             self._raised = sys.exception()
 
 
 def _is_left_to_server(url: str, site: SitemapSite) -> bool:
-    """Return whether a web server may have a file that Django has not."""
+    """Return whether a URL is below STATIC_URL or MEDIA_URL, which a web server may serve."""
     roots = (urljoin(url, root) for root in (settings.STATIC_URL, settings.MEDIA_URL) if root)
     return any(url.startswith(root) for root in roots if root != f"{site.base}/")  # As if unset.
 
 
 @contextmanager
-def _connections_kept() -> Iterator[None]:
+def _keep_connections() -> Iterator[None]:
     """Let the beginning and the end of a request close no database connection: it is ours, too."""
     signals = [
         signal
@@ -154,7 +154,7 @@ def _connections_kept() -> Iterator[None]:
 
 
 def _environ(url: str, site: SitemapSite) -> dict[str, Any]:
-    """Return what the WSGI environment of a request for ``url`` has, as a server writes it."""
+    """Return the WSGI environment of a request for ``url``, as a server would set it."""
     parts = urlsplit(url)
     host, _, port = parts.netloc.rpartition(":") if parts.port else (parts.netloc, "", "")
     is_secure = parts.scheme == "https"
@@ -191,13 +191,13 @@ async def _collected(blocks: AsyncIterable[bytes], max_bytes: int) -> list[bytes
     return collected
 
 
-def _exception(error: BaseException) -> FetchError:
+def _view_error(error: BaseException) -> FetchError:
     message = printable(error)[:MAX_MESSAGE]
     return FetchError("exception", f"The view raises {type(error).__name__}: {message}")
 
 
-def _refused_host(request: HttpRequest) -> FetchError | None:
-    """Return why Django refuses a request's host, or None where it does not."""
+def _refused_host_error(request: HttpRequest) -> FetchError | None:
+    """Return the error if Django refuses a request's host, else None."""
     try:
         request.get_host()
     except DisallowedHost as error:

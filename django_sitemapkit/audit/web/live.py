@@ -28,8 +28,8 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     follow,
+    has_readable_type,
     header_values,
-    is_read,
     read_body,
 )
 from django_sitemapkit.audit.web.robots import RobotsRules
@@ -97,9 +97,9 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         self._connections.close()
 
     def fetch(self, url: str, *, follow_redirects: bool = True, with_body: bool = True) -> Fetched:
-        """Fetch a URL, with or without following redirects; what goes wrong is a failure.
+        """Fetch a URL, retrying temporary failures; a failure is part of the result, not raised.
 
-        Without its body it is asked for by HEAD, and by GET only if that is answered by an error.
+        Without ``with_body`` it sends HEAD, and GET only if HEAD gets an error that is not retried.
         """
         watch = Stopwatch(self.max_seconds_per_page)
         attempt = partial(self._fetch, url, watch, follow_redirects, with_body)
@@ -130,7 +130,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         )
 
     def _ask_briefly(self, url: str, watch: Stopwatch) -> HttpAnswer:
-        """Return the answer to HEAD, or to GET if HEAD is answered by an error of its own."""
+        """Return the answer to HEAD, or to GET if HEAD gets an error that is not retried."""
         answer = self._ask(url, watch, "HEAD", with_body=False)
         if answer.status < HTTPStatus.BAD_REQUEST or answer.status in RETRIED_STATUSES:
             return answer
@@ -139,7 +139,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _ask(
         self, url: str, watch: Stopwatch, method: str = "GET", *, with_body: bool = True
     ) -> HttpAnswer:
-        """Return the answer to one request. Raises FetchError where there is none."""
+        """Return the answer to one request; raises FetchError if there is no answer."""
         parts = urlsplit(url)
         if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
             parts = parts._replace(path=f"{parts.path}?")
@@ -196,7 +196,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         return answer
 
     def _read(self, response: Any, with_body: bool) -> HttpAnswer:
-        """Read what is wanted of a response, else what is in the way of the next."""
+        """Return status, headers and wanted body; a short unwanted body is read and discarded."""
         status, headers = response.status, tuple(response.headers.items())
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""
@@ -209,7 +209,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                     length = response.length_remaining
                     if length is not None and length <= MAX_DRAINED:
                         read_body(blocks, "", MAX_DRAINED)
-                elif is_read(headers):
+                elif has_readable_type(headers):
                     encoding = response.headers.get("Content-Encoding", "")
                     body, incomplete = read_body(blocks, encoding, self.max_bytes)
                     error = error or incomplete
@@ -220,25 +220,29 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise FetchError for the errors of connections."""
+    """Convert connection errors into FetchError."""
     try:
         yield
     except (urllib3.ConnectTimeoutError, urllib3.NewConnectionError) as error:
-        raise FetchError("unreachable", _text("The connection failed", error)) from error
+        raise FetchError("unreachable", _failure_text("The connection failed", error)) from error
     except (TimeoutError, urllib3.TimeoutError) as error:
         raise FetchError("timeout", "The server took too long.") from error
     except (SSLError, urllib3.SSLError) as error:
-        raise FetchError("tls", _text("TLS failed", error)) from error
+        raise FetchError("tls", _failure_text("TLS failed", error)) from error
     except (HTTPException, urllib3.HTTPError, ValueError) as error:
         if isinstance(_reason_of(error), OSError):
-            raise FetchError("unreachable", _text("The connection failed", error)) from error
-        raise FetchError("invalid-response", _text("The response is broken", error)) from error
+            raise FetchError(
+                "unreachable", _failure_text("The connection failed", error)
+            ) from error
+        raise FetchError(
+            "invalid-response", _failure_text("The response is broken", error)
+        ) from error
 
 
-def _text(what: str, error: BaseException) -> str:
+def _failure_text(what: str, error: BaseException) -> str:
     return f"{what}: {printable(_reason_of(error))[:MAX_MESSAGE]}"
 
 
 def _reason_of(error: BaseException) -> object:
-    """Return what is wrong: the error that urllib3 has wrapped, or its message."""
+    """Return the error that urllib3 has wrapped, else the error's own message."""
     return error.__cause__ or (error.args[-1] if error.args else error)

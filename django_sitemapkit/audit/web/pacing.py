@@ -68,13 +68,13 @@ class HostPace:
         return max(pause, self._last + self._interval - now)
 
     def answered(self, began: float) -> None:
-        """Go faster after an answer to a request that began at a moment."""
+        """Shorten the pause between requests, if the answered one began after the last refusal."""
         if began > self._refused_at:  # Else it says nothing of the pace since.
             self._refusals.clear()
             self._interval = max(self._least, FASTER * self._interval)
 
     def refused(self, url: str, began: float, retry_after: float | None = None) -> None:
-        """Go slower after the refusal of a request that began at a moment."""
+        """Lengthen the pause after a refusal; ``retry_after`` is its wait in seconds."""
         now = self._clock()
         self._resumes = max(self._resumes, now + (retry_after or 0.0))
         if began <= self._refused_at:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from django_sitemapkit.audit.web.directives import RobotsDirectives, linked, refresh_target
+from django_sitemapkit.audit.web.directives import RobotsDirectives, header_links, refresh_target
 from django_sitemapkit.audit.web.responses import (
     MAX_BODY_BYTES,
     content_type,
@@ -126,7 +126,7 @@ class WebLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """What one response says to search engines. If it is not HTML, only its headers do."""
+    """What one response tells search engines; if it is not HTML, only its headers do."""
 
     url: str
     """The URL that gave the response."""
@@ -202,10 +202,10 @@ class WebPage:
 
 
 class _Tags:
-    """What the tags of a page say."""
+    """Reads the tags of a page: title, headings, robots, links."""
 
     def __init__(self, url: str, text: str, robots: RobotsDirectives) -> None:
-        self._document = document = _parsed(text)
+        self._document = document = _parse_html(text)
         hrefs = (base.get("href") for base in document.iter("base"))
         base = _Resolver(url).absolute(next(filter(None, hrefs), ""))
         # It is joined with each link, so a long one would cost its length as often.
@@ -229,7 +229,7 @@ class _Tags:
             self._read_link_tag(link)
 
     def _read_link_tag(self, link: Any) -> None:
-        kinds, url = _words_of(link), self._absolute(link.get("href", ""))
+        kinds, url = _rel_values(link), self._absolute(link.get("href", ""))
         code = link.get("hreflang", "").strip()
         if "canonical" in kinds and url and _ALTERNATE_ATTRIBUTES.isdisjoint(link.keys()):
             self.canonicals.append(url)
@@ -241,18 +241,18 @@ class _Tags:
         """Yield the links and the files, in their order."""
         for element in self._document.iter(*LINK_ELEMENTS, *_SOURCES):
             if (tag := element.tag) in _SOURCES:
-                files = filter(None, map(self._linked, _sources_of(element)))
+                files = filter(None, map(self._link_url, _resource_urls(element)))
                 yield from (WebLink(url, "", element=tag) for url in files)
-            elif url := self._linked(element.get("href", "")):
+            elif url := self._link_url(element.get("href", "")):
                 text = _text_of(element) or _alt_of(element)
-                yield WebLink(url, text, "nofollow" in _words_of(element), tag)
+                yield WebLink(url, text, "nofollow" in _rel_values(element), tag)
 
-    def _linked(self, href: str) -> str | None:
+    def _link_url(self, href: str) -> str | None:
         is_wrong = (":" in href or "//" in href) and MALFORMED.match(href.strip())
         return href.strip() if is_wrong else self._absolute(href)
 
 
-def _parsed(text: str) -> Any:
+def _parse_html(text: str) -> Any:
     """Return the tree of a page; one without any tags where there is none."""
     parser = etree.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
@@ -267,7 +267,7 @@ def _parsed(text: str) -> Any:
 
 
 def _title_of(document: Any) -> str | None:
-    """Return the text of the first title that is not an image's."""
+    """Return the text of the first title that is not an image's; None without one."""
     for title in islice(document.iter("title"), MAX_ELEMENTS):
         if next(title.iterancestors("svg"), None) is None:
             return _text_of(title, 10 * MAX_LINK_TEXT)
@@ -284,15 +284,15 @@ def _text_of(element: Any, length: int = MAX_LINK_TEXT) -> str:
 
 
 def _alt_of(link: Any) -> str:
-    """Return what an area or the first image in a link says of itself."""
+    """Return the first ``alt`` text of an area or of the images in a link, or ""."""
     images = (link, *islice(link.iter("img"), MAX_ELEMENTS))
     texts = (_shortened(image.get("alt", ""), MAX_LINK_TEXT) for image in images)
     return next(filter(None, texts), "")
 
 
-def _sources_of(element: Any) -> Iterator[str]:
-    """Yield the URLs of the files that an element shows, loads or names."""
-    if element.tag == "link" and _SOURCE_RELS.isdisjoint(_words_of(element)):
+def _resource_urls(element: Any) -> Iterator[str]:
+    """Yield the URLs in an element's attributes, as written: of images, scripts or frames."""
+    if element.tag == "link" and _SOURCE_RELS.isdisjoint(_rel_values(element)):
         return
     if element.tag == "form" and element.get("method", "").lower() == "post":
         return
@@ -301,7 +301,7 @@ def _sources_of(element: Any) -> Iterator[str]:
         yield from _SRCSET.findall(value) if name == "srcset" else [value]
 
 
-def _words_of(link: Any) -> list[str]:
+def _rel_values(link: Any) -> list[str]:
     return link.get("rel", "").lower().split()  # type: ignore[no-any-return]
 
 
@@ -310,7 +310,7 @@ def _shortened(text: str, length: int) -> str:
 
 
 class _HeaderLinks:
-    """The URLs in a response's headers."""
+    """The links in a response's headers, such as to its canonical URL."""
 
     def __init__(self, url: str, headers: list[tuple[str, str]]) -> None:
         resolver = _Resolver(url)
@@ -319,7 +319,7 @@ class _HeaderLinks:
         self.canonicals: list[str] = []
         self.alternates: list[tuple[str, str]] = []
         for target, parameters in (
-            link for v in header_values(headers, "link") for link in linked(v)
+            link for v in header_values(headers, "link") for link in header_links(v)
         ):
             absolute, kinds = resolver.absolute(target), parameters.get("rel", "").lower().split()
             if absolute is None:

@@ -37,7 +37,7 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came of fetching one URL."""
+    """The result of fetching one URL: its response, or why there is none."""
 
     url: str
     """The URL that was asked for."""
@@ -102,7 +102,7 @@ def follow(
             answer = None
             answer = ask(target)
             error = answer.error
-            if (location := _location(answer)) is None:
+            if (location := _redirect_location(answer)) is None:
                 break
             hops.append((target, answer.status))
             target = absolute_url(location, target)
@@ -131,7 +131,7 @@ def _check_hops(hops: list[tuple[str, int]], target: str) -> None:
         raise FetchError("too-many-redirects", f"More than {MAX_REDIRECTS} redirects.")
 
 
-def _location(answer: HttpAnswer) -> str | None:
+def _redirect_location(answer: HttpAnswer) -> str | None:
     if answer.status not in REDIRECTS:
         return None
     location = next(header_values(answer.headers, "location"), None)
@@ -169,7 +169,7 @@ def header_values(headers: Iterable[tuple[str, str]], name: str) -> Iterator[str
     return (value for key, value in headers if key.lower() == name.lower())
 
 
-def is_read(headers: Iterable[tuple[str, str]]) -> bool:
+def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
     """Return whether bodies of the content type in some headers are read."""
     kind = content_type(headers)
     return not kind or kind in READ_TYPES or kind.endswith(("/xml", "+xml"))
@@ -178,7 +178,7 @@ def is_read(headers: Iterable[tuple[str, str]]) -> bool:
 def read_body(
     blocks: Iterable[bytes], encoding: str, max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
-    """Return at most ``max_bytes`` of a body, decompressed, and why it is not complete.
+    """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
     ``encoding`` is the Content-Encoding: none or gzip. No more input than that is read either, so
     that neither a gzip bomb nor endless empty members cost more.
@@ -194,14 +194,14 @@ def read_body(
             break
     body, error = bytes(received), None
     if received and encoding.endswith("gzip"):
-        body, error = _unpacked(body, max_bytes + 1)
+        body, error = _gunzip(body, max_bytes + 1)
     if max(len(body), len(received)) > max_bytes:
         error = FetchError("too-large", f"The body is larger than {max_bytes:,} bytes.")
     return body[:max_bytes], error
 
 
-def _unpacked(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
-    """Return the first ``size`` bytes in gzip data, or why there are none."""
+def _gunzip(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
+    """Return the first ``size`` bytes in gzip data and None, or b"" and the error of wrong data."""
     try:
         return gzip.GzipFile(fileobj=io.BytesIO(data)).read(size), None
     except (OSError, EOFError, zlib.error) as error:

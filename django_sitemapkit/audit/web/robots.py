@@ -28,7 +28,7 @@ class RobotsRules:
 
     @classmethod
     def of(cls, fetched: Fetched) -> "RobotsRules":
-        """Return the rules in what came of fetching a robots.txt.
+        """Return the rules in the result of fetching a robots.txt.
 
         Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
         response at all, or a part of the file) nothing is (RFC 9309, 2.3.1).

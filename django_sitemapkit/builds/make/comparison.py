@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from django_sitemapkit.builds.make.url_hashes import (
@@ -25,7 +24,12 @@ from django_sitemapkit.builds.make.url_hashes import (
     next_prefix,
     to_hex,
 )
-from django_sitemapkit.builds.manifest import PageName, decided_of, locations_of, page_name_of
+from django_sitemapkit.builds.manifest import (
+    PageName,
+    comparison_values_of,
+    locations_of,
+    page_name_of,
+)
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
@@ -34,6 +38,9 @@ from django_sitemapkit.publishing import SitemapStorage
 
 HASHES_PER_PART = 1 << 17
 """Hashes that are compared at a time, all of one range: a table of them takes some ten MB."""
+
+HASHES_PER_READ = 1 << 10
+"""Hashes of a page that are read at a time. A mapped file would count as memory in full."""
 
 _LEAST = -(1 << 63)
 
@@ -95,7 +102,7 @@ class PageRuns:
         self._places.pop(page, None)
 
     def duplicates(self, pages: Sequence[PageName]) -> Iterator[dict[int, str]]:
-        """Yield for each page the hashes that pages before it have, with the first one's section.
+        """Yield for each page the hashes that earlier pages have, with the section of the first.
 
         It gives a heartbeat for each part of the hashes. Until it is yielded, a hash takes eight
         bytes of memory.
@@ -110,29 +117,32 @@ class PageRuns:
             defaultdict(partial(array, "q")) for _ in pages
         ]
         places = [self._places[page] for page in pages]
-        if not (total := sum(end - begin for begin, end in places)):
-            return found
-        parts = total // HASHES_PER_PART + 1
-        edges = [_LEAST + (part << 64) // parts for part in range(1, parts)]
+        parts = sum(end - begin for begin, end in places) // HASHES_PER_PART + 1
+        edges = [_LEAST + (part << 64) // parts for part in range(1, parts + 1)]
         begins = [begin for begin, _ in places]
-        with (
-            mmap(self._file.fileno(), 0, access=ACCESS_READ) as content,
-            memoryview(content) as data,
-            data.cast("q") as hashes,
-        ):
-            for edge in [*edges, None]:
-                heartbeat()
-                first: dict[int, str] = {}
-                for place, ((section, _), (_, end)) in enumerate(zip(pages, places, strict=True)):
-                    begin = begins[place]
-                    begins[place] = end if edge is None else bisect_left(hashes, edge, begin, end)
-                    some = dict.fromkeys(hashes[begin : begins[place]].tolist(), section)
-                    again = first.keys() & some.keys()
-                    for one in again:
-                        found[place][first[one]].append(one)
-                        del some[one]
-                    first.update(some)
+        for edge in edges:
+            heartbeat()
+            first: dict[int, str] = {}
+            for place, ((section, _), (_, end)) in enumerate(zip(pages, places, strict=True)):
+                hashes = self._hashes_below(edge, begins[place], end)
+                begins[place] += len(hashes)
+                some = dict.fromkeys(hashes, section)
+                again = first.keys() & some.keys()
+                for one in again:
+                    found[place][first[one]].append(one)
+                    del some[one]
+                first.update(some)
         return found
+
+    def _hashes_below(self, edge: int, begin: int, end: int) -> "array[int]":
+        """Return the hashes of a part of a run that are less than ``edge``."""
+        hashes = array("q")
+        for place in range(begin, end, HASHES_PER_READ):
+            self._file.seek(place * HASH_BYTES)
+            hashes.frombytes(self._file.read(min(HASHES_PER_READ, end - place) * HASH_BYTES))
+            if hashes[-1] >= edge:
+                break
+        return hashes[: bisect_left(hashes, edge)]
 
 
 class PageComparison:
@@ -146,7 +156,7 @@ class PageComparison:
         comparison = PageComparison(runs, {"firsts", "seconds"})
         ...  # make the pages that are pending
         if comparison.is_due(rows):
-            again = comparison.compare(rows)  # these are pending again
+            again, changed = comparison.compare(rows)  # ``again`` are pending
     """
 
     def __init__(
@@ -166,36 +176,38 @@ class PageComparison:
         """The names of files that could not be read, whose pages are made again."""
 
     def is_due(self, rows: Sequence[Place]) -> bool:
-        """Return whether no page has to be made before all are compared.
+        """Return whether all pages that can be made are made, so that they can be compared.
 
         A page that exceeds its limit is pending, and its hashes are known.
         """
         pending = {page_name_of(row) for row in rows if row.status == Place.Status.PENDING}
-        return not pending or pending <= _left_by_others(rows)
+        return not pending or pending <= _pages_with_stored_hashes(rows)
 
     def compare(self, rows: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-        """Return the rows whose pages have to be made again, and others that say something new.
+        """Return the rows to make again, and the made rows whose digests changed.
 
-        Those to be made again are pending, and say what to leave out. If there are none, the
-        comparison has ended.
+        Rows to make again are set to pending, with the hashes to leave out, if these are known. If
+        there are none, the comparison has ended.
         """
         self._comparisons += 1
         compared = [row for row in rows if row.section in self._sections]
-        before = {page_name_of(row): decided_of(row) for row in compared}
-        again = [] if settle(compared, self._kept) else self._judge(compared)
+        before = {page_name_of(row): comparison_values_of(row) for row in compared}
+        again = [] if settle_by_digests(compared, self._kept) else self._compare_hashes(compared)
         for row in again:
             row.status = Place.Status.PENDING
             self._runs.discard(page_name_of(row))
             self._repeating.discard(page_name_of(row))
         made = [row for row in compared if row.status != Place.Status.PENDING]
-        return again, [row for row in made if decided_of(row) != before[page_name_of(row)]]
+        return again, [
+            row for row in made if comparison_values_of(row) != before[page_name_of(row)]
+        ]
 
-    def _judge(self, compared: Sequence[Place]) -> list[Place]:
-        """Return the rows whose pages have to be made again, which say what to leave out.
+    def _compare_hashes(self, compared: Sequence[Place]) -> list[Place]:
+        """Return the rows to make again, which say what to leave out unless files are damaged.
 
-        The other rows say what is known now.
+        The other rows, but for kept ones, get the digest of the pages before them.
         """
-        if damaged := self._read(compared):
+        if damaged := self._load_hashes(compared):
             return damaged  # What the others have to leave out is not known.
         again: list[Place] = []
         prefix = NO_URLS
@@ -225,10 +237,10 @@ class PageComparison:
             prefix = next_prefix(prefix, row.urls_digest)
         return again
 
-    def _read(self, compared: Sequence[Place]) -> list[Place]:
-        """Have the hashes of all pages at hand; return the rows of those that cannot be read."""
+    def _load_hashes(self, compared: Sequence[Place]) -> list[Place]:
+        """Load the hashes of all pages; return the rows, but for kept ones, that cannot be read."""
         damaged = []
-        left = _left_by_others(compared)
+        left = _pages_with_stored_hashes(compared)
         for row in compared:
             heartbeat()
             page = page_name_of(row)
@@ -237,7 +249,7 @@ class PageComparison:
                     made = Place.objects.values_list("url_hashes", flat=True).get(pk=row.pk)
                     self._runs[page] = from_bytes(bytes(made or b""))
                 elif page not in self._runs:
-                    self._runs[page] = self._stored(row)
+                    self._runs[page] = self._stored_hashes(row)
             except StorageFailure as error:
                 if _is_kept(row, self._kept):
                     logger.warning("%s. Its URLs may be listed twice.", error)
@@ -248,8 +260,8 @@ class PageComparison:
                     damaged.append(row)
         return damaged
 
-    def _stored(self, row: Place) -> "array[int]":
-        """Return the sorted hashes of what a stored page lists or has left out.
+    def _stored_hashes(self, row: Place) -> "array[int]":
+        """Return the sorted hashes of the URLs that a stored page lists or has left out.
 
         Raises StorageFailure where it cannot be read.
         """
@@ -264,18 +276,19 @@ class PageComparison:
         return array("q", sorted(listed.union(from_hex(row.duplicate_hashes))))
 
 
-def settle(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
-    """Return whether the digests alone tell that no page has to be made again.
+def settle_by_digests(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
+    """Return whether digests alone prove that no page must be made again.
 
-    Then the rows say what is known now. ``compared`` has the pages of the sections to compare, in
-    the order of the index, and ``kept`` the names of those that stay as they are stored.
+    If so, each row that is not kept gets the digest of the pages before it. ``compared`` has the
+    pages of the sections to compare, in the order of the index, and ``kept`` the names of sections
+    whose files stay as stored.
     """
     prefix, prefixes = NO_URLS, []
     for row in compared:
         is_kept = _is_kept(row, kept)
         if row.status == Place.Status.DONE and not row.urls_digest:
             return False  # It was made without a look at other pages.
-        if not is_kept and not _surely_stays(row, prefix):
+        if not is_kept and not _certainly_keeps_file(row, prefix):
             return False
         prefixes.append(row.prefix_digest if is_kept else prefix)
         prefix = next_prefix(prefix, row.urls_digest)
@@ -285,21 +298,22 @@ def settle(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
 
 
 def _is_kept(row: Place, kept: Collection[str]) -> bool:
-    """Return whether a page stays as it is; one whose file was lost does not."""
+    """Return whether a page keeps its stored file in any case; a lost file is not kept."""
     return row.section in kept and row.status != Place.Status.PENDING
 
 
-def _left_by_others(rows: Sequence[Place]) -> set[PageName]:
-    """Return the pages of a build whose hashes are in the database."""
+def _pages_with_stored_hashes(rows: Sequence[Place]) -> set[PageName]:
+    """Return the names of a build's pages whose hashes are stored in the database."""
     builds = {row.build_id for row in rows[:1]}
     left = Place.objects.filter(build__in=builds, url_hashes__isnull=False)
     return set(left.values_list("section", "number"))
 
 
-def _surely_stays(row: Place, prefix: str) -> bool:
-    """Return whether a page surely stays as it is if earlier pages list the URLs of a digest.
+def _certainly_keeps_file(row: Place, prefix: str) -> bool:
+    """Return whether a page certainly keeps its file, given the digest of the pages before it.
 
-    ``prefix`` is that digest. False means that they have to be compared, or that it is pending.
+    ``prefix`` is that digest. False means that the page is pending, or that its hashes must be
+    compared with those of the pages before it.
     """
     if row.status == Place.Status.PENDING:
         return False

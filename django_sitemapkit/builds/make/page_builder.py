@@ -24,7 +24,7 @@ from django_sitemapkit.builds.make.page_file import (
     prefetched,
     rendering_of,
 )
-from django_sitemapkit.builds.make.reuse import Fingerprints, packed
+from django_sitemapkit.builds.make.reuse import Fingerprints, packed_hashes
 from django_sitemapkit.builds.make.url_hashes import (
     ComparedPage,
     hashed_sections,
@@ -33,17 +33,17 @@ from django_sitemapkit.builds.make.url_hashes import (
 from django_sitemapkit.builds.manifest import (
     SiteBuilds,
     StoredFiles,
+    comparison_values_of,
+    copy_file_facts,
     covers,
-    decided_of,
     keys_of,
     page_name_of,
-    take_over,
 )
 from django_sitemapkit.builds.results import FileResult, announce_page, result_of_row
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.heartbeats import heard_by
+from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.overrides import call_methods
+from django_sitemapkit.overrides import call_methods_from_now_on
 from django_sitemapkit.planning import PlannedPage, new_number, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
@@ -53,7 +53,7 @@ from django_sitemapkit.sites import SitemapSite
 
 
 class PagesMoved(Exception):
-    """The pages of a build are no longer those of the site, so the build has to begin again.
+    """The pages of a build no longer match the site's sections, so the build must start again.
 
     A method that was read as columns gave another value for a row, and all pages of the section
     have to be made by calling it; or the plan of a page that has to be split is gone.
@@ -62,7 +62,7 @@ class PagesMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page whose rows are read, and which is not yet recorded."""
+    """A page that is rendered but not recorded yet."""
 
     row: Place
     """What the manifest says of it."""
@@ -130,7 +130,7 @@ class PageBuilder:
         return self._runs
 
     def under(self, lease: BuildLease) -> "PageBuilder":
-        """Return what makes the same pages in the same folder, and records them under a lease."""
+        """Return a builder that shares this one's folder but records pages under another lease."""
         builder = copy(self)
         builder.lease = lease
         return builder
@@ -154,13 +154,13 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
-        compared = self._compared(row)
+        compared = self._hash_collector(row)
         keys = keys_of(row, section)
         if difference := section.method_difference(keys):
-            call_methods(section, difference)
+            call_methods_from_now_on(section, difference)
             for other in self._sections.values():  # The site is built again once, not for each.
                 if other is not section and (found := other.method_difference(EVERYTHING)):
-                    call_methods(other, found)
+                    call_methods_from_now_on(other, found)
             raise PagesMoved(f"section {row.section!r}: {difference}; its methods are called")
         rendering = rendering_of(
             section.with_prefetch(
@@ -178,9 +178,9 @@ class PageBuilder:
         )
         try:
             path = self.folder / f"page-{row.pk}.xml.gz"
-            with heard_by(self.heartbeat):
+            with calling_on_heartbeat(self.heartbeat):
                 file = make_page(rendering, path, self._compression)
-                if self._is_made_again(row, section, file):
+                if self._make_again_if_over_limit(row, section, file):
                     return None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
@@ -198,19 +198,19 @@ class PageBuilder:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         # A row that was gone while the others were read, and is back, leaves no other trace.
         fingerprint = row.fingerprint if page.rendering.rows == rendered.rows else ""
-        state = self._store(row, page)
+        state = self._store_page(row, page)
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
-        describe(row, page.rendering)
+        set_page_facts(row, page.rendering)
         row.duplicate_hashes = {}
-        hashes = rendered.compared.describe(row) if rendered.compared is not None else None
+        hashes = rendered.compared.set_url_facts(row) if rendered.compared is not None else None
         hashes = hashes if row.section in self.hashed else None
         with self.lease.fenced_transaction():
             if state == "stored":
                 row.page.save()
             row.save()
             if hashes is not None and self._runs is None:
-                _leave_hashes(row, hashes.tobytes())
+                _save_url_hashes(row, hashes.tobytes())
         if hashes is not None and self._runs is not None:
             self._runs[page_name_of(row)] = hashes
         result = replace(result_of_row(row), state=state, seconds=page.seconds)
@@ -218,21 +218,21 @@ class PageBuilder:
         return result
 
     def result_of(self, row: Place) -> FileResult:
-        """Return what became of a page that another process has recorded."""
+        """Return the result of a page that another process has recorded."""
         result = result_of_row(row)
         names = {previous.name for previous in self.previous_of(row)}
         return replace(result, state="stored") if row.name and row.name not in names else result
 
-    def _compared(self, row: Place) -> ComparedPage | None:
-        """Return what knows which URLs a page leaves out; None if it may list any."""
+    def _hash_collector(self, row: Place) -> ComparedPage | None:
+        """Return the collector of a page's URL hashes; None if its URLs are not compared."""
         is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
         is_compared = row.section in self.hashed or is_known
         return ComparedPage(row, self.previous_of(row)) if is_compared else None
 
-    def _is_made_again(self, row: Place, section: SectionReader, file: PageFile) -> bool:
-        """Return whether a rendered page exceeds its limit; then it is split, or compared first.
+    def _make_again_if_over_limit(self, row: Place, section: SectionReader, file: PageFile) -> bool:
+        """Split a page over its limit, or store its hashes; return whether it is made again.
 
-        Without its duplicates it may not exceed it, so they have to be known.
+        A page whose duplicates are not known yet is not split, as it may fit without them.
         """
         rendering, keyset = file.rendering, section.keyset
         is_decided = row.section not in self.hashed or bool(row.prefix_digest)
@@ -244,7 +244,7 @@ class PageBuilder:
         if not is_decided:
             hashes = hashes_of_rows(section, rendering.keys)
             with self.lease.fenced_transaction():
-                _leave_hashes(row, hashes.tobytes())
+                _save_url_hashes(row, hashes.tobytes())
         elif keyset is not None:
             self._split(row, section, keyset, rendering.split_at)
         return True
@@ -256,11 +256,11 @@ class PageBuilder:
                 self.lease.heartbeat()
 
     def previous_of(self, row: Place) -> Sequence[Place]:
-        """Return what is known of a page: as it is published, and as it is held for review."""
+        """Return a page's rows in the published build and in the held one, if any."""
         return self._previous.get(page_name_of(row), ())
 
-    def _store(self, row: Place, page: PageFile) -> str:
-        """Bring a page's file into the storage, and say in the row what it is."""
+    def _store_page(self, row: Place, page: PageFile) -> str:
+        """Store a page's file and fill in its row; return "stored", "same" or "empty"."""
         if not page.rendering.urls:
             row.status = Place.Status.EMPTY
             return "empty"
@@ -268,7 +268,7 @@ class PageBuilder:
         same = [previous for previous in stored if previous.page.sha256 == page.sha256]
         for previous in same:
             if self._files.has(previous.page.name):
-                take_over(row, previous)
+                copy_file_facts(row, previous)
                 return "same"
         stem = f"{row.section}-{row.number}"
         # A process that made this page before and died may have stored a file of the same content.
@@ -280,13 +280,13 @@ class PageBuilder:
             lastmod=same[0].page.lastmod if same else timezone.now(),
             lastmods=_lastmods_of(page.rendering),
         )
-        with self.lease.kept():
+        with self.lease.keep_alive():
             self._storage.put(name, page.path)
         row.status = Place.Status.DONE
         return "stored"
 
     def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> None:
-        """Cut a page that has grown too large since it was planned; both halves are pending."""
+        """Split a page that has grown too large since it was planned: two pending pages."""
         # The plan may have cut this page already, by a request or for a build that was held: then
         # the halves are pages of this build alone, and the next one has those of the plan.
         new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
@@ -313,17 +313,17 @@ class PageBuilder:
                 position=row.position + 1,
                 lower=row.upper,
                 upper=upper,
-                **decided_of(row),
+                **comparison_values_of(row),
             )
 
 
-def _leave_hashes(row: Place, hashes: bytes) -> None:
-    """Let the process that compares pages know what this one lists."""
+def _save_url_hashes(row: Place, hashes: bytes) -> None:
+    """Store a page's hashes in its row, for the process that compares pages."""
     Place.objects.filter(pk=row.pk).update(url_hashes=hashes)
 
 
 def _lastmods_of(page: PageRendering) -> dict[str, Any]:
-    """Return what is stored of the lastmods of a page."""
+    """Return the summary of a page's lastmods for its StoredPage; {} if it has none."""
     dates, keyset = page.pipeline.lastmods, page.section.keyset
     if not dates.newest:
         return {}
@@ -331,13 +331,16 @@ def _lastmods_of(page: PageRendering) -> dict[str, Any]:
     return {"oldest": dates.oldest, "newest": dates.newest, "key": key, "count": dates.dated}
 
 
-def describe(row: Place, page: PageRendering) -> None:
-    """Say what else is known of a page: the same entries may be of other rows than before."""
+def set_page_facts(row: Place, page: PageRendering) -> None:
+    """Set in a row its page's first and last key, problems, override hashes and ``changes_at``.
+
+    The values can differ from those of the previous row although the entries are the same.
+    """
     if (keyset := page.section.keyset) is not None:
         row.first, row.last = keyset.encode(page.first), keyset.encode(page.last)
     row.skipped = page.problems.skipped
     row.problems = page.problems.by_code()
-    hashes = packed(page.pipeline.override_hashes)
+    hashes = packed_hashes(page.pipeline.override_hashes)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes
     row.changes_at = page.pipeline.changes_at
@@ -366,12 +369,12 @@ class Runner(ABC):
 
     @property
     def supports_requests(self) -> bool:
-        """Whether a worker does what is requested, and looks again later at what has to wait."""
+        """Whether a worker processes the admin's requests, also later, if they must wait."""
         return False
 
     @abstractmethod
     def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
-        """Make the pages of all rows, in any order, and yield what became of each.
+        """Make the pages of all rows, in any order, and yield the result of each.
 
         A row may be made more than once. Raises what the making of a page raises.
         """
@@ -386,7 +389,7 @@ class Runner(ABC):
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Have another process do what the admin has requested of a site, in ``delay`` seconds.
+        """Have another process handle a site's open requests, in ``delay`` seconds.
 
         Return whether it will; else a thread of this process does it.
         """

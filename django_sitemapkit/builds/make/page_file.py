@@ -17,7 +17,7 @@ from xml.parsers import expat
 from django.db import connections
 
 from django_sitemapkit.builds.make.url_hashes import ComparedPage
-from django_sitemapkit.builds.manifest import what_differs
+from django_sitemapkit.builds.manifest import difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import StoredPage
@@ -25,7 +25,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.rendering import PageRendering, compressor
+from django_sitemapkit.rendering import PageRendering, new_compressor
 
 Rows = TypeVar("Rows")
 
@@ -109,14 +109,14 @@ class PageFile:
         self._compression = compression
         self._file = path.open("wb")
         self._digest = hashlib.sha256()
-        self._compressor = compressor()
+        self._compressor = new_compressor()
         self._parser = expat.ParserCreate()
         self._ahead: deque[Future[None]] = deque()
 
     def write(self) -> None:
         """Render the page; the file is then still written, ended and read back in the thread."""
         try:
-            for batch in batches(self.rendering.blocks()):
+            for batch in larger_blocks(self.rendering.blocks()):
                 heartbeat()
                 while len(self._ahead) >= MAX_QUEUED_BATCHES:
                     self._ahead.popleft().result()
@@ -138,7 +138,7 @@ class PageFile:
         self.seconds = time.perf_counter() - self._started
 
     def stored_page(self, **values: Any) -> StoredPage:
-        """Return what is stored of the finished file, with further ``values``; it is not saved."""
+        """Return the unsaved StoredPage of the finished file, with further ``values``."""
         return StoredPage(
             sha256=self.sha256,
             urls=self.rendering.urls,
@@ -149,7 +149,7 @@ class PageFile:
 
     def _write(self, data: bytes, unproven: bytes) -> None:
         self._digest.update(data)
-        self._parse(unproven)
+        self._check_well_formed(unproven)
         self._file.write(self._compressor.compress(data))
 
     def _finish(self) -> None:
@@ -159,14 +159,14 @@ class PageFile:
             file.write(self._compressor.flush())
             sync(file)
         if urls := self.rendering.urls:
-            self._parse(b"", is_end=True)
+            self._check_well_formed(b"", is_end=True)
             with self.path.open("rb") as stored:
-                why = what_differs(stored, self._digest.hexdigest(), urls, parse=False)
+                why = difference_from_facts(stored, self._digest.hexdigest(), urls, parse=False)
             if why:
                 raise BuildFailed(f"The file that was just written is damaged: {why}.")
 
-    def _parse(self, xml: bytes, *, is_end: bool = False) -> None:
-        """Look whether XML is well-formed that nothing has proven: before it is compressed."""
+    def _check_well_formed(self, xml: bytes, *, is_end: bool = False) -> None:
+        """Raise BuildFailed if XML that is not proven to be well-formed is not."""
         try:
             self._parser.Parse(xml, is_end)
         except expat.ExpatError as error:
@@ -184,7 +184,7 @@ def rendering_of(
         keys,
         scope,
         on_locations=urls.add if urls else None,
-        seen=urls.seen if urls else None,
+        seen=urls.already_listed if urls else None,
     )
 
 
@@ -202,8 +202,8 @@ def make_page(
     return file
 
 
-def batches(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the same blocks in larger pieces: their bytes, and what of them is not proven."""
+def larger_blocks(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Join blocks to some of BATCH bytes or more: their bytes, and what of them is not proven."""
     batch: list[tuple[bytes, bytes]] = []
     size = 0
     for block in blocks:

@@ -51,32 +51,34 @@ class _Hashes:
 
 
 class OverrideChanges:
-    """What editors of a site have changed since a revision, and which stored pages it concerns."""
+    """The editors' changes at a site since a revision, and the stored pages that they affect."""
 
     def __init__(self, site: SitemapSite, revision: int) -> None:
         self._site = site
         self._revision = revision
-        new = self._rows(UrlOverride).filter(revision__gt=revision)
+        new = self._hash_rows(UrlOverride).filter(revision__gt=revision)
         fields = ("hash", "path", "model", "object_id", "include")
         self._changed = list(new.values_list(*fields, named=True)[: MAX_CHANGES + 1])
-        rules = self._rows(ExclusionRule).filter(revision__gt=revision)
+        rules = self._hash_rows(ExclusionRule).filter(revision__gt=revision)
         self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
     def affects(self, section: SectionReader, row: Place, *, look: bool) -> bool:
-        """Return whether a stored page has to be rendered again because of an override or a rule.
+        """Return whether a stored page must be rendered again because of an override or rule.
 
-        Without ``look`` neither a file nor a row is looked at, and any change concerns it.
+        Without ``look`` neither a file nor a row is read, and every change counts.
         """
         if len(self._changed) > MAX_CHANGES:
             return True
         met = array("q", bytes(row.override_hashes))
-        if not all(one in self._unchanged and one not in self._hiding for one in met):
+        if not all(
+            one in self._unchanged_hashes and one not in self._excluding_hashes for one in met
+        ):
             return True
         if not look:
             return bool(self._changed) or bool(self._rules)
-        return self._has_row(section, row) or self._lists(row)
+        return self._has_changed_object(section, row) or self._lists_changed_url(row)
 
-    def _has_row(self, section: SectionReader, row: Place) -> bool:
+    def _has_changed_object(self, section: SectionReader, row: Place) -> bool:
         """Return whether the page's key range has an object of a changed override."""
         keyset, label = section.keyset, section.label
         if keyset is None or not label:
@@ -96,12 +98,12 @@ class OverrideChanges:
             )
         return True
 
-    def _lists(self, row: Place) -> bool:
+    def _lists_changed_url(self, row: Place) -> bool:
         """Return whether the page's file lists a URL that a change is about."""
-        if not (self._paths or self._rules) or row.status != Place.Status.DONE:
+        if not (self._changed_paths or self._rules) or row.status != Place.Status.DONE:
             return False
         origin = self._site.origin
-        wanted = {origin + path for path in self._paths}
+        wanted = {origin + path for path in self._changed_paths}
         try:
             for some in locations_of(row, SitemapStorage()):
                 if not wanted.isdisjoint(some):
@@ -113,10 +115,10 @@ class OverrideChanges:
         return False
 
     @cached_property
-    def _paths(self) -> list[str]:
-        """The changed paths that a page may list without its manifest's row saying so.
+    def _changed_paths(self) -> list[str]:
+        """The changed paths that a page may list without having the override's hash in its row.
 
-        What met any page of this very revision was there when the others were made.
+        A hash in any row of this revision was known when all rows of the revision were made.
         """
         changed = {change.hash: change.path for change in self._changed if change.path}
         build = Build.objects.published(self._site) if changed else None
@@ -128,31 +130,34 @@ class OverrideChanges:
         return list(changed.values())
 
     @cached_property
-    def _unchanged(self) -> _Hashes:
-        """The hashes of all that is as it was."""
+    def _unchanged_hashes(self) -> _Hashes:
+        """The hashes of the overrides and rules that have not changed since the revision."""
         return _Hashes(
             batch
             for model in (UrlOverride, ExclusionRule)
-            for batch in _batches(self._rows(model).filter(revision__lte=self._revision))
+            for batch in _hash_batches(self._hash_rows(model).filter(revision__lte=self._revision))
         )
 
     @cached_property
-    def _hiding(self) -> _Hashes:
-        """What may have left out a URL, so that no file tells of it, that is to be listed again."""
+    def _excluding_hashes(self) -> _Hashes:
+        """Hashes of rules and overrides that may have excluded a URL that editors list again.
+
+        No file lists such a URL, so only the row of the page shows that it was excluded.
+        """
         again = [change.path for change in self._changed if change.include and change.path]
         if not again:
             return _Hashes(())
-        rules = self._rows(ExclusionRule).values_list("pattern", "hash")
+        rules = self._hash_rows(ExclusionRule).values_list("pattern", "hash")
         matching = [one for text, one in rules if any(map(Pattern(text).matches, again))]
-        objects = self._rows(UrlOverride).filter(include=False).exclude(model="")
-        return _Hashes(chain([matching], _batches(objects)))
+        objects = self._hash_rows(UrlOverride).filter(include=False).exclude(model="")
+        return _Hashes(chain([matching], _hash_batches(objects)))
 
-    def _rows(self, model: Any) -> QuerySet[Any]:
+    def _hash_rows(self, model: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = model._default_manager.using(router.db_for_write(model))
         return rows.filter(site=self._site.key)
 
 
-def _batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
+def _hash_batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
     """Yield the hashes of rows, some thousands a query."""
     rows = rows.order_by("hash").values_list("hash", flat=True)
     batch = list(rows[:MAX_CHANGES])
@@ -161,8 +166,8 @@ def _batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
         batch = list(rows.filter(hash__gt=batch[-1])[:MAX_CHANGES])
 
 
-def packed(hashes: Collection[int]) -> bytes:
-    """Return hashes as a row of a manifest keeps them: each once."""
+def packed_hashes(hashes: Collection[int]) -> bytes:
+    """Return hashes as the bytes that a row of a manifest stores, each hash once."""
     return array("q", sorted(set(hashes))).tobytes()
 
 
@@ -175,7 +180,7 @@ class Reason(TextChoices):
     LOST = "lost", _("stored files missing")
     CODE = "code", _("code or settings changed")
     DATE = "date", _("a lastmod is no longer in the future")
-    METHODS = "methods", _("rendered by every build")
+    METHODS = "methods", _("rebuilt each time")
     ROWS = "rows", _("rows changed")
     LATER = "later", _("different in a later build")
     OVERRIDES = "overrides", _("overrides changed")
@@ -186,9 +191,9 @@ class Reason(TextChoices):
 
 
 class Fingerprints:
-    """What pages are made of, as text: as long as it stays, a page need not be made again.
+    """Computes fingerprints of pages: a page whose fingerprint is unchanged can keep its file.
 
-    Code and settings come first, then the rows.
+    A fingerprint has two parts: a digest of code and settings, and a digest of the rows.
     """
 
     def __init__(self, site: SitemapSite) -> None:
@@ -199,10 +204,10 @@ class Fingerprints:
         self._links = cache(LinkFingerprints)
 
     def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
-        """Return how many rows some pages have, and cache the fingerprints computed with them.
+        """Return the number of rows of some pages, and cache the pages' fingerprints.
 
-        Left out are an open end, behind which any number of rows may have come, and all where only
-        rendering tells.
+        Pages with an open end are skipped, since any number of rows may have been added, and so are
+        pages that only rendering can judge.
         """
         closed = [keys for keys in ranges if keys.upper is not None]
         counts: dict[KeyRange, int] = {}
@@ -218,10 +223,10 @@ class Fingerprints:
     def compute(
         self, section: SectionReader, ranges: Sequence[KeyRange]
     ) -> Sequence[tuple[int, str]]:
-        """Return how many rows each of some pages has, and its fingerprint.
+        """Return for each page its number of rows and its fingerprint.
 
-        The latter is "" where only its rendering tells what it is. It has to be computed before the
-        rows are read: then a row that changes meanwhile gives another one the next time.
+        The fingerprint is "" if only rendering can tell whether the page changed. Compute it before
+        the rows are read: a row that changes in between then changes the next fingerprint.
         """
         found = section.fingerprints(ranges)
         if section.links_rows:
@@ -232,24 +237,24 @@ class Fingerprints:
         return [(rows, text and self.of_digest(section, rows, text)) for rows, text in found]
 
     def _with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
-        """Return the text of a page with that of its links to other pages; "" if it is unknown."""
+        """Return a page's digest with that of its translation links; "" if unknown."""
         assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
         links = self._links(section).of(keys)
         return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
-        """Return the fingerprint of a page by its number of rows and their digest."""
+        """Return the fingerprint of a page from its number of rows and the digest of its rows."""
         return f"{self.code_of(section)} {digest(f'{rows} {text}'.encode())}"
 
     def of(self, section: SectionReader, keys: KeyRange) -> str:
-        """Return the fingerprint of a page as it was when it was asked for first, or prefetched."""
+        """Return the fingerprint of a page, as it was computed first or prefetched."""
         page = section.get_name(), keys
         if page not in self._cached:
             self._cached[page] = self.compute(section, [keys])[0][1]
         return self._cached[page]
 
     def code_of(self, section: SectionReader) -> str:
-        """Return the part that stands for everything but the rows."""
+        """Return a digest of a section's declaration, the settings and the package version."""
         name = section.get_name()
         if name not in self._codes:
             key = section.keyset.identity if section.keyset else ""
@@ -260,7 +265,7 @@ class Fingerprints:
         return self._codes[name]
 
     def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:
-        """Return a digest of everything but the rows that a build of some sections depends on."""
+        """Return a digest of everything but rows that a build of some sections depends on."""
         codes = [(section.get_name(), self.code_of(section)) for section in sections]
         # A killed build may have stored hashes, which depend on SECRET_KEY.
         hashing = settings.DEDUPLICATE and hashes_of([""])
@@ -268,7 +273,7 @@ class Fingerprints:
 
 
 class Reuse:
-    """Decides for the pages of a site whether they keep their stored files."""
+    """Decides for each page of a site whether the build keeps its stored file."""
 
     def __init__(
         self,
@@ -285,7 +290,7 @@ class Reuse:
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
 
-    def look(
+    def find_reusable(
         self,
         section: SectionReader,
         keys: KeyRange | None,
@@ -293,7 +298,7 @@ class Reuse:
         *,
         adopts: Collection[int] = (),
     ) -> tuple[Place | None, Reason | None]:
-        """Return the first of some stored rows whose file a page can keep; else None, and why.
+        """Return the first stored row whose file a page can keep; else None and the reason.
 
         ``keys`` is the page's key range; without it, no row is read. Of the builds that it
         ``adopts``, by id, a page of which only rendering tells what it is keeps a file that was
@@ -304,22 +309,17 @@ class Reuse:
         for previous in stored:
             is_adopted = previous.build_id in adopts and not previous.fingerprint
             believed = is_adopted and keys_of(previous, section) == keys
-            reason = self._why_not(section, previous, keys, believed=believed)
+            reason = self._why_not_reusable(section, previous, keys, believed=believed)
             if reason is None:
                 return previous, None
         return None, reason
 
-    def _why_not(
-        self,
-        section: SectionReader,
-        previous: Place,
-        keys: KeyRange | None,
-        *,
-        believed: bool,
+    def _why_not_reusable(
+        self, section: SectionReader, previous: Place, keys: KeyRange | None, *, believed: bool
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None if it can.
 
-        With ``believed``, the page is taken for what it was if only rendering tells.
+        With ``believed``, a page that only rendering could judge counts as unchanged.
         """
         if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
             return Reason.LOST
@@ -339,7 +339,7 @@ class Reuse:
         return Reason.AGAIN if is_compared and previous.duplicates and not hashed else None
 
     def _is_affected(self, section: SectionReader, row: Place, *, look: bool) -> bool:
-        """Return whether editors have changed something of a page since its file was made."""
+        """Return whether editors changed anything that affects a page since its file was made."""
         if row.revision == section.overrides.revision:
             return False
         return self._changes(row.revision, section.overrides.revision).affects(

@@ -33,14 +33,14 @@ def hashes_of(locations: Iterable[str]) -> list[int]:
 
 
 def from_bytes(data: bytes) -> "array[int]":
-    """Return hashes from their bytes."""
+    """Decode hashes from the bytes of 64-bit integers."""
     hashes = array("q")
     hashes.frombytes(data)
     return hashes
 
 
 def to_hex(listed: Mapping[int, str]) -> dict[str, str]:
-    """Return the hashes of URLs by the section that lists them, as a manifest has them."""
+    """Encode URL hashes for a manifest: for each listing section, its sorted hashes as hex."""
     by_section: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
     for one in sorted(listed):
         by_section[listed[one]].append(one)
@@ -48,14 +48,14 @@ def to_hex(listed: Mapping[int, str]) -> dict[str, str]:
 
 
 def from_hex(texts: Mapping[str, str]) -> dict[int, str]:
-    """Return what ``to_hex`` was given."""
+    """Return the hashes that ``to_hex`` encoded, each with its section."""
     return {
         one: section for section, text in texts.items() for one in from_bytes(bytes.fromhex(text))
     }
 
 
 def digest_of(ordered: "array[int]") -> str:
-    """Return what stands for the URLs of a page, by their sorted hashes; "" for none."""
+    """Return a digest of a page's sorted URL hashes; "" if the page lists nothing."""
     return digest(ordered.tobytes()) if ordered else ""
 
 
@@ -64,14 +64,14 @@ NO_URLS = digest(b"")
 
 
 def next_prefix(prefix: str, urls_digest: str) -> str:
-    """Return the digest of all pages before the next one; a page that lists nothing has ""."""
+    """Return the digest of all pages up to one; ``urls_digest`` is "" if that lists nothing."""
     return digest((prefix + urls_digest).encode()) if urls_digest else prefix
 
 
 def hashed_sections(
     sections: Collection[SectionReader], chosen: Collection[str] = ()
 ) -> frozenset[str]:
-    """Return the names of the sections whose URLs have to be compared; none if none are.
+    """Return the names of the sections whose URLs must be compared for duplicates.
 
     Left out are those that give no URL twice, as their declarations prove. A stored file of a
     section that is not built may be of another declaration: then nothing is proven.
@@ -83,7 +83,7 @@ def hashed_sections(
 
 
 class ComparedPage:
-    """What a page leaves out and what it lists, collected while it is rendered.
+    """Collects the URLs that a page lists and leaves out while it is rendered.
 
     A row whose ``prefix_digest`` is set while it is pending says what to leave out. Any other page
     leaves out at first what it left out in an earlier build, which is usually right. What stands
@@ -92,9 +92,10 @@ class ComparedPage:
     ::
 
         page = ComparedPage(row, previous)
-        page.seen(["https://example.com/a", "https://example.com/a"])  # {1: "section 'products'"}
+        page.already_listed(["https://example.com/a", "https://example.com/a"])
+        # {1: "section 'products'"}
         page.add(["https://example.com/a"])
-        page.describe(row)  # returns an array of one hash, for the comparison
+        page.set_url_facts(row)  # returns an array of one hash, for the comparison
     """
 
     def __init__(self, row: Place, previous: Iterable[Place] = ()) -> None:
@@ -109,8 +110,8 @@ class ComparedPage:
         self._listed: set[int] = set()
         self._last: tuple[Sequence[str], Sequence[int], set[int]] = ([], [], set())
 
-    def seen(self, locations: Sequence[str]) -> Mapping[int, str]:
-        """Return the places of those that are listed already, and by what, in words."""
+    def already_listed(self, locations: Sequence[str]) -> Mapping[int, str]:
+        """Return the positions of URLs that are listed already, with that section in words."""
         hashes = hashes_of(locations)
         each = set(hashes)
         self._last = locations, hashes, each
@@ -128,17 +129,17 @@ class ComparedPage:
         return {place: f"section {found[place]!r}" for place in sorted(found)}
 
     def add(self, locations: Sequence[str]) -> None:
-        """Take in what the page lists: some of what ``seen`` was given last."""
+        """Add the URLs that the page lists, some of those last given to ``already_listed``."""
         known, hashes, each = self._last
         if len(locations) < len(known):
             by_url = dict(zip(known, hashes, strict=True))
             each = {by_url[location] for location in locations}
         self._listed |= each
 
-    def describe(self, row: Place) -> "array[int]":
-        """Say in a row what its rendered page lists and leaves out; return the sorted hashes.
+    def set_url_facts(self, row: Place) -> "array[int]":
+        """Set in a row what its page lists and leaves out; return the sorted hashes of both.
 
-        Where that is what was decided, it is right if the pages before it list what they did then.
+        ``prefix_digest`` is that of the decision if the page turned out as decided, else "".
         """
         listed = array("q", sorted(self._listed))
         described = row.urls_digest, row.duplicate_hashes = digest_of(listed), to_hex(self._found)

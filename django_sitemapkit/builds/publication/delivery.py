@@ -37,7 +37,7 @@ ORPHAN_AGE = dt.timedelta(days=1)
 
 
 def deliver(state: BuildState, *, everything: bool = False) -> None:
-    """Export what a site serves and send the signal, if that was not done yet.
+    """Export the published build and send the signal, unless that was done already.
 
     What a process that was killed did not get to is done by the next run. Files that are missing
     in the export, or are others than it should have, are brought there each time; all of them are
@@ -49,17 +49,19 @@ def deliver(state: BuildState, *, everything: bool = False) -> None:
     build = publication.build
     if export is not None:
         everything |= bool(publication.export_doubt)
-        outside = set() if _is_announced(build) else _known_outside(publication)
+        outside = set() if _is_announced(build) else _build_ids_known_to_readers(publication)
         if export.has_other_index({build.pk, *outside}):
             # The database or the export was restored: caches may have anything of any build.
             with lease.fenced_transaction():
                 Build.objects.filter(site=state.site.key).update(notified_at=None)
             build.notified_at = None
-        copied = _bring(export, publication, lease, everything=everything)
+        copied = _update_export(export, publication, lease, everything=everything)
         state.exported = (state.exported or 0) + copied
     if everything or not _is_announced(build):
         if sitemaps_published.has_listeners(Publication):
-            notify(state.site, build.pk, _changed(state.site, publication, everything=everything))
+            notify(
+                state.site, build.pk, _changed_pages(state.site, publication, everything=everything)
+            )
         build.notified_at = lease.now()
         with lease.fenced_transaction():
             build.save(update_fields=["notified_at"])
@@ -71,12 +73,16 @@ def _is_announced(build: Build) -> bool:
     return bool(published_at and notified_at and notified_at >= published_at)
 
 
-def _bring(export: Export, publication: Publication, lease: BuildLease, *, everything: bool) -> int:
-    """Bring the export to what is published; return how many files were copied."""
+def _update_export(
+    export: Export, publication: Publication, lease: BuildLease, *, everything: bool
+) -> int:
+    """Copy what differs from the published build to the export; return how many files."""
     doubt = publication.export_doubt
     rows = Publication.objects.filter(pk=publication.pk)
-    with doubted_if_lost(publication.site, lease), lease.kept():
-        copied = export.bring(publication.build, lease, everything=everything, doubt=bool(doubt))
+    with record_doubt_if_lost(publication.site, lease), lease.keep_alive():
+        copied = export.copy_build(
+            publication.build, lease, everything=everything, doubt=bool(doubt)
+        )
     if doubt:  # Else another process may have recorded one meanwhile.
         publication.export_doubt = 0
         with lease.fenced_transaction():
@@ -85,7 +91,7 @@ def _bring(export: Export, publication: Publication, lease: BuildLease, *, every
 
 
 @contextmanager
-def doubted_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
+def record_doubt_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
     """Record that the export may be harmed if the lease is lost while files of it are replaced.
 
     Such a process may have replaced a file that its successor had stored just before. The successor
@@ -109,9 +115,11 @@ def announced_build(site: str) -> Build | None:
     return builds.order_by("-notified_at").first()
 
 
-def _changed(site: SitemapSite, publication: Publication, *, everything: bool) -> list[PageName]:
-    """Return the index and what is another in any build that may be out there, new or gone."""
-    builds = {0} if everything else _known_outside(publication)
+def _changed_pages(
+    site: SitemapSite, publication: Publication, *, everything: bool
+) -> list[PageName]:
+    """Return the index, and pages that are new, gone or differ from what readers may have."""
+    builds = {0} if everything else _build_ids_known_to_readers(publication)
     rows = Place.objects.filter(status=Place.Status.DONE).order_by()
     files = rows.values_list("section", "number", "page__name")
     present = set(files.filter(build=publication.build))
@@ -125,11 +133,11 @@ def _changed(site: SitemapSite, publication: Publication, *, everything: bool) -
     return list(dict.fromkeys([INDEX_PAGE, *sorted(changed), *emptied_pages(site)]))
 
 
-def _known_outside(publication: Publication) -> set[int]:
-    """Return the ids of the builds of which something may be out there; 0 stands for nothing.
+def _build_ids_known_to_readers(publication: Publication) -> set[int]:
+    """Return the ids of the builds whose files readers may have.
 
-    That is the one announced last, and those published since then, whose delivery was broken off
-    wherever it was.
+    These are the build announced last, and those published since then, whose delivery may have
+    stopped at any point. The id 0, of no build, stands for readers who have nothing.
     """
     builds = Build.objects.filter(site=publication.site, published_at__isnull=False)
     builds = builds.exclude(pk=publication.build_id)
@@ -157,7 +165,7 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was deleted."""
+    """The files that were deleted."""
 
     files: tuple[str, ...] = ()
     """Names of deleted files that a manifest had."""
@@ -187,13 +195,13 @@ def prune(
     if lease is None:
         with acquire(site) as own:
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
-    over, found = _over(site), storage.names(folder_of(site))
+    over, found = _expired_build_ids(site), storage.names(folder_of(site))
     unknown = set(found or ()).difference(known)
-    pages = _stored_pages(site, over) if over or unknown or found is None else {}
+    pages = _stored_names(site, over) if over or unknown or found is None else {}
     unlisted = [name for name, is_listed in pages.items() if not is_listed]
     if export is not None and not dry_run:
-        with doubted_if_lost(site.key, lease):
-            export.withdraw(lease)
+        with record_doubt_if_lost(site.key, lease):
+            export.delete_unlisted(lease)
     if over and not dry_run:
         announced = announced_build(site.key)  # The next signal names what has changed since.
         with lease.fenced_transaction():
@@ -205,8 +213,8 @@ def prune(
             Place.objects.filter(build__in=gone).delete()
     orphans = _orphans(storage, lease, unknown.difference(pages))
     if not dry_run:
-        unlisted = _deleted(unlisted, storage, lease)
-        orphans = _deleted(orphans, storage, lease)
+        unlisted = _delete_files(unlisted, storage, lease)
+        orphans = _delete_files(orphans, storage, lease)
         if unlisted:
             with lease.fenced_transaction():
                 _delete_records(site, unlisted)
@@ -215,8 +223,8 @@ def prune(
     return Pruned(files=tuple(unlisted), orphans=tuple(orphans), swept=found is not None)
 
 
-def _over(site: SitemapSite) -> list[int]:
-    """Return the ids of a site's builds whose files nobody needs any more."""
+def _expired_build_ids(site: SitemapSite) -> list[int]:
+    """Return the ids of a site's builds whose files are no longer needed."""
     grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
     replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
     given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
@@ -232,7 +240,7 @@ def _over(site: SitemapSite) -> list[int]:
     return sorted(over - {held.pk} if held else over)
 
 
-def _stored_pages(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
+def _stored_names(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
     """Return the names of the stored pages, and whether a build lists each that is not ``over``."""
     is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
     pages = StoredPage.objects.filter(site=site.key).order_by("name")
@@ -246,7 +254,7 @@ def _delete_records(site: SitemapSite, names: Sequence[str]) -> None:
         StoredPage.objects.filter(site=site.key, places=None, name__in=some).delete()
 
 
-def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
+def _delete_files(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
     gone = []
     for name in names:
         lease.heartbeat()
@@ -256,9 +264,9 @@ def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -
 
 
 def _orphans(storage: SitemapStorage, lease: BuildLease, unknown: Collection[str]) -> list[str]:
-    """Return those files that are old, of some that are no stored pages.
+    """Return those of the unknown files that are old enough to be deleted.
 
-    When a file was stored is asked only for those: the storage may need a request for each.
+    No other file is asked for its time: the storage may need a request for each.
     """
     # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
     old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0

@@ -30,7 +30,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.manifest import (
     PageName,
-    answers_of,
+    answers_by_page,
     damage_of,
     decompressed,
     page_name_of,
@@ -57,7 +57,7 @@ MANIFEST = "sitemap-manifest.json.gz"
 
 @dataclass(slots=True, kw_only=True)
 class ExportManifest:
-    """What an export consists of: recorded before files are replaced, and again afterwards."""
+    """The files of an export, recorded before files are replaced, and again afterwards."""
 
     files: dict[str, str] = field(default_factory=dict)
     """The SHA-256 of the XML of each file by name; "" if it is unknown, as while it is replaced."""
@@ -69,7 +69,7 @@ class ExportManifest:
     """When all files were there, as a timestamp."""
 
     def retire(self, wanted: Iterable[str], moment: float) -> None:
-        """Note since when files are gone from the index: those not wanted, from now on at least."""
+        """Record since when files are no longer wanted; ``moment`` is for those new to the list."""
         gone = self.files.keys() - set(wanted)
         self.gone = {name: self.gone.get(name, moment) for name in gone}
 
@@ -100,7 +100,7 @@ class Export:
 
     @cached_property
     def manifest(self) -> ExportManifest:
-        """What it consists of; empty if there is no such file, or it is damaged.
+        """The manifest that is stored beside the index; empty if it is missing or damaged.
 
         Raises StorageFailure if it is unreadable.
         """
@@ -130,7 +130,7 @@ class Export:
         return None if names is None else set(names)
 
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
-        """Return where a web server looks for a file: of several sites, below the host's name."""
+        """Return the export's path of a file, below the host's name if there are several sites."""
         section, number = page
         address = self._addresses(section, form)(number)
         return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
@@ -155,7 +155,7 @@ class Export:
         return None if index is None else hashlib.sha256(index).hexdigest()
 
     def is_known(self) -> bool:
-        """Return whether the index is the one that the manifest has, or missing.
+        """Return whether the exported index is the one in the manifest, or is missing.
 
         It is copied last. If it is another one, files were restored from a backup without the
         manifest, or something else writes there: then nothing is known of the other files either.
@@ -169,8 +169,8 @@ class Export:
         pages = {self._name(page_name_of(row), form): row for row in rows.pages() for form in forms}
         return pages | {self._index: rows.get(section="")}
 
-    def holds(self, files: Mapping[str, Place]) -> bool:
-        """Return whether these files were copied, as far as the manifest knows."""
+    def has_copied(self, files: Mapping[str, Place]) -> bool:
+        """Return whether the manifest records that these files were copied."""
         return all(self.manifest.files.get(name) == row.page.sha256 for name, row in files.items())
 
     def has_other_index(self, builds: Collection[int]) -> bool:
@@ -182,7 +182,7 @@ class Export:
         is_ours = indexes.filter(page__sha256=self._index_hash)
         return self._index_hash is not None and not is_ours.exists()
 
-    def lacking(self, files: Mapping[str, Place]) -> set[str]:
+    def missing_files(self, files: Mapping[str, Place]) -> set[str]:
         """Return the names of the files that are missing, or are cut short.
 
         The size is looked at only on a local disk; elsewhere it would cost a request for each.
@@ -201,7 +201,7 @@ class Export:
             raise StorageFailure(f"{path} could not be accessed: {error}") from error
         return size == row.page.stored_bytes or name.endswith(TEXT_FORM)
 
-    def bring(
+    def copy_build(
         self, build: Build, lease: BuildLease, *, everything: bool = False, doubt: bool = False
     ) -> int:
         """Copy the files that differ or are not there, and then the index.
@@ -219,17 +219,17 @@ class Export:
             )
             manifest.gone, doubt = {}, True  # An unknown index may name any of them.
         if doubt:
-            manifest.files = self._files_ever() | manifest.files
+            manifest.files = self._names_ever_published() | manifest.files
         held = {} if everything or doubt else manifest.files
         due = {name for name, row in files.items() if held.get(name) != row.page.sha256}
-        due |= self.lacking(files)
+        due |= self.missing_files(files)
         if not due:
             return 0
         manifest.next = files[self._index].page.sha256
         # Whatever ends this process, the next one knows which files may be others than before.
         manifest.files |= dict.fromkeys(due - {self._index}, "")
         manifest.gone = {name: at for name, at in manifest.gone.items() if name not in files}
-        self._record(lease)
+        self._store_manifest(lease)
         rows = {row.pk: row for name, row in files.items() if name in due or name == self._index}
         copied = sum(self._copy(row, lease) for row in rows.values())
         manifest.files |= {name: row.page.sha256 for name, row in files.items()}
@@ -238,11 +238,11 @@ class Export:
             self._names |= due
         manifest.completed = lease.now().timestamp()
         manifest.retire(files, manifest.completed)
-        self._record(lease)
+        self._store_manifest(lease)
         return copied
 
-    def _files_ever(self) -> dict[str, str]:
-        """Return the names of all pages that were published and may be there, as keys."""
+    def _names_ever_published(self) -> dict[str, str]:
+        """Return as keys the names of files ever published that the export may still have."""
         rows = Place.objects.filter(build__site=self.site.key, status=Place.Status.DONE)
         pages = rows.filter(build__published_at__isnull=False).exclude(section="").order_by()
         names = {
@@ -252,15 +252,16 @@ class Export:
         }
         return dict.fromkeys(names if self._names is None else names & self._names, "")
 
-    def withdraw(self, lease: BuildLease) -> None:
-        """Delete the files that no index of now or of the grace period names.
+    def delete_unlisted(self, lease: BuildLease) -> None:
+        """Delete exported files that no index of now or of the grace period lists.
 
-        Nor does a page stay of which editors have taken the last URL, or a text that is not to be
-        exported any more. A file that cannot be deleted stays in the manifest for the next run.
+        Pages whose last URL editors excluded, and text files that are no longer wanted, are deleted
+        without a grace period. A file that cannot be deleted stays in the manifest for the next
+        run.
         """
         build = Build.objects.published(self.site)
         files = self.files_of(build) if build else {}
-        if not files or not self.holds(files):
+        if not files or not self.has_copied(files):
             return  # The index out there may still be that of a build before.
         manifest = self.manifest
         before = dict(manifest.files), manifest.gone
@@ -277,10 +278,10 @@ class Export:
             if self.target.delete(name):
                 del manifest.files[name], manifest.gone[name]
         if (manifest.files, manifest.gone) != before:
-            self._record(lease)
+            self._store_manifest(lease)
         self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
 
-    def _record(self, lease: BuildLease) -> None:
+    def _store_manifest(self, lease: BuildLease) -> None:
         with self.target.workshop(self._folder) as folder:
             path = folder / "manifest"
             text = json.dumps(asdict(self.manifest), sort_keys=True)
@@ -291,7 +292,7 @@ class Export:
             self.target.replace(self._beside_index(MANIFEST), path, GZIP)
 
     def _copy(self, row: Place, lease: BuildLease) -> int:
-        """Copy a file, and its text if there is to be one; return how many files that are."""
+        """Copy a file, and the text of its URLs if wanted; return how many files were copied."""
         try:
             with self.target.workshop(self._folder) as folder:
                 path = folder / "file"
@@ -301,7 +302,7 @@ class Export:
                 _require_intact(row, path)
                 page, text = page_name_of(row), folder / "text"
                 if with_text := bool(row.section) and settings.EXPORT_TEXT:
-                    _write_text(path, text)
+                    _write_url_list(path, text)
                 # At the last moment: a builder that was paused until now would replace the file
                 # of its successor.
                 lease.prove()
@@ -316,8 +317,8 @@ class Export:
 
 
 def emptied_pages(site: SitemapSite) -> list[PageName]:
-    """Return the pages at whose addresses editors want nothing answered."""
-    answers = answers_of(site).items()
+    """Return the pages whose last URL editors excluded, so that their addresses answer 404."""
+    answers = answers_by_page(site).items()
     return [page for page, (status, *_) in answers if status == Place.Status.EMPTY]
 
 
@@ -330,8 +331,9 @@ def _require_intact(row: Place, path: Path) -> None:
             raise StorageFailure(f"{page.name} is damaged: {damage}.")
 
 
-def _write_text(path: Path, text: Path) -> None:
-    with path.open("rb") as file, text.open("wb") as copy:
+def _write_url_list(page: Path, target: Path) -> None:
+    """Write the URLs of a gzip sitemap file as a gzip text file, one URL per line."""
+    with page.open("rb") as file, target.open("wb") as copy:
         copy.writelines(gzipped(text_blocks(decompressed(file))))
         sync(copy)
 
@@ -349,7 +351,7 @@ class ExportStatus:
 
 
 def export_status(site: SitemapSite) -> ExportStatus | None:
-    """Return what is known of a site's export, or None if there is none, or nothing published."""
+    """Return the state of a site's export; None without an export or a published build."""
     publication = Publication.objects.filter(site=site.key).select_related("build").first()
     try:
         export = Export.of(site)
@@ -360,8 +362,8 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
     exported_at = None
     try:
         files = export.files_of(publication.build)
-        due = _due(publication, export, files)
-        if export.holds(files):
+        due = _why_due(publication, export, files)
+        if export.has_copied(files):
             zone = dt.UTC if django_settings.USE_TZ else None
             exported_at = dt.datetime.fromtimestamp(export.manifest.completed, zone)
     except StorageFailure as error:
@@ -369,12 +371,12 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
     return ExportStatus(storage=export.alias, exported_at=exported_at, due=due)
 
 
-def _due(publication: Publication, export: Export, files: Mapping[str, Place]) -> str:
+def _why_due(publication: Publication, export: Export, files: Mapping[str, Place]) -> str:
     if publication.export_doubt:
         return "a process lost its lease during the export"
     if not export.is_known():
         return f"the exported index does not belong to build {publication.build_id}"
-    if not export.holds(files):
+    if not export.has_copied(files):
         return f"build {publication.build_id} has not been exported"
-    lacking = len(export.lacking(files))
+    lacking = len(export.missing_files(files))
     return f"{count_of(lacking, 'file')} missing or truncated" if lacking else ""

@@ -141,7 +141,7 @@ def _in_project_zone(moment: dt.datetime) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedBuild:
-    """A build of which all pages are stored, as a publish gate judges it."""
+    """A build whose pages are all stored, as a publish gate judges it."""
 
     site: SitemapSite
     """The site that was built."""
@@ -167,14 +167,14 @@ class FinishedBuild:
 
     @cached_property
     def _losses(self) -> list["_Loss"]:
-        """What sections, and then the whole site, lose, if it is a warning or holds the build.
+        """The losses of sections, then of the whole site, that warn or hold the build.
 
         A URL that another section lists is not lost: to find that out, files are read, and only if
         a section would lose so much. If they cannot be read, all that is missing is lost.
         """
         losses = list(_losses_of(self, None))
         with suppress(StorageFailure):
-            losses = losses and list(_losses_of(self, _removed(self)))
+            losses = losses and list(_losses_of(self, _removed_urls(self)))
         return losses
 
 
@@ -205,13 +205,13 @@ class _Loss:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it holds the build."""
+        """Whether the loss holds the build for review."""
         return self.lost > self.before * self.allowed
 
 
 def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[_Loss]:
-    """Yield the losses that matter; without ``removed``, as if no URL had moved."""
-    before, after = _urls(finished.published), _urls(finished.pages)
+    """Yield losses that warn or hold the build; without ``removed``, as if no URL had moved."""
+    before, after = _urls_by_section(finished.published), _urls_by_section(finished.pages)
     leaving, names = Counter(finished.leaving), sorted(before)
     for counts in (before, after, leaving, removed or Counter()):
         counts[SITE] = counts.total()
@@ -229,14 +229,14 @@ def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterato
             yield loss
 
 
-def _removed(finished: FinishedBuild) -> Counter[str]:
-    """Return how many published URLs of each section no page of a build lists."""
+def _removed_urls(finished: FinishedBuild) -> Counter[str]:
+    """Return by section how many published URLs no page of the build lists."""
     found = differences_between(finished.published, finished.pages)
     return Counter(one.section for one in found if one.kind is DifferenceKind.REMOVED)
 
 
 def shrinkage(finished: FinishedBuild) -> State:
-    """Return in what a build has lost too many URLs, or ""."""
+    """Return a state for too many lost URLs, by section or in total, or ""."""
     for loss in finished._losses:
         if loss.is_too_large:
             besides = "-besides-moved" if loss.moved else ""
@@ -252,7 +252,7 @@ def shrinkage(finished: FinishedBuild) -> State:
 
 
 def skipped_rows(finished: FinishedBuild) -> State:
-    """Return how many rows of which section were skipped, in a strict build, or ""."""
+    """Return a state with the sections that skipped rows, if the build is strict, or ""."""
     if not finished.strict:
         return ""
     counts: Counter[str] = Counter()
@@ -298,7 +298,7 @@ def reason_to_hold(finished: FinishedBuild) -> State:
     return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
-def _urls(pages: Iterable[Place]) -> Counter[str]:
+def _urls_by_section(pages: Iterable[Place]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for row in pages:
         counts[row.section] += row.page.urls
@@ -306,7 +306,10 @@ def _urls(pages: Iterable[Place]) -> Counter[str]:
 
 
 def warnings_of(finished: FinishedBuild) -> Iterator[State]:
-    """Yield large losses that do not hold a build, what returns, and implausible lastmods."""
+    """Yield warnings about a build, as states.
+
+    They name losses that do not hold it, a roll-back that it undoes, and implausible lastmods.
+    """
     for loss in finished._losses:
         if not loss.is_too_large:
             yield {
@@ -316,30 +319,30 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
                 "lost": loss.lost,
                 "percent": f"{100 * loss.lost / loss.before:.0f}",
             }
-    yield from _put_back(finished)
+    yield from _republished_files(finished)
     stored = {page_name_of(row): row for row in finished.published}
     dated = (row for row in finished.pages if row.page.lastmods)
     for _section, section_rows in groupby(dated, attrgetter("section")):
         rows = list(section_rows)
-        yield from _alike(rows)
+        yield from _alike_lastmods(rows)
         known = [(row, stored.get(page_name_of(row))) for row in rows]
         made = [(row, old) for row, old in known if old is None or old.page.name != row.page.name]
-        yield from _of_now([row for row, _old in made], finished.build.started_at)
+        yield from _current_lastmods([row for row, _old in made], finished.build.started_at)
         for row, old in made:
             if old is not None:
-                yield from _backwards(row, old)
+                yield from _older_lastmods(row, old)
 
 
-def _put_back(finished: FinishedBuild) -> Iterator[State]:
-    """Yield how much a build puts back of a later one that was rolled back."""
-    now, new = _digests(finished.published), _digests(finished.pages)
+def _republished_files(finished: FinishedBuild) -> Iterator[State]:
+    """Yield a state if the build publishes files again that a roll-back had taken away."""
+    now, new = _digests_by_page(finished.published), _digests_by_page(finished.pages)
     if not now or now == new:
         return
     live = Build.objects.published(finished.site)
     rolled_back = live and Build.objects.rolled_back(live)
     if rolled_back is None:
         return
-    back = _digests(Place.objects.in_build(rolled_back).pages())
+    back = _digests_by_page(Place.objects.in_build(rolled_back).pages())
     undone = [name for name in now.keys() | back.keys() if now.get(name) != back.get(name)]
     if files := sum(new.get(name) == back.get(name) for name in undone):
         yield {
@@ -351,12 +354,12 @@ def _put_back(finished: FinishedBuild) -> Iterator[State]:
         }
 
 
-def _digests(rows: Iterable[Place]) -> dict[PageName, str]:
+def _digests_by_page(rows: Iterable[Place]) -> dict[PageName, str]:
     """Return the digests of the files of pages."""
     return {page_name_of(row): row.page.sha256 for row in rows}
 
 
-def _alike(rows: Sequence[Place]) -> Iterator[State]:
+def _alike_lastmods(rows: Sequence[Place]) -> Iterator[State]:
     known = [row.page.lastmods for row in rows]
     urls = sum([one["count"] for one in known])
     texts = {text for one in known for text in (one["oldest"], one["newest"])}
@@ -365,11 +368,11 @@ def _alike(rows: Sequence[Place]) -> Iterator[State]:
             "code": "lastmods-alike",
             "section": rows[0].section,
             "lastmod": texts.pop(),
-            "key": _shown(rows[0]),
+            "key": _newest_key_text(rows[0]),
         }
 
 
-def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
+def _current_lastmods(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
     start = int(started_at.timestamp())  # Under USE_TZ = False it is naive.
     of_now = [
         row
@@ -383,12 +386,12 @@ def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
             "code": "lastmods-of-now",
             "section": of_now[0].section,
             "pages": len(of_now),
-            "keys": ", ".join(map(_shown, of_now[:3])),
+            "keys": ", ".join(map(_newest_key_text, of_now[:3])),
         }
 
 
-def _backwards(row: Place, previous: Place) -> Iterator[State]:
-    """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
+def _older_lastmods(row: Place, previous: Place) -> Iterator[State]:
+    """Yield a state if a page lists no fewer URLs, but its newest lastmod is older."""
     if not previous.page.lastmods or row.page.urls < previous.page.urls:
         return
     before, after = previous.page.lastmods["newest"], row.page.lastmods["newest"]
@@ -398,9 +401,9 @@ def _backwards(row: Place, previous: Place) -> Iterator[State]:
             "section": row.section,
             "page": row.number,
             "before": before,
-            "key_before": _shown(previous),
+            "key_before": _newest_key_text(previous),
             "lastmod": after,
-            "key": _shown(row),
+            "key": _newest_key_text(row),
         }
 
 
@@ -411,7 +414,7 @@ def _is_before(text: str, other: str) -> bool:
     return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
 
 
-def _shown(row: Place) -> str:
-    """Return the key of a page's newest lastmod, on one row."""
+def _newest_key_text(row: Place) -> str:
+    """Return the key of a page's newest lastmod as one line."""
     key: str = row.page.lastmods["key"]
     return key if key.isprintable() else repr(key)

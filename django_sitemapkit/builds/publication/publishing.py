@@ -14,11 +14,11 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
     STORED,
     StoredFiles,
+    copy_file_facts,
     page_entries_of,
     page_name_of,
     page_rows_of,
     stored_build,
-    take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.gates import (
@@ -61,7 +61,7 @@ def publish_finished(state: BuildState) -> BuildResult:
     if index is None or index.problem:
         reason = index.problem if index else registry.why_no_url
         with lease.fenced_transaction():
-            _end(record, Build.Status.FAILED, reason=reason)
+            _record_end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
         raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
     published = builds.published
@@ -71,12 +71,12 @@ def publish_finished(state: BuildState) -> BuildResult:
     if state.preview and not reason:
         reason = {"code": "preview", "by": state.started_by}
     held = builds.held if reason else None
-    if held is not None and _has(state, held, finished, index):
+    if held is not None and _is_identical(state, held, finished, index):
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         why = {"code": "identical", "build": held.pk}
-        _end_as(state, held, finished, Build.Status.ABANDONED, why)
+        _end_as_identical(state, held, finished, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
     stored = builds.index_of(published)
@@ -85,16 +85,18 @@ def publish_finished(state: BuildState) -> BuildResult:
     state.report(result, len(state.files) + 1)
     if reason:
         with lease.fenced_transaction():
-            _end(record, Build.Status.HELD, reason=reason)
+            _record_end(record, Build.Status.HELD, reason=reason)
         return state.result(Build.Status.HELD, reason)
     _give_up_held(state, record)
     return state.result(Build.Status.PUBLISHED)
 
 
 def end_if_unchanged(state: BuildState) -> BuildResult | None:
-    """Record a build as unchanged if it has what is published, under the same addresses.
+    """Record a build as unchanged if it equals the published one; return its result or None.
 
-    It has no page missing, and need not be saved yet. Else return None: then it can be published.
+    No page of it is missing, and it need not be saved yet. None means that it differs, that no
+    build is published, or that its index lists nothing or has a problem: ``publish_finished``
+    decides then.
     """
     finished, published, record = state.finish(), state.builds.published, state.build
     entries = page_entries_of(state.site, finished.pages)
@@ -102,9 +104,9 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     if index is None or index.problem:
         return None
     record.warnings = list(warnings_of(finished))
-    if published is None or not _has(state, published, finished, index):
+    if published is None or not _is_identical(state, published, finished, index):
         return None
-    _end_as(state, published, finished, Build.Status.UNCHANGED)
+    _end_as_identical(state, published, finished, Build.Status.UNCHANGED)
     _give_up_held(state, record)
     return state.result(Build.Status.UNCHANGED)
 
@@ -121,9 +123,9 @@ def _store_index(state: BuildState, index: Index, same: Place | None) -> FileRes
     started = time.perf_counter()
     row = Place(build=state.build)
     if same is None:
-        _put(state, index, row)
+        _store_file(state, index, row)
     else:
-        take_over(row, same)
+        copy_file_facts(row, same)
     with state.lease.fenced_transaction():
         if same is None:
             row.page.save()
@@ -132,8 +134,8 @@ def _store_index(state: BuildState, index: Index, same: Place | None) -> FileRes
     return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
 
 
-def _put(state: BuildState, index: Index, row: Place) -> None:
-    """Bring an index into the storage, and say in its row what it is."""
+def _store_file(state: BuildState, index: Index, row: Place) -> None:
+    """Store an index file, and set its facts in the row."""
     lease, site, storage = state.lease, state.site, state.storage
     # A restored database gives out the same build and fence once more.
     extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
@@ -152,7 +154,7 @@ def _put(state: BuildState, index: Index, row: Place) -> None:
         with path.open("wb") as file:
             file.write(index.data)
             sync(file)
-        with lease.kept():
+        with lease.keep_alive():
             storage.put(row.page.name, path)
 
 
@@ -160,25 +162,27 @@ def _sha256(index: Index) -> str:
     return hashlib.sha256(index.data).hexdigest()
 
 
-def _has(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
-    """Return whether another build has just these pages and this index, and has them still."""
+def _is_identical(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
+    """Return whether another build has the same pages and index, with its index still stored."""
     builds = state.builds
-    same_pages = _comparable(page_rows_of(builds.rows_of(build))) == _comparable(finished.pages)
+    same_pages = _comparable_facts(page_rows_of(builds.rows_of(build))) == _comparable_facts(
+        finished.pages
+    )
     return same_pages and _is_stored(state, index, builds.index_of(build))
 
 
-def _end_as(
+def _end_as_identical(
     state: BuildState,
     same: Build,
     finished: FinishedBuild,
     status: Build.Status,
     reason: State = "",
 ) -> None:
-    """Record that a build has the files of another one, which learns what its rows are now.
+    """Record that a build has the same files as ``same``, whose rows get its newer facts.
 
-    It learns that it was compared with them, too. Rows may change and their entries not. The next
-    build would make those pages again. A page without a URL that the other one did not have yet
-    becomes one of its own. A build that is not saved yet is saved as it ended.
+    The build ``same`` is also recorded as compared with the rows now: rows may change without their
+    entries, and the next build would otherwise make those pages again. A page without a URL that
+    ``same`` lacks is added to it. A build that is not saved yet is saved with this ``status``.
     """
     record = state.build
     stored = {page_name_of(row): row for row in state.builds.rows_of(same) if row.section}
@@ -193,20 +197,20 @@ def _end_as(
                 row.build = same
                 row.save()
             elif any(getattr(known, name) != getattr(row, name) for name in (*STORED, "revision")):
-                take_over(known, row)
+                copy_file_facts(known, row)
                 known.revision = row.revision
                 known.save(update_fields=[*STORED, "revision"])
-        same.checked_by = record.checkers_of({row.section for row in finished.rows})
+        same.checked_by = record.checkers_by_section({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "previous", "reason"])
         if not is_new:
             Place.objects.in_build(record).delete()
-            _end(record, status, reason=reason)
+            _record_end(record, status, reason=reason)
 
 
 def _give_up_held(state: BuildState, record: Build) -> None:
-    """Give up what was held before: a later build is in order.
+    """Give up the builds held for review that a later build replaces.
 
-    One of some sections says nothing of builds of others, but it follows those of the same call.
+    A build of some sections replaces only those that the same call began.
     """
     unpublished = state.builds.unpublished
     held = [b.pk for b in unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
@@ -253,9 +257,9 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
 
 
 def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> State:
-    """Let the site serve a build: one transaction, under the lease.
+    """Let the site serve a build, in one transaction under the lease.
 
-    Return "", or why it was not done: publishing was paused a moment ago.
+    Returns "", or the reason if publishing was paused a moment ago.
     """
     site, lease = state.site, state.lease
     with lease.fenced_transaction():
@@ -275,7 +279,7 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         # A build that is gone back to ended when it did: the age of what is served is its own.
         published_at = record.published_at if is_live else now
         published = {"published_at": published_at, "replaced_at": None, "reason": ""}
-        _end(record, Build.Status.PUBLISHED, ended_at=record.ended_at or now, **published)
+        _record_end(record, Build.Status.PUBLISHED, ended_at=record.ended_at or now, **published)
     state.builds.publication = publication
     # The signal follows after the export.
     text = f"Build {record.pk} is published."
@@ -284,7 +288,7 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
 
 
 def _forget_differences(record: Build, replaced: int) -> None:
-    """Delete what is compared with a build that was live before it no longer."""
+    """Delete stored differences whose earlier build is no longer the one live before."""
     if record.replaced_at is not None:  # It was live: the build that replaced it has lost that.
         after = Build.objects.filter(site=record.site, published_at=record.replaced_at)
         BuildDifferences.objects.filter(build__in=[record, *after]).delete()
@@ -292,8 +296,8 @@ def _forget_differences(record: Build, replaced: int) -> None:
         BuildDifferences.objects.filter(build=record).delete()
 
 
-def _end(record: Build, status: Build.Status, **values: Any) -> None:
-    """Record what became of a build; by default it ends now, by the database's clock."""
+def _record_end(record: Build, status: Build.Status, **values: Any) -> None:
+    """Record how a build ended, with ``values``; by default it ends now by the database's clock."""
     ended_at = values.pop("ended_at", StoredNow())
     record.status = status
     for name, value in values.items():
@@ -307,8 +311,8 @@ def _end(record: Build, status: Build.Status, **values: Any) -> None:
     )
 
 
-def _comparable(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
-    """Return of each page its section, number, file, first and last key, to compare two builds.
+def _comparable_facts(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
+    """Return for each page its section, number, file, first and last key, to compare builds.
 
     The keys count, too: the next build tells by them which page lost rows, so a manifest with the
     same files of other rows has to be published.

@@ -20,7 +20,7 @@ MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class UrlChange:
-    """A number of URLs, and what it was in the build before.
+    """A number of URLs, and the number in the build before.
 
     Example::
 
@@ -31,6 +31,8 @@ class UrlChange:
     """How many there are."""
     before: int | None
     """How many there were; None if there is no build before."""
+    since: int | None = None
+    """The build that had them, if that has to be said."""
 
     @property
     def count(self) -> str:
@@ -59,20 +61,22 @@ class UrlChange:
         if not self.text:
             return self.count
         kind = "sitemapkit-loss" if self.is_loss else "quiet"
-        return format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
+        text = format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
+        since = _("since build %(number)s") % {"number": self.since}
+        return format_html('{} <span class="quiet">{}</span>', text, since) if self.since else text
 
 
 def _signed(value: int) -> str:
     return f"{'+' if value > 0 else MINUS}{Count(abs(value))}"
 
 
-def is_whole(build: Build) -> bool:
+def is_complete(build: Build) -> bool:
     """Return whether a build has all its files, so that fewer URLs are a loss."""
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
 def live_before(builds: Collection[Build]) -> dict[int, int | None]:
-    """Return for each build the one that was live before it, by id.
+    """Return for each build, by id, the id of the build that was live before it, or None.
 
     Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
     live, it is the one that was live when it ended.
@@ -91,10 +95,12 @@ def replaced_by(published_at: str) -> Subquery:
     return Subquery(rows.values("pk")[:1])
 
 
-def returning(publications: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the publications that are roll-backs, and what the next build puts back.
+def rollback_states(publications: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the publications that are roll-backs, each with a state for what comes back.
 
-    Each has the id of the build that it replaced as ``replaced_id``: see ``replaced_by()``.
+    The state has the code "returning" and the URL counts of both builds: the next build lists again
+    what the roll-back removed. Each publication has the id of the build that it replaced as
+    ``replaced_id``: see ``replaced_by()``.
     """
     rolled_back = [each for each in publications if (each.replaced_id or 0) > each.build_id]
     wanted = {pk for each in rolled_back for pk in (each.build_id, each.replaced_id)}

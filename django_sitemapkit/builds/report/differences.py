@@ -65,7 +65,7 @@ OTHER_FOLDERS = "*"
 
 
 class DifferenceKind(Enum):
-    """What became of a URL."""
+    """How a URL changed: added, removed or listed with other values."""
 
     ADDED = "+"
     REMOVED = "-"
@@ -92,7 +92,7 @@ def differences_between(
     present: Sequence[Place],
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages.
+    """Yield the differences between the pages of two manifests, read from changed files.
 
     What a file lists that did not change is neither added nor removed. These files are read once
     there is such a difference, unless they have more than MAX_KEPT_URLS.
@@ -112,13 +112,13 @@ def differences_between(
 
     storage = SitemapStorage()
     with TemporaryDirectory() as folder:
-        for difference in _changes(old, new, storage, Path(folder), duplicates):
+        for difference in _section_differences(old, new, storage, Path(folder), duplicates):
             is_changed = difference.kind is DifferenceKind.CHANGED
             if is_changed or hash(difference.location) not in stays():
                 yield difference
 
 
-def _changes(
+def _section_differences(
     old: Sequence[Place],
     new: Sequence[Place],
     storage: SitemapStorage,
@@ -127,14 +127,17 @@ def _changes(
 ) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(_lines_of(old, storage), _lines_of(new, storage), duplicates)
+        yield from _compare_parts(_lines_of(old, storage), _lines_of(new, storage), duplicates)
         return
-    _deal(_lines_of(old, storage), parts, folder, "old")
-    _deal(_lines_of(new, storage), parts, folder, "new")
+    _partition(_lines_of(old, storage), parts, folder, "old")
+    _partition(_lines_of(new, storage), parts, folder, "new")
     for part in range(parts):
         heartbeat()
-        with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
-            yield from _compare(before_it, after_it, duplicates)
+        with (
+            _open_part(folder, "old", part) as before_it,
+            _open_part(folder, "new", part) as after_it,
+        ):
+            yield from _compare_parts(before_it, after_it, duplicates)
 
 
 def _lines_of(rows: Iterable[Place], storage: SitemapStorage) -> Lines:
@@ -144,17 +147,17 @@ def _lines_of(rows: Iterable[Place], storage: SitemapStorage) -> Lines:
         yield from (page + entry for entry in stored_entries_of([row], storage))
 
 
-def _parts_of(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
+def _split_line(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
     """Return the location of a line, with its values and its section and page."""
     page, _, entry = line.partition(_TAB)
     location, values = location_and_values(entry)
     return location, (values, page)
 
 
-def _compare(old: Lines, new: Lines, duplicates: Duplicates | None) -> Iterator[Difference]:
-    left = dict(map(_parts_of, old))
+def _compare_parts(old: Lines, new: Lines, duplicates: Duplicates | None) -> Iterator[Difference]:
+    left = dict(map(_split_line, old))
     right: dict[bytes, tuple[bytes, bytes]] = {}
-    for location, entry in map(_parts_of, new):
+    for location, entry in map(_split_line, new):
         if location in right and duplicates is not None:
             url = unescaped(location.decode())
             if url in duplicates or len(duplicates) < MAX_DUPLICATES:
@@ -180,8 +183,8 @@ def _difference(kind: DifferenceKind, location: bytes, page: bytes) -> Differenc
     return Difference(kind, unescaped(location.decode()), page.decode().partition(" ")[0])
 
 
-def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
-    """Write entries to the files of their parts; few are open at a time."""
+def _partition(lines: Lines, parts: int, folder: Path, side: str) -> None:
+    """Write entries into files by a hash of their location; few files are open at a time."""
     held: defaultdict[int, list[bytes]] = defaultdict(list)
 
     def write() -> None:
@@ -191,14 +194,14 @@ def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
         held.clear()
 
     for count, line in enumerate(lines, start=1):
-        held[zlib.crc32(_parts_of(line)[0]) % parts].append(line)
+        held[zlib.crc32(_split_line(line)[0]) % parts].append(line)
         if count % BUFFERED == 0:
             write()
             heartbeat()
     write()
 
 
-def _part(folder: Path, side: str, part: int) -> IO[bytes]:
+def _open_part(folder: Path, side: str, part: int) -> IO[bytes]:
     path = folder / f"{side}-{part}"
     path.touch()
     return path.open("rb")
@@ -211,7 +214,7 @@ def differences_of(
     since: int | None = None,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
-    """Yield what a build changes of what was live before it, or of the build ``since``.
+    """Yield the differences of a build from the one live before it, or from build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
     files of both are read, as long as they are kept, with a heartbeat every 20,000 entries.
@@ -238,21 +241,21 @@ def _newest_build(site: SitemapSite) -> int:
 
 
 def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
-    """Compare a build with the one that was live before it, and keep what differs.
+    """Compare a build with the one that was live before it, and store the differences.
 
     Raises BuildRunning while another process compares a build of the site, BuildFailed where there
     is nothing to compare, and StorageFailure where a file is lost.
     """
     with acquire(site, "compare") as lease:
-        values = _compared(site, build)
+        values = _difference_values(site, build)
         with lease.fenced_transaction():
             stored_build(site, build.pk)  # It may have been pruned meanwhile.
             rows = BuildDifferences.objects
             return rows.update_or_create(build=build, defaults=values)[0]
 
 
-def _compared(site: SitemapSite, build: Build) -> dict[str, Any]:
-    """Return the values of the fields of what is kept."""
+def _difference_values(site: SitemapSite, build: Build) -> dict[str, Any]:
+    """Return the field values of a BuildDifferences: counts, and the first differences."""
     totals: Counter[DifferenceKind] = Counter()
     groups: Counter[tuple[DifferenceKind, str, str]] = Counter()
     written = BytesIO()
@@ -274,15 +277,27 @@ def _compared(site: SitemapSite, build: Build) -> dict[str, Any]:
     return {"groups": counted, "kept": written.getvalue()}
 
 
-def kept_differences(stored: BuildDifferences) -> Iterator[Difference]:
-    """Yield the differences that are kept, in the order in which they were found."""
+def kept_differences(stored: BuildDifferences, below: str = "/") -> Iterator[Difference]:
+    """Yield the stored differences in a folder, in the order in which they were found."""
     with gzip.GzipFile(fileobj=BytesIO(stored.kept)) as lines:
         for line in lines:
             kind, section, location = line.decode().removesuffix("\n").split("\t")
-            yield Difference(DifferenceKind(kind), location, section)
+            if below == "/" or urlsplit(location).path.startswith(below):
+                yield Difference(DifferenceKind(kind), location, section)
 
 
-def first_folder_of(location: str) -> str:
-    """Return the first folder of a URL's path, percent-encoded as it is in the URL."""
-    first, _slash, rest = urlsplit(location).path.lstrip("/").partition("/")
-    return f"/{first}/" if rest else "/"
+def groups_below(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
+    """Return how many there are by kind, section and folder; ``below`` another one, of the kept."""
+    if below == "/":
+        return list(stored.groups)
+    counts = Counter(
+        (each.kind.value, each.section, first_folder_of(each.location, below))
+        for each in kept_differences(stored, below)
+    )
+    return [(*group, count) for group, count in counts.items()]
+
+
+def first_folder_of(location: str, below: str = "/") -> str:
+    """Return the first folder of a URL's path ``below`` another, percent-encoded as in the URL."""
+    first, _slash, rest = urlsplit(location).path.removeprefix(below).lstrip("/").partition("/")
+    return f"{below}{first}/" if rest else below

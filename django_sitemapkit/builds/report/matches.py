@@ -44,12 +44,12 @@ class UrlMatches:
         return self.read == self.total
 
     def add(self, locations: list[str]) -> None:
-        """Count URLs that match."""
+        """Count some URLs as matching."""
         self.matched += len(locations)
         self.locations += locations[: MAX_MATCHES - len(self.locations)]
 
-    def read_on(self, find: FindUrls, seconds: float = COUNT_SECONDS) -> None:
-        """Count on for so many seconds, to the end of a stored page: at least one is read.
+    def continue_reading(self, find: FindUrls, seconds: float = COUNT_SECONDS) -> None:
+        """Continue to count for ``seconds``, up to the end of a stored page; at least one is read.
 
         Raises StorageFailure where one is lost or damaged.
         """
@@ -66,7 +66,10 @@ class UrlMatches:
 
 
 def published_matches(site: SitemapSite) -> UrlMatches | None:
-    """Return the count of what matches in the published build, with nothing read; None for none."""
+    """Return a match counter for the published build that has read nothing yet.
+
+    Returns None if the site has no published build.
+    """
     build = Build.objects.published(site)
     if build is None:
         return None
@@ -75,12 +78,12 @@ def published_matches(site: SitemapSite) -> UrlMatches | None:
 
 
 def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
-    """Return how many of some paths are published, as far as a second reaches; None for no build.
+    """Count for a second how many of some paths are published; None without a published build.
 
     Raises StorageFailure where a stored page is lost or damaged.
     """
     matches = published_matches(site)
     if matches is not None:
         wanted = {f"{site.origin}{path}".encode() for path in paths}
-        matches.read_on(lambda block: wanted.intersection(find_all(block)))
+        matches.continue_reading(lambda block: wanted.intersection(find_all(block)))
     return matches

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Exists, FilteredRelation, Q
 
 from django_sitemapkit.builds.manifest import (
-    answers_of,
+    answers_by_page,
     damage_of,
     entries_at,
     keys_of,
@@ -27,10 +27,10 @@ SECTIONS_PER_QUERY = 100
 """Sections looked for by one query."""
 
 
-def published_with(
+def published_build_and_file(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Build | None, Place | None]:
-    """Return the build that a site serves, and the file at an address: mostly by one query.
+    """Return the build that a site serves, and the file at an address, each None if there is none.
 
     An address that only an earlier build has answers from there through the grace period, so
     that a reader of the index of then finds all that it lists; but not a page from which editors
@@ -51,16 +51,16 @@ def published_with(
 
 
 def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
-    """Return the pages at addresses of which the published build says nothing."""
+    """Return the answering pages at addresses that the published build does not have."""
     keys = [
         key
-        for status, build, key in answers_of(site).values()
+        for status, build, key in answers_by_page(site).values()
         if status == Place.Status.DONE and build != live.pk
     ]
     return Place.objects.select_related("page").defer("override_hashes").in_bulk(keys).values()
 
 
-def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
+def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
     """Return those sections that a build does not have: one look at its manifest for each."""
     rows = Place.objects.in_build(build)
     missing: set[str] = set()
@@ -75,7 +75,12 @@ def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
 def is_served_live(site: SitemapSite, section: str) -> bool:
     """Return whether a section is served live, as the published build does not have it."""
     build = Build.objects.published(site)
-    return settings.SERVE_FROM == "auto" and bool(build and unbuilt(build, [section]))
+    return bool(build and sections_served_live(build, [section]))
+
+
+def sections_served_live(build: Build, names: Sequence[str]) -> set[str]:
+    """Return those sections that are served live while a site serves this build."""
+    return sections_not_in(build, names) if settings.SERVE_FROM == "auto" else set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,8 @@ class PublishedUrl:
 
     address: str
     """The address of the file."""
+    section: str
+    """The section of the file."""
     changed_at: dt.datetime | None
     """When the file's content last changed."""
     values: Mapping[str, str]
@@ -94,7 +101,7 @@ class PublishedUrl:
 
 @dataclass(slots=True, kw_only=True)
 class PublishedSearch:
-    """What a look at the published files of a site has found of a URL."""
+    """The result of a search for a URL in the published files of a site."""
 
     build: Build | None
     """The published build; None if nothing is published."""
@@ -128,7 +135,7 @@ def search_published(
     rows = list(Place.objects.in_build(build).pages())
     end = None if seconds is None else monotonic() + seconds
     storage = SitemapStorage()
-    for number, row in enumerate(_likely_first(site, rows, section, pk)):
+    for number, row in enumerate(_likeliest_first(site, rows, section, pk)):
         is_enough = search.found and not every
         if end is not None and (is_enough or (number and monotonic() > end)):
             search.unread = len(rows) - number
@@ -139,13 +146,15 @@ def search_published(
             search.failures.append(f"{error}. Run validate_sitemaps --repair to store it again.")
             continue
         if found:
-            published = PublishedUrl(
-                address=page_address(site, row.section, row.number),
-                changed_at=row.page.lastmod,
-                values=found[0].tags,
-                times=len(found),
+            search.found.append(
+                PublishedUrl(
+                    address=page_address(site, row.section, row.number),
+                    section=row.section,
+                    changed_at=row.page.lastmod,
+                    values=found[0].tags,
+                    times=len(found),
+                )
             )
-            search.found.append(published)
     return search
 
 
@@ -161,7 +170,7 @@ def find_url(site: SitemapSite, url: str) -> Iterator[str]:
         raise StorageFailure(search.failures[0])
 
 
-def _likely_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
+def _likeliest_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
     """Yield the file that a row of a section should be in, the section's others, and the rest."""
     own = [row for row in rows if row.section == name]
     if own and pk is not None and (likely := _file_of(site, own, name, pk)):
@@ -180,14 +189,14 @@ def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place 
         key = paging_key(section, pk)
         if key is None:
             return None
-        return rows[section.keyset.place_of(key, [keys_of(row, section) for row in rows])]
+        return rows[section.keyset.index_of_range(key, [keys_of(row, section) for row in rows])]
     except Exception:  # noqa: BLE001  the files may be by another key than the section has now
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedFile:
-    """A published file, and how it differs from what the manifest records."""
+    """A published file, with its difference from the manifest, if any."""
 
     address: str
     """The URL it is served at."""
@@ -213,11 +222,11 @@ def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
             address=page_address(site, file.section, file.number),
             name=file.page.name,
             section=file.section,
-            fault=_fault(storage, file),
+            fault=_file_fault(storage, file),
         )
 
 
-def _fault(storage: SitemapStorage, file: Place) -> str:
+def _file_fault(storage: SitemapStorage, file: Place) -> str:
     try:
         with storage.open(file.page.name) as content:
             damage = damage_of(file, content)

@@ -18,12 +18,12 @@ from django.db.models import (
 )
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.builds.lease import is_being_built, living_leases, with_life
+from django_sitemapkit.builds.lease import is_being_built, living_leases, with_is_alive
 from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
-from django_sitemapkit.builds.report.changes import UrlChange, is_whole, replaced_by
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete, replaced_by
 from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -49,9 +49,11 @@ STATES = {
     **dict(Build.Status.choices),
     Build.Status.RUNNING: _("running"),
     INTERRUPTED: _("interrupted"),
+    "live": _("live"),
+    "preview": _("preview"),
+    "replaced": _("replaced"),
 }
 """What the states of builds are called."""
-
 
 SHOWN_BUILDS = 5
 """Builds a status lists, the newest first."""
@@ -59,7 +61,7 @@ SHOWN_BUILDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildProgress:
-    """How far a build is that has not ended, as its processes have recorded it."""
+    """The progress of a build that has not ended, as its processes have recorded it."""
 
     build: int
     """Its id."""
@@ -81,14 +83,14 @@ class BuildProgress:
 
 
 def build_progress(site: SitemapSite) -> BuildProgress | None:
-    """Return how far the build of a site is; None if there is none, or it is still being planned.
+    """Return the progress of a site's build; None if there is none, or it is being planned.
 
     If no process builds the site, it may be one that was left, which its ``state`` says.
     """
     builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
     age = ExpressionWrapper(StoredNow() - F("started_at"), output_field=DurationField())
     build = builds.annotate(age=age).order_by("-pk").first()
-    state = states_of([build])[build.pk] if build else INTERRUPTED
+    state = states_by_build([build])[build.pk] if build else INTERRUPTED
     if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
         return None
     totals = Place.objects.in_build(build).totals(
@@ -112,13 +114,13 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
     )
 
 
-def states_of(builds: Collection[Build]) -> dict[int, str]:
-    """Return the state of each build by id: its status, unless it has not ended.
+def states_by_build(builds: Collection[Build]) -> dict[int, str]:
+    """Return the state of each build by id: its outcome, unless it has not ended.
 
     Then it is "running" as long as the process that makes it has the lease, else "failed" if it
     left the reason, or "interrupted". The next build adopts its pages in either case, if it can.
     """
-    states: dict[int, str] = {build.pk: build.status for build in builds}
+    states = {build.pk: build.outcome for build in builds}
     left = [build for build in builds if build.status == Build.Status.RUNNING]
     if left:
         leases = living_leases({build.site for build in left})
@@ -131,7 +133,7 @@ def states_of(builds: Collection[Build]) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteState:
-    """What a site serves, who builds it, and what is held and requested."""
+    """What a site serves, who builds it, its held build and its open requests."""
 
     site: str
     """The site's key."""
@@ -169,7 +171,7 @@ class SiteState:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process that is alive builds it."""
+        """Whether a process that is alive builds the site."""
         return self.lease is not None and self.lease.is_alive
 
     @property
@@ -184,11 +186,11 @@ class SiteState:
 
 
 def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
-    """Return what goes on at some sites."""
-    return [SiteState(**values) for values in values_of(sites)]
+    """Return the state of each site: builds, requests and publication."""
+    return [SiteState(**values) for values in state_values(sites)]
 
 
-def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
+def state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     """Yield the fields of the state of each site."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
@@ -197,7 +199,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = {build.site: build for build in builds.order_by("pk")}
     owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
-    leases = {lease.name: lease for lease in with_life(owned)}
+    leases = {lease.name: lease for lease in with_is_alive(owned)}
     requests = list(BuildRequest.objects.open(*sites))
     for site in sites:
         publication = publications.get(site.key)
@@ -217,7 +219,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionStatus:
-    """A section as it is published."""
+    """The published state of a section."""
 
     name: str
     """The section's name."""
@@ -273,7 +275,7 @@ class SiteStatus(SiteState):
     due: Sequence[SectionDue]
     """What the next build will render again, and why; only sections with such pages."""
     builds: Sequence[Any]
-    """The last builds and the published one, the newest first; for ``state`` see ``states_of()``.
+    """The last builds and the published one, newest first; ``state`` is from ``states_by_build()``.
 
     Each also has its ``files`` and ``urls``, and the ``urls_before`` that were live before it; None
     if it has no files, or is not compared.
@@ -284,7 +286,7 @@ class SiteStatus(SiteState):
     """The export; None if there is none, or nothing is published, or it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON takes it, in English."""
+        """Return the status as JSON takes it, in English."""
         found: dict[str, Any] = json.loads(
             json.dumps(
                 {
@@ -337,7 +339,7 @@ class SiteStatus(SiteState):
 
     @property
     def headline(self) -> State:
-        """What the site serves, as a code and its values."""
+        """The published build and its size, as a code and its values."""
         if self.build is None:
             return {"code": "not-live"}
         return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
@@ -374,12 +376,12 @@ class SiteStatus(SiteState):
 
 
 def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> SiteStatus:
-    """Return what is published of a site, what is due and what is going on.
+    """Return the status of a site: what is published, what is due and what is going on.
 
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
     nothing is read from the storage that the files are exported to.
     """
-    (state,) = values_of([site])
+    (state,) = state_values([site])
     builds = SiteBuilds(site)
     builds.publication = state["publication"]  # It is read already.
     of_site = Build.objects.filter(site=site.key)
@@ -394,8 +396,8 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     if published is not None and published not in newest:
         setattr(published, "replaced_id", publication.replaced_id)  # noqa: B010  as annotated above
         newest.append(published)
-    states = states_of(newest)
-    before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_whole(each)}
+    states = states_by_build(newest)
+    before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_complete(each)}
     replaced: int | None = None
     if published is not None:
         replaced = publication.replaced_id or published.previous_id
@@ -405,13 +407,13 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         counts[total.pop("build")][total.pop("section")] = total
     for build in newest:
         build.state = states[build.pk]
-        build.files = _sum(counts[build.pk], "pages")
-        build.urls = _sum(counts[build.pk], "urls")
-        build.urls_before = _sum(counts[before.get(build.pk)], "urls")
+        build.files = _total_of(counts[build.pk], "pages")
+        build.urls = _total_of(counts[build.pk], "urls")
+        build.urls_before = _total_of(counts[before.get(build.pk)], "urls")
     sections = sections_of(site)
     return SiteStatus(
         **state,
-        **_published(sections, published, counts[state["build"]], counts[replaced]),
+        **_published_values(sections, published, counts[state["build"]], counts[replaced]),
         replaced=replaced,
         succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
@@ -424,20 +426,20 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     )
 
 
-def _sum(totals: dict[str, dict[str, Any]], name: str) -> int | None:
+def _total_of(totals: dict[str, dict[str, Any]], name: str) -> int | None:
     """Return a total of all sections; None if there are no files."""
     return sum(total[name] for total in totals.values()) if totals else None
 
 
-def _published(
+def _published_values(
     readers: Sequence[Any],
     build: Build | None,
     now: dict[str, dict[str, Any]],
     before: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the sections as they are published, and totals, given those of now and of before."""
-    checked = _checked(build, now) if build else {}
-    problems = problem_counts(build) if build else {}
+    """Return the sections' published state and totals, compared with those of the build before."""
+    checked = _checked_at_by_section(build, now) if build else {}
+    problems = problems_by_section(build) if build else {}
     for name, total in now.items():
         total["problems"] = problems.get(name, 0)
     hashed = hashed_sections(readers)
@@ -456,14 +458,14 @@ def _published(
     return {
         "sections": sections,
         "checked_at": min(checked.values(), default=None),
-        "files": _sum(now, "pages") or 0,
+        "files": _total_of(now, "pages") or 0,
         "problems": sum(total["problems"] for total in now.values()),
-        "urls": _sum(now, "urls") or 0,
-        "urls_before": _sum(before, "urls"),
+        "urls": _total_of(now, "urls") or 0,
+        "urls_before": _total_of(before, "urls"),
     }
 
 
-def problem_counts(build: Build) -> dict[str, int]:
+def problems_by_section(build: Build) -> dict[str, int]:
     """Return how many rows and values a build left out, by section; only sections with any."""
     kept: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
@@ -474,9 +476,9 @@ def problem_counts(build: Build) -> dict[str, int]:
     return dict(kept | skipped)
 
 
-def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
-    """Return when the builds ended that last compared these sections with their rows."""
-    checkers = build.checkers_of(sections)
+def _checked_at_by_section(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
+    """Return by section when the last build ended that compared it with its rows."""
+    checkers = build.checkers_by_section(sections)
     moments: dict[int, Any] = {build.pk: build.ended_at}
     if others := set(checkers.values()) - {build.pk}:
         ended = Build.objects.filter(pk__in=others).exclude(ended_at=None)

@@ -14,16 +14,16 @@ from django_sitemapkit.contrib.people.parts import (
     MAX_PARTS,
     UNTITLED,
     PagePart,
-    ends_of,
-    names_of,
+    end_keys_of,
     parts_of,
+    range_titles,
     whole_range,
 )
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, planned_pages_of_all
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, filled
-from django_sitemapkit.reading.validation import naming, require_pageable
+from django_sitemapkit.reading.keysets import EVERYTHING, have_rows
+from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.rendering.indexes import usable_sections
 from django_sitemapkit.sites import SitemapSite
 
@@ -79,14 +79,14 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
     It takes one query for all plans, and a few for each section, whatever the number of its rows.
     Raises NotPlanned while a large section is being planned.
     """
-    sections = [(section, _all_parts(section)) for section in usable_sections(site)]
+    sections = [(section, _parts_of_all_pages(section)) for section in usable_sections(site)]
     large = [section for section, parts in sections if len(parts) > 1]
     planned = iter(planned_pages_of_all(large))
     found = []
     for section, parts in sections:
-        with naming(section):
+        with naming_section(section):
             if len(parts) > 1:
-                links = _by_name(section, parts, next(planned))
+                links = _pages_or_parts(section, parts, next(planned))
             else:
                 entries = _links_in(section, parts)
                 links = links_of(section, entries=entries)
@@ -95,12 +95,12 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
     return found
 
 
-def _all_parts(section: SectionReader) -> list[PagePart]:
-    with naming(section):
+def _parts_of_all_pages(section: SectionReader) -> list[PagePart]:
+    with naming_section(section):
         return parts_of(section, whole_range(section))
 
 
-def _by_name(
+def _pages_or_parts(
     section: SectionReader, parts: Sequence[PagePart], planned: Sequence[PlannedPage]
 ) -> SectionLinks:
     """Return a section with its pages or, if it has only one, with the parts of that."""
@@ -112,10 +112,10 @@ def _by_name(
         some, at_most = planned[: MAX_PAGES + 1], MAX_PAGES
         rows = [
             (path_of(page.number), ends, page.lists)
-            for page, ends in zip(some, ends_of(section, some), strict=True)
+            for page, ends in zip(some, end_keys_of(section, some), strict=True)
             if ends is not None
         ]
-    names = names_of(section, [ends for _, ends, _ in rows])
+    names = range_titles(section, [ends for _, ends, _ in rows])
     links = [
         Link(address=address, title=name or UNTITLED)
         for (address, _, lists), name in zip(rows, names, strict=True)
@@ -132,7 +132,7 @@ def nonempty_sections(site: SitemapSite) -> list[SectionLinks]:
     """
     sections = usable_sections(site)
     keysets = [section.keyset for section in sections if section.keyset is not None]
-    answers = iter(filled([(keyset, EVERYTHING) for keyset in keysets]))
+    answers = iter(have_rows([(keyset, EVERYTHING) for keyset in keysets]))
     return [
         links_of(section)
         for section in sections

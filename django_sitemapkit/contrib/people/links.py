@@ -21,11 +21,11 @@ from django.utils.translation import get_supported_language_variant
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
-from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
 from django_sitemapkit.reading.translations import Related, translation_column
-from django_sitemapkit.rendering.entry_columns import EntryColumns, only
+from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows
 from django_sitemapkit.rendering.indexes import ANY_NUMBER
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
@@ -83,7 +83,7 @@ def entry_links(
 
 
 def _sort_key(link: Link) -> tuple[str, str]:
-    """Return a title without case and accents, with comparable numbers, and as it is.
+    """Return a title as a sort key: without case and accents, numbers by value; then as written.
 
     "Évora" precedes "Faro", and "Level 2" precedes "Level 10".
     """
@@ -123,16 +123,16 @@ def _in_language(entries: EntryColumns, language: str | None, *, or_other: bool)
             if place not in found:
                 found.add(place)
                 rows.append(row)
-    return only(entries, rows)
+    return only_rows(entries, rows)
 
 
 def _languages_of(entries: EntryColumns) -> Sequence[str] | None:
-    """Return the language of each row; None where a section has its entries in none."""
+    """Return the language of each row; None if the section's entries have none."""
     return None if entries.versions is None else entries.versions.languages
 
 
 def heading_of(section: SectionReader) -> str:
-    """Return what a section is called for people: "City guides" where it is "city-guides"."""
+    """Return a section's ``heading``, or its name as words: "City guides" for "city-guides"."""
     if section.options.heading is not None:
         return str(section.options.heading)
     return section.get_name().replace("-", " ").replace("_", " ").capitalize()
@@ -152,14 +152,16 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
     languages: Sequence[str | None] = known or [None] * len(titles)
     for language in dict.fromkeys(languages):
         rows = [row for row, code in enumerate(languages) if code == language]
-        values = _values(section, [entries.keys[row] for row in rows], language)
+        values = _column_titles(section, [entries.keys[row] for row in rows], language)
         for row, title in zip(rows, values, strict=True):
             titles[row] = str(title or titles[row])
     return titles
 
 
-def _values(section: SectionReader, keys: Sequence[Any], language: str | None) -> Sequence[Any]:
-    """Return the titles of rows by their keys, in one language; None where there is none."""
+def _column_titles(
+    section: SectionReader, keys: Sequence[Any], language: str | None
+) -> Sequence[Any]:
+    """Return the titles of rows by their keys in one language; None for a row without one."""
     title, has_rows = section.options.title, section.keyset is not None
     if isinstance(section, QuerySetReader) and has_rows and isinstance(title, Translated):
         code = language or default_language()
@@ -173,7 +175,7 @@ def _values(section: SectionReader, keys: Sequence[Any], language: str | None) -
     if isinstance(source, Method):
         return _method_titles(section, source, keys, language)
     if isinstance(section, QuerySetReader) and has_rows and isinstance(source, Column):
-        with _active(section, language):
+        with _activate(section, language):
             return section.column_of(source, keys)
     return [source.value if isinstance(source, Constant) else None] * len(keys)
 
@@ -181,14 +183,14 @@ def _values(section: SectionReader, keys: Sequence[Any], language: str | None) -
 def _method_titles(
     section: SectionReader, source: Method, keys: Sequence[Any], language: str | None
 ) -> list[Any]:
-    """Return what a method says of the objects; what it raises is logged, once for all of them."""
+    """Return the titles that a method gives for objects; None for errors, the first is logged."""
     objects: Sequence[Any] = keys  # Without a keyset they are the items themselves.
     if isinstance(section, QuerySetReader) and section.keyset is not None:
-        with _active(section, language):
+        with _activate(section, language):
             objects = list(map(section.objects(keys).get, keys))
     there = [obj for obj in objects if obj is not None]
-    with _active(section, language, there):
-        values = each(source.function, there, "title")
+    with _activate(section, language, there):
+        values = call_for_each(source.function, there, "title")
     refusals = [value for value in values if isinstance(value, InvalidValue)]
     if refusals:
         logger.warning("%r: %s", section, refusals[0])
@@ -196,7 +198,7 @@ def _method_titles(
     return [None if obj is None else next(found) for obj in objects]
 
 
-def _active(
+def _activate(
     section: SectionReader, language: str | None, objects: Sequence[Any] = ()
 ) -> AbstractContextManager[None]:
     if language is None or section.language_plan is None:
@@ -226,7 +228,7 @@ def section_path(section: SectionReader) -> str:
 
 
 def page_paths(section: SectionReader) -> Callable[..., str]:
-    """Return what gives the paths of a section's pages, by number and by the key to begin with.
+    """Return a function that gives the path of a section's page, by number and start key.
 
     ``reverse()`` is asked but once.
     """

@@ -15,9 +15,9 @@ from django.db import DataError, transaction
 from django_sitemapkit.contrib.people.links import keyed_links
 from django_sitemapkit.models import Page
 from django_sitemapkit.planning import PlannedPage
-from django_sitemapkit.planning.pages import by_position, decoded
+from django_sitemapkit.planning.pages import pages_by_position, planned_page_of
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, have_rows
 
 MAX_ENTRIES = 250
 """Entries shown at a time: people and browsers do not read a page of 50,000."""
@@ -73,9 +73,9 @@ def parts_of(
     encode: Callable[[Any], str | None] = section.keyset.encode if section.keyset else str
     try:
         if section.keyset is None:
-            found = _positions(section, keys, start, count + 1)
+            found = _first_positions(section, keys, start, count + 1)
         else:
-            found = _keys(section.keyset, keys, start, count + 1)
+            found = _first_keys(section.keyset, keys, start, count + 1)
     except NOT_A_KEY as error:
         if start is None:
             raise
@@ -106,7 +106,7 @@ def start_before(section: SectionReader, keys: KeyRange, start: str | None = Non
     return section.keyset.encode(found[-2]) if len(found) > MAX_ENTRIES else None
 
 
-def _keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -> Sequence[Any]:
+def _first_keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -> Sequence[Any]:
     # What the database refuses to compare must not break a transaction that is not ours.
     with transaction.atomic(using=keyset.queryset.db):
         if start is not None:
@@ -117,7 +117,7 @@ def _keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -> Sequ
         return keyset.first_keys(count, keys)
 
 
-def _positions(
+def _first_positions(
     section: SectionReader, keys: KeyRange, start: str | None, count: int
 ) -> Sequence[int]:
     lower, upper = keys.lower, min(keys.upper, section.size())
@@ -128,7 +128,7 @@ def _positions(
     return range(lower, min(lower + count, upper))
 
 
-def ends_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Ends | None]:
+def end_keys_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Ends | None]:
     """Return the keys of each page's first and last row; None where it has none.
 
     It takes a query for up to 50 pages, none for a section by position.
@@ -139,8 +139,8 @@ def ends_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Ends |
     return [(page.keys.lower, min(page.keys.upper, size) - 1) for page in pages]
 
 
-def names_of(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
-    """Return what to call the rows between two: the titles of both, with a dash between them.
+def range_titles(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
+    """Return a title for each pair of end rows: both titles with a dash between them.
 
     UNTITLED stands for the title of a row that is not listed; the name is "" where neither is. It
     takes the queries that read all these rows and their titles at once.
@@ -157,10 +157,10 @@ def names_of(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
         reader = section.where(**{f"{section.keyset.name}__in": keys})
         linked = keyed_links(reader, reader.chunks(EVERYTHING), or_other=True)
     titles = {key: link.title for key, link in linked}
-    return [_name(titles.get(first), titles.get(last)) for first, last in ends]
+    return [_range_title(titles.get(first), titles.get(last)) for first, last in ends]
 
 
-def _name(first: str | None, last: str | None) -> str:
+def _range_title(first: str | None, last: str | None) -> str:
     if first is None and last is None:
         return ""
     if first == last:
@@ -168,7 +168,7 @@ def _name(first: str | None, last: str | None) -> str:
     return f"{first or UNTITLED} \N{EN DASH} {last or UNTITLED}"
 
 
-def neighbours_of(
+def pages_beside(
     section: SectionReader, page: PlannedPage
 ) -> tuple[PlannedPage | None, PlannedPage | None]:
     """Return the pages before and after one, in the order of their keys; None where none is.
@@ -178,7 +178,7 @@ def neighbours_of(
     """
     keyset = section.keyset
     if keyset is None:
-        pages = {found.number: found for found in by_position(section)}
+        pages = {found.number: found for found in pages_by_position(section)}
         return pages.get(page.number - 1), pages.get(page.number + 1)
     before = _neighbour(section, keyset, page, after=False)
     return before, _neighbour(section, keyset, page, after=True)
@@ -189,7 +189,7 @@ def _neighbour(
 ) -> PlannedPage | None:
     for _ in range(LOOKED_AT):
         near = adjoining_page(section, keyset, page, after=after)
-        if near is None or filled([(keyset, near.keys)])[0]:
+        if near is None or have_rows([(keyset, near.keys)])[0]:
             return near
         page = near
     return None
@@ -213,4 +213,6 @@ def adjoining_page(
         **{side: bound},
     )
     # A collation may hold the texts of two keys to be the same.
-    return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)
+    return next(
+        (planned_page_of(found, keyset) for found in pages if getattr(found, side) == bound), None
+    )

@@ -14,15 +14,15 @@ from django_sitemapkit.contrib.people.index import links_of, section_links
 from django_sitemapkit.contrib.people.links import Link, entry_links, html_path, page_paths
 from django_sitemapkit.contrib.people.parts import (
     UNTITLED,
-    names_of,
-    neighbours_of,
+    pages_beside,
     parts_of,
+    range_titles,
     start_before,
 )
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.validation import naming
+from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views import public_view
 
@@ -46,7 +46,7 @@ def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
     page = page_of(found, int(number)) if found else None
     context = None
     if found is not None and page is not None:
-        with naming(found):
+        with naming_section(found):
             context = _page_context(found, page, request.GET.get("from"))
     if context is None:
         raise Http404("This page does not exist, or is currently empty.")
@@ -56,7 +56,7 @@ def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
 def _page_context(
     section: SectionReader, page: PlannedPage, start: str | None
 ) -> dict[str, Any] | None:
-    """Return what the template of a page shows, or None where there is no such part of it."""
+    """Return the template context of a page's part; None if there is no such part."""
     try:
         parts = parts_of(section, page.keys, start)
     except LookupError:
@@ -64,8 +64,10 @@ def _page_context(
     if not parts:
         return None
     path_of = page_paths(section)
-    before, after = neighbours_of(section, page)
-    name, *names = [each or UNTITLED for each in names_of(section, [part.ends for part in parts])]
+    before, after = pages_beside(section, page)
+    name, *names = [
+        each or UNTITLED for each in range_titles(section, [part.ends for part in parts])
+    ]
     following = [
         Link(address=path_of(page.number, part.start), title=title)
         for part, title in zip(parts[1:], names, strict=True)
@@ -95,7 +97,7 @@ def _common_context(site: SitemapSite) -> dict[str, Any]:
     first_page = html_path(site, "html")
     return {
         "site": site,
-        "home": _home_of(site, first_page),
+        "home": _home_path(site, first_page),
         "host": site.origin.partition("://")[2],
         "html": first_page,
         "index": _view_path(site, "index"),
@@ -103,7 +105,7 @@ def _common_context(site: SitemapSite) -> dict[str, Any]:
     }
 
 
-def _home_of(site: SitemapSite, first_page: str) -> str:
+def _home_path(site: SitemapSite, first_page: str) -> str:
     """Return the path of the site, with the language prefix of the site map if it has one."""
     below = first_page.removeprefix(site.path)
     language = get_language_from_path(below)

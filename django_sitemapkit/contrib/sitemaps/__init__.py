@@ -13,8 +13,8 @@ from django.contrib.flatpages import sitemaps as flatpages
 from django_sitemapkit.contrib.sitemaps.reading import (
     NumberedReader,
     at_host,
+    current_site,
     is_read_by_key,
-    site_here,
 )
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.sections import adapt
@@ -54,7 +54,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
         lastmod = getattr(self, "lastmod", None)
         if not callable(lastmod):
             return lastmod
-        site = self._served[0] if self._served else site_here()
+        site = self._served[0] if self._served else current_site()
         section = adapt(self, None, lambda: self)(site)
         columns = NumberedReader(section)
         columns.gives_items = bool(columns.method_difference(EVERYTHING, once=True))
@@ -77,7 +77,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
             reader_for,
         )
 
-        site, name, overrides = self._served or (site_here(), None, None)
+        site, name, overrides = self._served or (current_site(), None, None)
         reader = reader_for(self, at_host(site, protocol, domain), name, overrides)
         urls = list(NumberedPage(reader, page).urls())
         if reader.latest_lastmod is not None:

@@ -61,8 +61,8 @@ class NumberedPage:
 
     def xml(self) -> Iterator[bytes]:
         """Yield the ``<url>`` elements, some at a time."""
-        self.reader.note_column(self._keys)
-        for data, _ in self.rendering.body():
+        self.reader.note_column_lastmod(self._keys)
+        for data, _ in self.rendering.url_elements():
             yield data
         self._log_problems()
 
@@ -72,7 +72,7 @@ class NumberedPage:
         if self.reader.options.alternates and self.reader.language_plan:
             links = HreflangLinks(self.reader, self.reader.language_plan, ProblemLog(""))
         for _, entries, begin, end in self.rendering.written():
-            versions = {} if links is None else links.per_object(entries)
+            versions = {} if links is None else links.links_by_object(entries)
             for row in range(begin, end):
                 yield self._url(entries, row, versions)
         self._log_problems()
@@ -96,7 +96,7 @@ class NumberedPage:
         }
 
     def _lastmod(self, version: tuple[int, str | None], text: str | None) -> Any:
-        """Return a lastmod with its time, if what is listed is the day of what the sitemap gave."""
+        """Return the sitemap's own lastmod if its day is listed, else the listed day, or None."""
         if text is None:
             return None
         given = self.reader.lastmods.get(version, self.reader.constant_lastmod)

@@ -25,14 +25,14 @@ _MAX_DIGITS = 9
 """Digits of a page's number: more pages than there can be, and few enough for a database."""
 
 
-def site_here() -> SitemapSite:
+def current_site() -> SitemapSite:
     """Return a site for code without a request, with the active language and URLconf."""
     site = SitemapSite.at(f"https://localhost{get_script_prefix()}")
     return replace(site, language=get_language(), urlconf=get_urlconf())
 
 
 def at_host(site: SitemapSite, protocol: str, domain: str) -> SitemapSite:
-    """Return a site with the scheme and the host that a sitemap asks for."""
+    """Return a copy of a site with the given scheme and host."""
     return replace(site, origin=SitemapSite.at(f"{protocol}://{domain}").origin)
 
 
@@ -86,15 +86,15 @@ class NumberedReader(ContribReader):
         """The methods that are read as columns; none where the items are asked for."""
         return {} if self.gives_items else super().read_methods
 
-    def note_column(self, keys: KeyRange) -> None:
-        """Note the newest lastmod of a page that is read next, if it is a column or constant.
+    def note_column_lastmod(self, keys: KeyRange) -> None:
+        """Record the newest lastmod of a page about to be read, if it is a column or constant.
 
-        Not afterwards: a row that comes meanwhile would be newer than what was read.
+        It is read before the rows: if read later, it could be that of a row added meanwhile.
         """
         if self.lastmod_column is not None:
-            self._note([self.newest_in_column(keys)])
+            self._note_lastmods([self.newest_in_column(keys)])
         elif self.constant_lastmod is not None:
-            self._note([self.constant_lastmod])
+            self._note_lastmods([self.constant_lastmod])
 
     def newest_in_column(self, keys: KeyRange) -> Any:
         """Return the newest value of the column lastmod in a range; None unless all rows have one.
@@ -127,10 +127,10 @@ class NumberedReader(ContribReader):
         versions = zip(chunk.versions.objects, languages, strict=False)
         self.lastmods = dict(zip(versions, values or (), strict=False))
         if self.lastmod_column is None:
-            self._note([self.constant_lastmod] if values is None else values)
+            self._note_lastmods([self.constant_lastmod] if values is None else values)
         return chunk
 
-    def _note(self, lastmods: Iterable[Any]) -> None:
+    def _note_lastmods(self, lastmods: Iterable[Any]) -> None:
         if moments := [moment_of_lastmod(value) for value in lastmods]:
             self._moments.append(newest_of(moments))
 
@@ -149,10 +149,10 @@ class NumberedReader(ContribReader):
             if first and first >= self.size():
                 raise EmptyPage(number)
             return KeyRange(first, first + step)
-        lower = self.keyset.key_behind(first, EVERYTHING) if first else None
+        lower = self.keyset.key_after(first, EVERYTHING) if first else None
         if first and lower is None:
             raise EmptyPage(number)
-        return KeyRange(lower, self.keyset.key_behind(step, KeyRange(lower)))
+        return KeyRange(lower, self.keyset.key_after(step, KeyRange(lower)))
 
 
 def moment_of_lastmod(value: object) -> dt.datetime | None:

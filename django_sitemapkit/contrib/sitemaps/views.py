@@ -39,8 +39,8 @@ from django_sitemapkit.overrides import Overrides, overrides_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.rendering import compressor, gzip_decompressor
-from django_sitemapkit.sections import copied, own_members
+from django_sitemapkit.rendering import gzip_decompressor, new_compressor
+from django_sitemapkit.sections import copy_sitemap, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import AsyncBlocks, accepts_gzip
 
@@ -63,8 +63,8 @@ MAX_WHOLE_BYTES = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The site that a request is for, and what editors have set there."""
+class _ServedSite:
+    """The site of a request, with its overrides."""
 
     site: SitemapSite
     scheme: str
@@ -94,19 +94,19 @@ class _Place:
         """Return the sitemaps as instances, but for those that editors have disabled."""
         enabled = self.overrides.enabled
         return [
-            (name, self._serving(name, sitemap() if callable(sitemap) else sitemap))
+            (name, self._bound_to_site(name, sitemap() if callable(sitemap) else sitemap))
             for name, sitemap in sitemaps.items()
             if enabled.get(name, True)
         ]
 
-    def _serving(self, name: str, sitemap: Any) -> Any:
+    def _bound_to_site(self, name: str, sitemap: Any) -> Any:
         """Return a sitemap that knows its site; an instance serves many requests at a time."""
-        sitemap = copied(sitemap)
+        sitemap = copy_sitemap(sitemap)
         sitemap._served = self.site, name, self.overrides
         return sitemap
 
     def reader(self, name: str, sitemap: Any, *, gives_items: bool = True) -> NumberedReader:
-        """Return what reads a sitemap that makes its entries as contrib's class does."""
+        """Return the reader of a sitemap that makes its entries as contrib's class does."""
         protocol, domain = sitemap.get_protocol(self.scheme), sitemap.get_domain(self.host)
         site = at_host(self.site, protocol, domain)
         overrides = self.overrides if site.origin == self.site.origin else overrides_of(site)
@@ -133,15 +133,15 @@ def index(
 
     The pattern named ``sitemap_url_name`` takes ``section``. Raises NoReverseMatch if none does.
     """
-    place = _Place.of(request)
+    served = _ServedSite.of(request)
     listed: list[SitemapIndexItem] = []
     moments = []
-    for name, sitemap in place.sections(sitemaps):
-        with place.site.active():
+    for name, sitemap in served.sections(sitemaps):
+        with served.site.active():
             path = reverse(sitemap_url_name, kwargs={"section": name})
             lastmod = sitemap.get_latest_lastmod()
-        address = f"{sitemap.get_protocol(place.scheme)}://{place.host.domain}{path}"
-        count = place.count_pages(name, sitemap)
+        address = f"{sitemap.get_protocol(served.scheme)}://{served.host.domain}{path}"
+        count = served.count_pages(name, sitemap)
         addresses = [address, *(f"{address}?p={number}" for number in range(2, count + 1))]
         listed += [SitemapIndexItem(location, lastmod) for location in addresses]
         moments.append(moment_of_lastmod(lastmod))
@@ -150,7 +150,7 @@ def index(
         template_name,
         {"sitemaps": listed},
         content_type=content_type,
-        headers=_headers(moments),
+        headers=_last_modified_headers(moments),
     )
 
 
@@ -168,26 +168,26 @@ def sitemap(
     ``?p=`` is its number. A template of the project's own gets contrib's variable ``urlset``, and
     so does any template for a sitemap that has its own ``get_urls()`` or the like.
     """
-    place = _Place.of(request)
+    served = _ServedSite.of(request)
     if section is not None:
         sitemaps = {name: each for name, each in sitemaps.items() if name == section}
-    chosen = place.sections(sitemaps)
+    chosen = served.sections(sitemaps)
     if section is not None and not chosen:
         raise Http404(f"No sitemap available for section: {section!r}")
     page = request.GET.get("p", 1)
-    is_own = any(own_members(each) for _, each in chosen) or not _is_default(template_name)
-    answer = _templated if is_own else _written
+    is_own = any(own_members(each) for _, each in chosen) or not _is_stock_template(template_name)
+    answer = _template_response if is_own else _writer_response
     try:
-        return answer(request, place, chosen, page, template_name, content_type)
+        return answer(request, served, chosen, page, template_name, content_type)
     except EmptyPage:
         raise Http404(f"Page {page} empty") from None
     except PageNotAnInteger:
         raise Http404(f"No page '{page}'") from None
 
 
-def _templated(
+def _template_response(
     request: HttpRequest,
-    place: _Place,
+    served: _ServedSite,
     chosen: _Sections,
     page: object,
     template_name: str,
@@ -198,25 +198,22 @@ def _templated(
     moments = []
     for name, each in chosen:
         if own_members(each):
-            with place.site.active():
-                urls += each.get_urls(page=page, site=place.host, protocol=place.scheme)
+            with served.site.active():
+                urls += each.get_urls(page=page, site=served.host, protocol=served.scheme)
             moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))
         else:
-            numbered = NumberedPage(place.reader(name, each), page)
+            numbered = NumberedPage(served.reader(name, each), page)
             urls += numbered.urls()
             moments.append(numbered.reader.latest_lastmod)
+    context, headers = {"urlset": urls}, _last_modified_headers(moments)
     return TemplateResponse(
-        request,
-        template_name,
-        {"urlset": urls},
-        content_type=content_type,
-        headers=_headers(moments),
+        request, template_name, context, content_type=content_type, headers=headers
     )
 
 
-def _written(
+def _writer_response(
     request: HttpRequest,
-    place: _Place,
+    served: _ServedSite,
     chosen: _Sections,
     page: object,
     template_name: str,
@@ -227,9 +224,9 @@ def _written(
     Whether there is a Last-Modified, and which, only the last row tells.
     """
     pages = [
-        NumberedPage(place.reader(name, each, gives_items=False), page) for name, each in chosen
+        NumberedPage(served.reader(name, each, gives_items=False), page) for name, each in chosen
     ]
-    engine, pieces, size = compressor(), [], 0
+    engine, pieces, size = new_compressor(), [], 0
     for data in _document(pages):
         size += len(data)
         pieces.append(engine.compress(data))
@@ -243,7 +240,7 @@ def _written(
         )
     options: dict[str, Any] = {
         "content_type": content_type,
-        "headers": _headers([page.reader.latest_lastmod for page in pages]),
+        "headers": _last_modified_headers([page.reader.latest_lastmod for page in pages]),
     }
     response: HttpResponseBase
     if accepts_gzip(request.headers.get("Accept-Encoding", "")):
@@ -277,8 +274,8 @@ def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield engine.flush()
 
 
-def _is_default(template_name: object) -> bool:
-    """Return whether a template is what our writer stands in for, not one of the project's own."""
+def _is_stock_template(template_name: object) -> bool:
+    """Return whether a template is one that the package's writer replaces."""
     if template_name != SITEMAP_TEMPLATE:
         return False
     try:
@@ -288,7 +285,7 @@ def _is_default(template_name: object) -> bool:
     return Path(str(template.origin.name)) in DEFAULT_TEMPLATES
 
 
-def _headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
-    """Return the headers for documents with these newest lastmods; None where one is not known."""
+def _last_modified_headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
+    """Return the headers for documents with these newest lastmods; empty if any is None."""
     newest = newest_of(moments)
     return {} if newest is None else {"Last-Modified": http_date(newest.timestamp())}

@@ -17,7 +17,7 @@ from wagtail.log_actions import log
 from wagtail.models import Page
 
 from django_sitemapkit.builds import status_of
-from django_sitemapkit.builds.requests import begin
+from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.contrib.wagtail import sites_of_page
 from django_sitemapkit.identities import identity_of
@@ -61,7 +61,7 @@ class SitemapView(WagtailAdminTemplateMixin, TemplateView):
 
 
 class PageSitemapView(SitemapView):
-    """What becomes of a page in the sitemaps of its sites, and a form for each to change it."""
+    """Shows a page's state in the sitemaps of its sites, with a form for each to change it."""
 
     page_title = _("Sitemap")
     template_name = "sitemapkit_wagtail/page.html"
@@ -88,7 +88,7 @@ class PageSitemapView(SitemapView):
         for site in self.sites or ():
             inspections, failure = try_read(partial(inspect_object, site, self.page))
             form = invalid.get(site.key) or self._form(site)
-            entry: dict[str, Any] = _report_of(site) if self.may_see_builds else {"site": site}
+            entry: dict[str, Any] = _status_context(site) if self.may_see_builds else {"site": site}
             entry |= {"inspections": inspections, "form": form}
             entries.append(entry | {"failure": failure or entry.get("failure")})
         context = {
@@ -136,13 +136,13 @@ class PageSitemapView(SitemapView):
 
 
 class SitemapReportView(SitemapView):
-    """What is published of each site, with a button to build it."""
+    """Shows the published state of each site, with a button to build it."""
 
     page_title = _("Sitemaps")
     template_name = "sitemapkit_wagtail/report.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Show it to users who may view builds."""
+        """Show the report to users who may view builds."""
         if not request.user.has_perm("sitemapkit.view_build"):
             raise PermissionDenied
         return super().dispatch(request, *args, **kwargs)
@@ -151,7 +151,7 @@ class SitemapReportView(SitemapView):
         """Return the status of each site."""
         sites, failure = try_read(all_sites)
         context = {
-            "reports": [_report_of(site) for site in sites or ()],
+            "reports": [_status_context(site) for site in sites or ()],
             "failure": failure,
             "several": len(sites or ()) > 1,
             "may_build": self.request.user.has_perm("sitemapkit.run_build"),
@@ -167,13 +167,13 @@ class SitemapReportView(SitemapView):
         if site is None:
             raise Http404(gettext("This site does not exist."))
         record_request(site, BuildRequest.Kind.BUILD, by=request.user.get_username())
-        begin(site, get_runner)
+        process_on_commit(site, get_runner)
         messages.success(request, gettext("Build of changes requested."))
         return redirect(reverse("sitemapkit_report"))
 
 
-def _report_of(site: SitemapSite) -> dict[str, Any]:
-    """Return the status of a site as the overview says it, or what is wrong with it."""
+def _status_context(site: SitemapSite) -> dict[str, Any]:
+    """Return the status of a site in the words of the overview, or the reason it cannot be read."""
     status, failure = try_read(lambda: status_of(site, rows=False, export=False))
     index, no_index = try_read(lambda: site.address("index"))
     asked = BuildRequest.objects.filter(site=site.key).exclude(kind=BuildRequest.Kind.COMPARE)

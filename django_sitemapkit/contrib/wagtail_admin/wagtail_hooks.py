@@ -68,5 +68,5 @@ def permissions() -> QuerySet[Permission]:
 
 @hooks.register("register_log_actions")
 def log_actions(actions: Any) -> None:
-    """Register what the history of a page says."""
+    """Register the texts for the history of a page."""
     actions.register_action(LOGGED, _("Change in the sitemap"), _("Changed in the sitemap"))

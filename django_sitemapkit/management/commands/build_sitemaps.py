@@ -17,11 +17,11 @@ from django_sitemapkit.management.base import (
     Exit,
     Progress,
     SiteCommand,
-    bad_urls,
-    caller,
     ending_cleanly,
     exit_code_of,
-    held_back,
+    held_findings,
+    held_text,
+    started_by_text,
 )
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.overrides import require_sections, sections_of
@@ -160,7 +160,7 @@ class Command(SiteCommand):
                         on_file=progress,
                         full=options["full"],
                         strict=options["strict"],
-                        started_by=caller(),
+                        started_by=started_by_text(),
                     )
         except SitemapKitError:  # Skipped rows may be the cause.
             self._print_problems(progress.files.values())
@@ -169,10 +169,10 @@ class Command(SiteCommand):
         for warning in result.new_warnings if self.verbosity else ():
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
-            self.held.append(held_back(result))
+            self.held.append(held_text(result))
         self.write_json(_result_document(result))
-        is_good = result.status != "held" and not _skipped(result)
-        for line in _total(result):
+        is_good = result.status != "held" and not _skipped_text(result)
+        for line in _total_lines(result):
             self.say(line, self.style.SUCCESS if is_good else self.style.WARNING)
         if not options["dry_run"] and (result.status != "held" or pause_of(site)):
             self._run_queued_requests(site)
@@ -241,7 +241,7 @@ class Command(SiteCommand):
         )
 
 
-def _total(result: BuildResult) -> Iterator[str]:
+def _total_lines(result: BuildResult) -> Iterator[str]:
     """Yield the lines that end the output of a build."""
     if result.adopted:
         yield f"{count_of(result.adopted, 'page')} of interrupted builds adopted."
@@ -256,14 +256,14 @@ def _total(result: BuildResult) -> Iterator[str]:
     if (rendered := result.rendered_urls) and result.seconds:
         rate = rendered / result.seconds
         text = f"{text[:-1]}; {count_of(rendered, 'URL')} rendered, {rate:,.0f} per second."
-    if skipped := _skipped(result):
+    if skipped := _skipped_text(result):
         text += f" Skipped: {skipped}."
     if result.exported is not None:
         text += f" {count_of(result.exported, 'file')} exported."
     yield text
 
 
-def _skipped(result: BuildResult) -> str:
+def _skipped_text(result: BuildResult) -> str:
     """Return how many rows, and values of listed rows, were skipped."""
     values = sum(kind.count for kind in problem_kinds(result.files)) - result.skipped
     counts = ((result.skipped, "row"), (max(values, 0), "value"))
@@ -278,7 +278,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "status": result.status,
         "reason": result.reason,
         "code": result.code,
-        "findings": [{"url": url, "text": text} for url, text in bad_urls(result)],
+        "findings": [{"url": url, "text": text} for url, text in held_findings(result)],
         "urls": result.urls,
         "files": result.pages,
         "stored": result.stored,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django_sitemapkit.builds import cancel_build
-from django_sitemapkit.management.base import PublishedCommand, caller
+from django_sitemapkit.management.base import PublishedCommand, started_by_text
 
 
 class Command(PublishedCommand):
@@ -12,7 +12,7 @@ class Command(PublishedCommand):
     def run(self, options: dict[str, Any]) -> None:
         """Cancel the build of each site, and print which one it was."""
         for site in self.sites(options["site"]):
-            build = cancel_build(site, by=caller())
+            build = cancel_build(site, by=started_by_text())
             self.write_json({"site": site.key, "build": build and build.pk})
             if build is None:
                 self.say(f"No build of site {site.key!r} is running.")

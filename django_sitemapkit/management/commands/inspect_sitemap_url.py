@@ -64,7 +64,7 @@ class Command(PublishedCommand):
             write(f"  {report['similar']} is listed", style.NOTICE)
 
     def _print_next_build(self, following: dict[str, Any]) -> None:
-        """Print what the next build lists, or why it does not, and which sections list it too."""
+        """Print what the next build lists, or why not, and which other sections list it."""
         write, style = self.stdout.write, self.style
         if following["listed"]:
             write(f"  next build: listed by section {following['section']!r}", style.SUCCESS)

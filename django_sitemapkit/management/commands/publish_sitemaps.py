@@ -11,7 +11,7 @@ from django.forms import DateTimeField
 from django_sitemapkit.builds import Pause, publish, resume_publishing
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.management.base import Exit, PublishedCommand, caller
+from django_sitemapkit.management.base import Exit, PublishedCommand, started_by_text
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
@@ -30,9 +30,7 @@ class Command(PublishedCommand):
             "build", type=int, nargs="?", help="The build's id, as sitemap_status shows it."
         )
         which.add_argument(
-            "--previous",
-            action="store_true",
-            help="Roll back: publish the previously published build.",
+            "--previous", action="store_true", help="Roll back to the previously published build."
         )
         which.add_argument(
             "--resume",
@@ -42,7 +40,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--pause",
             metavar="REASON",
-            help="Pause publishing after it: the next builds are held for review.",
+            help="Then pause publishing: the next builds are held for review.",
         )
         parser.add_argument(
             "--until",
@@ -51,13 +49,13 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Publish one build per site, or resume publishing."""
+        """Publish one build per site; or, with ``--resume``, only end the pause of publishing."""
         sites = self.sites(options["site"])
         pause = _pause_of(options)
         if options["resume"]:
-            self._resume(sites)
+            self._end_pause(sites)
             return
-        for site, build in self._builds(sites, options["build"]):
+        for site, build in self._builds_to_publish(sites, options["build"]):
             exported = publish(site, build, pause=pause)
             self.write_json({"site": site.key, "build": build, "exported": exported})
             text = f"Site {site.key!r} now serves build {build}."
@@ -69,21 +67,23 @@ class Command(PublishedCommand):
                 text += f" Publishing stays {still.text}."
             self.say(text, self.style.SUCCESS)
 
-    def _resume(self, sites: list[SitemapSite]) -> None:
-        """Resume publishing of each site."""
+    def _end_pause(self, sites: list[SitemapSite]) -> None:
+        """End the pause of publishing of each site; publish nothing."""
         for site in sites:
             resumed = resume_publishing(site)
             self.write_json({"site": site.key, "resumed": resumed})
             state = "is resumed" if resumed else "was not paused"
             self.say(f"Publishing of site {site.key!r} {state}.")
 
-    def _builds(self, sites: list[SitemapSite], build: int | None) -> list[tuple[SitemapSite, int]]:
+    def _builds_to_publish(
+        self, sites: list[SitemapSite], build: int | None
+    ) -> list[tuple[SitemapSite, int]]:
         """Return the sites, each with the build to publish."""
         if build is None:
-            return [(site, self._previous(site)) for site in sites]
+            return [(site, self._previous_build(site)) for site in sites]
         return [(self.site_of_build(sites, build), build)]
 
-    def _previous(self, site: SitemapSite) -> int:
+    def _previous_build(self, site: SitemapSite) -> int:
         """Return the build that was published before the current one."""
         live = Build.objects.published(site)
         if live is None or live.previous_id is None:
@@ -94,7 +94,7 @@ class Command(PublishedCommand):
 
 
 def _pause_of(options: dict[str, Any]) -> Pause | None:
-    """Return the pause that the options ask for; raises CommandError if they do not fit."""
+    """Return the pause of the options, or None; raises CommandError if they do not fit together."""
     reason = options["pause"]
     if reason is None:
         if options["until"] is not None:
@@ -106,7 +106,7 @@ def _pause_of(options: dict[str, Any]) -> Pause | None:
             returncode=Exit.USAGE,
         )
     until = None if options["until"] is None else _end_of_pause(options["until"])
-    return Pause(by=caller(), reason=reason.strip(), until=until)
+    return Pause(by=started_by_text(), reason=reason.strip(), until=until)
 
 
 def _end_of_pause(text: str) -> dt.datetime:

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.changes import returning
-from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
+from django_sitemapkit.builds.report.changes import rollback_states
+from django_sitemapkit.management.base import Exit, PublishedCommand, age_text, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.words import code_of, english_of
@@ -29,7 +29,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--quick",
             action="store_true",
-            help="Do not compare rows; files that are due only because rows changed are not shown.",
+            help="Skip comparing rows; files that are due only because rows changed are not shown.",
         )
         parser.add_argument(
             "--max-age",
@@ -52,8 +52,8 @@ class Command(PublishedCommand):
         self.write_json([report.as_dict() for report in reports])
         for report in reports:
             self._show(report)
-            self._conclude(report, quick=options["quick"])
-        late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
+            self._print_next_steps(report, quick=options["quick"])
+        late = [_late_text(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
             raise CommandError(
                 f"Not built within {hours:g} hours: {', '.join(late)}.",
@@ -61,7 +61,7 @@ class Command(PublishedCommand):
             )
 
     def _show(self, report: SiteStatus) -> None:
-        """Print what the overview of the admin shows, in its order and words."""
+        """Print the admin's overview of a site, in its order and words."""
         write, warning = self.stdout.write, self.style.WARNING
         write(f"Site {report.site!r} at {report.base_url}")
         text = english_of(report.headline)
@@ -91,13 +91,13 @@ class Command(PublishedCommand):
         self._show_builds(report)
 
     def _show_now(self, report: SiteStatus) -> None:
-        """Print a pause, a roll-back, what is built, and what is requested."""
+        """Print pause, roll-back, running build and open requests."""
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
-        for _site, returned in returning(filter(None, [report.publication])):
+        for _site, returned in rollback_states(filter(None, [report.publication])):
             write(f"  {english_of(returned)}", warning)
-        for text in _now(report):
+        for text in _running_text(report):
             write(f"  Now: {text}")
         for asked in report.requests:
             what = " ".join(filter(None, (asked.kind, asked.section)))
@@ -118,7 +118,7 @@ class Command(PublishedCommand):
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
                 if section.changed_at is not None:
-                    line += f"  {age_of(section.changed_at, report.as_of)}"
+                    line += f"  {age_text(section.changed_at, report.as_of)}"
             else:
                 line += " Not built, served live"
             self.stdout.write(line, self.style.WARNING if section.problems else None)
@@ -127,7 +127,7 @@ class Command(PublishedCommand):
                 self.stdout.write(f"  Duplicates, {how}: {', '.join(names)}")
 
     def _show_due(self, report: SiteStatus) -> None:
-        """Print what is due in each section, and why."""
+        """Print how many pages are due in each section, and why."""
         for item in report.due:
             reasons = ", ".join(
                 f"{reason}: {count_of(count, 'page')}" if count else reason
@@ -143,22 +143,22 @@ class Command(PublishedCommand):
         for build in report.builds:
             styles = {"held": self.style.WARNING, "failed": self.style.WARNING}
             style = styles.get(build.state)
-            state = f"{build.state}, live" if build.pk == report.build else build.state
             urls = "" if build.urls is None else f"{build.urls:,}"
             change = _change(build.urls or 0, build.urls_before)
-            line = f"  {build.pk:<8}{state:<19}{urls:>11}{change:>20}"
-            self.stdout.write(f"{line}  {age_of(build.started_at, report.as_of)}", style)
+            line = f"  {build.pk:<8}{build.state:<19}{urls:>11}{change:>20}"
+            self.stdout.write(f"{line}  {age_text(build.started_at, report.as_of)}", style)
             if build.reason:
                 self.stdout.write(f"    {english_of(build.reason)}", style)
             for text in map(english_of, build.warnings):
                 self.stdout.write(f"    Warning: {text}", self.style.WARNING)
 
-    def _conclude(self, report: SiteStatus, *, quick: bool) -> None:
+    def _print_next_steps(self, report: SiteStatus, *, quick: bool) -> None:
         """Print what to do next at a site."""
         if report.missing:
             self.stdout.write(f"  {english_of(report.missing)}", self.style.WARNING)
         if held := report.held:
-            self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
+            what = "a preview" if held.outcome == "preview" else "held for review"
+            self.stdout.write(f"  Build {held.pk} is {what}:", self.style.WARNING)
             self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
             if report.pause is None and code_of(held.reason) == "paused":
                 text = "The pause is over: run build_sitemaps to publish what is current."
@@ -188,7 +188,7 @@ def _is_due(report: SiteStatus) -> bool:
 
 def _when(moment: dt.datetime, report: SiteStatus) -> str:
     """Return a moment to the second, and its age in words."""
-    return f"{moment.isoformat(timespec='seconds')} ({age_of(moment, report.as_of)})"
+    return f"{moment.isoformat(timespec='seconds')} ({age_text(moment, report.as_of)})"
 
 
 def _change(urls: int, before: int | None) -> str:
@@ -200,7 +200,7 @@ def _change(urls: int, before: int | None) -> str:
     return f"{more:+,} ({percent:+} %)" if percent else f"{more:+,}"
 
 
-def _now(report: SiteStatus) -> Iterator[str]:
+def _running_text(report: SiteStatus) -> Iterator[str]:
     """Yield who builds the site, and how far the build is."""
     if report.running:
         yield f"built by {english_of(report.running)}"
@@ -218,7 +218,7 @@ def _now(report: SiteStatus) -> Iterator[str]:
         yield "No build is running."
 
 
-def _late(report: SiteStatus, hours: float) -> str:
+def _late_text(report: SiteStatus, hours: float) -> str:
     """Return the late sections of a site, or the whole site."""
     sections = report.late_sections(hours)
     if len(sections) in {0, sum(section.built for section in report.sections)}:

@@ -60,12 +60,12 @@ def image_element(image: Image, scope: Scope) -> str:
     return f"<image:image>{_tag(_IMAGE['loc'], url, image.location or None)}</image:image>"
 
 
-def _raised(error: InvalidValue) -> None:
+def _raise(error: InvalidValue) -> None:
     raise error
 
 
-def _optional(report: ReportRefusal, write: Callable[..., str], *arguments: Any) -> str:
-    """Return what ``write`` returns; "" if it refuses the value, which is reported."""
+def _xml_or_report(report: ReportRefusal, write: Callable[..., str], *arguments: Any) -> str:
+    """Call ``write`` and return its XML; report an invalid value and return "" instead."""
     try:
         return write(*arguments)
     except InvalidValue as error:
@@ -74,7 +74,7 @@ def _optional(report: ReportRefusal, write: Callable[..., str], *arguments: Any)
 
 
 def video_element(
-    video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: ReportRefusal = _raised
+    video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: ReportRefusal = _raise
 ) -> str:
     """Return a ``video:video`` of the page at ``location``, which is in normal form.
 
@@ -90,7 +90,7 @@ def video_element(
         + _tag(_VIDEO["description"], _xml_text, video.description)
     )
     refusals: list[InvalidValue] = []
-    source = partial(_optional, refusals.append, _source_tag)
+    source = partial(_xml_or_report, refusals.append, _source_tag)
     content = source(_VIDEO["content_loc"], video.content, url, location)
     player = source(_VIDEO["player_loc"], video.player, url, location)
     if not content and not player:
@@ -100,23 +100,23 @@ def video_element(
         report(refusal)
 
     def optional(tag: str, text_of: TextOf, value: object) -> str:
-        return "" if value is None else _optional(report, _tag, _VIDEO[tag], text_of, value)
+        return "" if value is None else _xml_or_report(report, _tag, _VIDEO[tag], text_of, value)
 
     xml = (
         required
         + content
         + player
-        + optional("duration", _seconds, video.duration)
+        + optional("duration", _duration_text, video.duration)
         + optional("expiration_date", date, video.expires)
-        + optional("rating", _rating, video.rating)
+        + optional("rating", _rating_text, video.rating)
         + optional("view_count", _whole_number, video.views)
         + optional("publication_date", date, video.published)
-        + _optional(report, _tags, video.tags, report)
+        + _xml_or_report(report, _tags, video.tags, report)
         + optional("family_friendly", _yes_or_no, video.family_friendly)
-        + _optional(report, _restriction, _VIDEO["restriction"], video.restriction, report)
+        + _xml_or_report(report, _restriction_tag, _VIDEO["restriction"], video.restriction, report)
         + optional("requires_subscription", _yes_or_no, video.requires_subscription)
-        + _optional(report, _uploader, video, url, location, report)
-        + _optional(report, _restriction, _VIDEO["platform"], video.platform, report)
+        + _xml_or_report(report, _uploader_tag, video, url, location, report)
+        + _xml_or_report(report, _restriction_tag, _VIDEO["platform"], video.platform, report)
         + optional("live", _yes_or_no, video.live)
     )
     return f"<video:video>{xml}</video:video>"
@@ -148,11 +148,11 @@ def own_element(element: Element, prefixes: Collection[str]) -> str:
     xml = f"<{name}"
     for key, value in element.attributes.items():
         attribute = _checked_name(f"attribute of {name}", key, {*prefixes, "xml", ""})
-        text = _named(f"{attribute} of {name}", _xml_text, value)
+        text = _call_naming(f"{attribute} of {name}", _xml_text, value)
         xml += f' {attribute}="{_escaped(text, _IN_ATTRIBUTE)}"'
     inner = "".join(own_element(child, prefixes) for child in element.children)
     if element.text is not None:
-        inner = _escaped(_named(f"text of {name}", _xml_text, element.text)) + inner
+        inner = _escaped(_call_naming(f"text of {name}", _xml_text, element.text)) + inner
     return f"{xml}>{inner}</{name}>" if inner else f"{xml}/>"
 
 
@@ -175,11 +175,11 @@ def _source_tag(rule: TagRule, source: str | None, url: TextOf, location: str) -
     return xml
 
 
-def _uploader(video: Video, url: TextOf, location: str, report: ReportRefusal) -> str:
+def _uploader_tag(video: Video, url: TextOf, location: str, report: ReportRefusal) -> str:
     rule = _VIDEO["uploader"]
     if video.uploader_info and not video.uploader:
         raise _missing_field(rule.field, "; uploader_info says more about one")
-    info = _optional(report, _uploader_info, video.uploader_info or None, url, location)
+    info = _xml_or_report(report, _uploader_info, video.uploader_info or None, url, location)
     return _tag(rule, _xml_text, video.uploader or None, info)
 
 
@@ -187,7 +187,7 @@ def _uploader_info(info: str | None, url: TextOf, location: str) -> str:
     if info is None:
         return ""
     what = "uploader_info of a video"
-    address = _named(what, url, info)
+    address = _call_naming(what, url, info)
     if not on_same_host(address, location):
         raise _invalid_field(what, address, "is not on the host of the video's page")
     return f' info="{_escaped(address)}"'
@@ -204,31 +204,33 @@ def _tags(tags: Iterable[str] | None, report: ReportRefusal) -> str:
             message = f"tags of a video: the limit is {MAX_TAGS}; the rest are skipped."
             report(InvalidValue("too-many-tags", f"Too many tags: {message}"))
             break
-        if text := _optional(report, _tag, _VIDEO["tag"], _xml_text, tag):
+        if text := _xml_or_report(report, _tag, _VIDEO["tag"], _xml_text, tag):
             written.append(text)
     return "".join(written)
 
 
-def _restriction(rule: TagRule, restriction: Restriction | None, report: ReportRefusal) -> str:
+def _restriction_tag(rule: TagRule, restriction: Restriction | None, report: ReportRefusal) -> str:
     if restriction is None:
         return ""
     if not isinstance(restriction, (Allow, Deny)):
         raise _invalid_field(rule.field, restriction, "is neither Allow(...) nor Deny(...)")
     if not restriction.values:
         raise _missing_field(rule.field, "; omit it, or name something to allow or deny")
-    values = [_optional(report, _restricted, rule, value) for value in restriction.values]
+    values = [
+        _xml_or_report(report, _restriction_text, rule, value) for value in restriction.values
+    ]
     relationship = f' relationship="{restriction.relationship}"'
     return _tag(rule, str, " ".join(filter(None, values)) or None, relationship)
 
 
-def _restricted(rule: TagRule, value: object) -> str:
+def _restriction_text(rule: TagRule, value: object) -> str:
     if not isinstance(value, str):
         raise _invalid_field(rule.field, value, "is not a string")
-    _named(rule.field, check_platform if rule is _VIDEO["platform"] else check_country, value)
+    _call_naming(rule.field, check_platform if rule is _VIDEO["platform"] else check_country, value)
     return value
 
 
-def _seconds(duration: object) -> str:
+def _duration_text(duration: object) -> str:
     if isinstance(duration, dt.timedelta):
         duration //= dt.timedelta(seconds=1)
     return _whole_number(duration)
@@ -242,7 +244,7 @@ def _whole_number(value: object) -> str:
     return str(int(value))
 
 
-def _rating(rating: object) -> str:
+def _rating_text(rating: object) -> str:
     if not isinstance(rating, (int, float, Decimal)) or isinstance(rating, bool):
         raise invalid_text(rating, "is not a number")
     exact = Decimal(repr(float(rating)) if isinstance(rating, float) else rating)
@@ -275,15 +277,15 @@ def _tag(rule: TagRule, text_of: TextOf, value: object, attributes: str = "") ->
     """
     if value is None and not rule.required:
         return ""
-    text = "" if value is None else _named(rule.field, text_of, value)
+    text = "" if value is None else _call_naming(rule.field, text_of, value)
     if not text.strip():
         raise _missing_field(rule.field)
-    _named(rule.field, rule.check, text)
+    _call_naming(rule.field, rule.check, text)
     return f"<{rule.name}{attributes}>{_escaped(text)}</{rule.name}>"
 
 
-def _named(what: str, function: Callable[..., Returned], *arguments: Any) -> Returned:
-    """Call a function whose errors are about ``what``."""
+def _call_naming(what: str, function: Callable[..., Returned], *arguments: Any) -> Returned:
+    """Call a function; an InvalidValue that it raises names ``what``."""
     try:
         return function(*arguments)
     except InvalidValue as error:

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.models import Plan
-from django_sitemapkit.models.migrated import lacking_model, schema_fault
+from django_sitemapkit.models.migrated import missing_model, schema_fault
 from django_sitemapkit.reading import (
     ContribReader,
     ItemReader,
@@ -31,7 +31,7 @@ from django_sitemapkit.reading.validation.items import (
     unknown_items,
     wrong_items,
 )
-from django_sitemapkit.reading.validation.mistakes import Mistake, raised
+from django_sitemapkit.reading.validation.mistakes import Mistake, mistake_of_error
 from django_sitemapkit.reading.validation.options import (
     closest_option,
     idle_trust,
@@ -47,11 +47,11 @@ from django_sitemapkit.sites import SitemapSite
 __all__ = [
     "Mistake",
     "closest_option",
+    "mistake_of_error",
     "mistakes_of",
-    "naming",
+    "naming_section",
     "options_of",
     "own_attributes",
-    "raised",
     "require_pageable",
 ]
 
@@ -68,7 +68,7 @@ _pageable: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = 
 
 
 def mistakes_of(reader: SectionReader) -> Iterator[Mistake]:
-    """Yield what is wrong with a declaration; what may read items comes last."""
+    """Yield the mistakes in a section's declaration; checks that may read items come last."""
     warnings = _warned_ids(reader)
     for mistake in _all_mistakes(reader):
         yield mistake.warned(warnings)
@@ -91,7 +91,7 @@ def _all_mistakes(reader: SectionReader) -> Iterator[Mistake]:
 
 
 def _warned_ids(reader: SectionReader) -> tuple[str, ...]:
-    """Return the ids of what is only a warning, because a method of the project returns it.
+    """Return the ids of mistakes that are only warnings, as a project's method returns the value.
 
     An error would end ``migrate`` and ``loaddata``, by which the method gets the rows it needs. A
     class of contrib may have whatever contrib accepts.
@@ -117,11 +117,11 @@ def unpageable(reader: SectionReader) -> Iterator[Mistake]:
 
 
 def require_pageable(reader: SectionReader) -> None:
-    """Raise ImproperlyConfigured where a section's rows could not be paged correctly.
+    """Raise ImproperlyConfigured if a section's rows cannot be paged correctly.
 
-    A section that raises is an error too, but not what the database raises. What a class, site and
-    URLconf have passed here or in the system checks is not checked again, unless a method may give
-    other rows.
+    An error that the section's own code raises is reported in the same way; database errors pass
+    through. A class that has passed here or in the system checks, with the same site and URLconf,
+    is not checked again, unless a method may return other rows.
     """
     try:
         # The queryset may be a property or a manager, which raises today and did not yesterday.
@@ -133,11 +133,11 @@ def require_pageable(reader: SectionReader) -> None:
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
-        with naming(reader):
+        with naming_section(reader):
             raise
     except Exception as error:
         raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r}: {raised(error).text}"
+            f"Section {reader.get_name()!r}: {mistake_of_error(error).text}"
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
@@ -157,7 +157,7 @@ def _key_of(reader: SectionReader) -> tuple[SitemapSite, str]:
 
 
 @contextmanager
-def naming(reader: SectionReader) -> Iterator[None]:
+def naming_section(reader: SectionReader) -> Iterator[None]:
     """Name the section if a column, a URL or a table of its declaration does not exist.
 
     A system check finds most of that earlier; to look for it at each request would cost too much.
@@ -165,7 +165,7 @@ def naming(reader: SectionReader) -> Iterator[None]:
     try:
         yield
     except DatabaseFailure as error:
-        model = lacking_model(error)
+        model = missing_model(error)
         if model is None or model._meta.app_label == Plan._meta.app_label:
             raise
         raise ImproperlyConfigured(

@@ -10,7 +10,7 @@ from django.db.models import DateField, QuerySet
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.routes import compiled
+from django_sitemapkit.reading.routes import compile_route
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import Column
 from django_sitemapkit.reading.translations import Related, translation_column
@@ -59,7 +59,7 @@ def _known_columns(
     for option, column in columns_of(reader):
         hint = "Name a field, a path over relations, or an F()."
         try:
-            expression, _ = _django.resolved(column, rows)
+            expression, _ = _django.resolve_column(column, rows)
             hint = "Give the expression an output_field, such as output_field=CharField()."
             _ = expression.output_field
         except UNKNOWN_NAME_ERRORS as error:
@@ -78,7 +78,7 @@ def _without_time_zones(
     # Another check reports a database that cannot be reached.
     with reader.site.active(), suppress(DatabaseError):
         for name, expression in read:
-            zone = _django.zone_of(expression, connection.timezone_name)
+            zone = _django.converted_zone_of(expression, connection.timezone_name)
             if zone and not connection.features.has_zoneinfo_database:
                 zones[name] = zone
     for name, zone in zones.items():
@@ -124,7 +124,7 @@ def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Itera
 def _unknown_route(reader: QuerySetReader, route: Route) -> Iterator[Mistake]:
     try:
         with reader.site.active():
-            compiled(route)
+            compile_route(route)
     except NoReverseMatch as error:
         yield Mistake(
             "sitemapkit.E131",

@@ -158,13 +158,13 @@ def _urls_elsewhere(reader: ContribReader) -> Iterator[Mistake]:
 
 
 def _overridden_members(sitemap: Any) -> Iterator[Mistake]:
-    """Find what a sitemap makes its entries by in a way of its own, which is not used."""
+    """Find members by which a sitemap makes entries in its own way, which are not used."""
     for name in own_members(sitemap):
         if name != "get_urls" or not _forces_host(sitemap):
             own = inspect.getattr_static(type(sitemap), name)
             yield Mistake(
                 "sitemapkit.W151",
-                f"it overrides {name}, which is not called: {_lost_by(own)}",
+                f"it overrides {name}, which is not called: {_lost_methods_text(own)}",
                 "Declare it as a Section, which has options for images, videos, news and"
                 " alternates.",
             )
@@ -222,8 +222,8 @@ def _source_of(function: Any) -> str:
         return ""
 
 
-def _lost_by(own: Any) -> str:
-    """Return what is lost where a method is not asked, as far as its text tells."""
+def _lost_methods_text(own: Any) -> str:
+    """Return what is lost if a method is not called, as far as its source shows."""
     text = _source_of(getattr(own, "fget", own))
     named = [word for word in ADDITIONS if word in text]
     return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

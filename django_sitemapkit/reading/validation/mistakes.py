@@ -14,7 +14,7 @@ NOT_OF_PROJECT = frozenset({"django", "django_sitemapkit", *sys.stdlib_module_na
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with a declaration or a setting, and the way out: what all checks yield.
+    """A mistake in a declaration or a setting, with its id and hint: what all checks yield.
 
     ::
 
@@ -32,16 +32,16 @@ class Mistake:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, with one full stop, whatever it quotes ends with."""
+        """The mistake as one sentence that ends with a single full stop."""
         return f"{self.message.rstrip('.')}."
 
     @property
     def text(self) -> str:
-        """Both, for an error."""
+        """The sentence and the hint in one text, for an exception."""
         return f"{self.sentence} {self.hint}"
 
     def about(self, name: str, obj: Any = None) -> "Mistake":
-        """Return the mistake as one of what has this name, in text that is safe for terminals."""
+        """Return the mistake of ``obj`` with a name before its message, escaped for terminals."""
         return replace(self, message=printable(f"{name}: {self.sentence}"), obj=obj)
 
     def warned(self, warnings: Collection[str]) -> "Mistake":
@@ -50,8 +50,8 @@ class Mistake:
         return replace(self, identifier=identifier) if identifier in warnings else self
 
 
-def raised(error: Exception) -> Mistake:
-    """Return what a project's code raised: which function, where, and what it must do."""
+def mistake_of_error(error: Exception) -> Mistake:
+    """Return a mistake for an error in the project's code: function, line, and what it must do."""
     what, place = "its code", ""
     for frame, line in walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__"))

@@ -20,7 +20,7 @@ from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.digests import moment_in, statement_of
 from django_sitemapkit.reading.items import ContribReader
-from django_sitemapkit.reading.languages import default_url
+from django_sitemapkit.reading.languages import x_default_url
 from django_sitemapkit.reading.sources import OPTIONS, TAGS, UNSET, Column, Constant, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.sections import BaseSection, Section, Translated
@@ -90,7 +90,7 @@ def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
 
 
 def wrong_limit(limit: Any) -> Iterator[Mistake]:
-    """Find a limit that is not a number of URLs a file may have."""
+    """Find a limit that is not a number of URLs allowed in a file."""
     whole = isinstance(limit, int) and not isinstance(limit, bool)
     if limit is not None and not (whole and 1 <= limit <= MAX_URLS):
         yield Mistake(
@@ -286,7 +286,7 @@ def _wrong_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
     if isinstance(default, bool) or default in codes:
         return
     try:
-        default_url(default, options)
+        x_default_url(default, options)
     except InvalidValue as refusal:
         yield Mistake(
             "sitemapkit.E136",
@@ -299,7 +299,7 @@ def _wrong_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
 
 
 def wrong_namespaces(reader: SectionReader) -> Iterator[Mistake]:
-    """Find a namespace whose prefix or name no document may declare, or that nothing uses."""
+    """Find unusable prefixes and names, and ``namespaces`` or ``elements`` without the other."""
     namespaces = reader.options.namespaces
     for prefix, name in namespaces.items():
         reserved = prefix in NAMESPACES or prefix == "xsi" or prefix.lower().startswith("xml")
@@ -361,7 +361,7 @@ _HOUR = dt.timedelta(hours=1)
 
 
 def _declared_values(options: Any) -> Iterator[Any]:
-    """Yield the constants of what is declared on a class, not made by its methods."""
+    """Yield dates and moments that a class declares as constants; None for other values."""
     owner = getattr(options, "sitemap", options)
     declared = {
         name: inspect.getattr_static(type(owner), name, None)
@@ -372,12 +372,12 @@ def _declared_values(options: Any) -> Iterator[Any]:
     yield moment_in(declared["lastmod"], DEFAULT_DB_ALIAS)
     for rows in (declared["queryset"], declared["items"]):
         if isinstance(rows, QuerySet):
-            yield from _parameters(rows)
+            yield from _statement_parameters(rows)
     if isinstance(condition := declared["filter"], Q):
-        yield from _parameters(options.model._base_manager.filter(condition))
+        yield from _statement_parameters(options.model._base_manager.filter(condition))
 
 
-def _parameters(rows: QuerySet[Any]) -> Iterator[Any]:
+def _statement_parameters(rows: QuerySet[Any]) -> Iterator[Any]:
     """Yield the dates and moments among the parameters of a statement; None for each other."""
     with suppress(FieldError, NotSupportedError):  # Which other checks report.
         for value in statement_of(rows, rows.db)[1]:
@@ -385,7 +385,7 @@ def _parameters(rows: QuerySet[Any]) -> Iterator[Any]:
 
 
 def _is_frozen(value: Any) -> bool:
-    """Return whether nobody writes a date or moment, but gets it from the clock at the import."""
+    """Return whether a date or moment was computed from the clock at import."""
     if not isinstance(value, dt.datetime):
         return isinstance(value, dt.date) and value in (STARTED.date(), STARTED.astimezone().date())
     apart = abs(value - STARTED)

@@ -28,7 +28,7 @@ UNKNOWN_NAME_ERRORS = (AttributeError, FieldError, TypeError, ValueError)
 
 
 def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
-    """Yield the mistakes in the queryset of a section, in its key, and in what is read of it."""
+    """Yield the mistakes in a section's queryset, key, columns, entries, translations and URLs."""
     if has_no_rows(reader.options):
         yield _without_rows(reader.options)
         return
@@ -172,7 +172,7 @@ def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
 
 
 def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
-    """Find what makes values of a field no keys: they may be missing, alike, or in no order."""
+    """Find reasons why a field cannot be a key: null, repeated or unordered values."""
     if field.null:  # Such rows would be on no page.
         yield Mistake(
             "sitemapkit.E113",
@@ -198,7 +198,7 @@ def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
 
 
 def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find what repeats rows, and window functions: the filter for a page changes what they see."""
+    """Find what repeats rows, and window functions, which a page's filter changes."""
     repeats = list(islice(repeated_rows(rows), 1))
     windows = ["its queryset"] if _django.reads_windows(rows) else []
     apart = {"title", "object_languages"}  # They are read by queries of their own.
@@ -206,7 +206,7 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
         apart.add("images")
     for option, column in columns_of(reader):
         with suppress(*UNKNOWN_NAME_ERRORS):
-            if _django.is_window(_django.resolved(column, rows)[0]):
+            if _django.is_window(_django.resolve_column(column, rows)[0]):
                 windows.append(option)
             if option not in apart:
                 repeats += _repeats_by_column(rows, option, column)
@@ -222,7 +222,7 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
 
 def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterator[Mistake]:
     name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
-    expression, query = _django.resolved(column, rows)
+    expression, query = _django.resolve_column(column, rows)
     if _differs_in_joins(query, expression):
         yield Mistake(
             "sitemapkit.E127",
@@ -337,7 +337,7 @@ def _orders_by_many(rows: QuerySet[Any], column: Any) -> bool:
     is_name = isinstance(column, str)
     named = F(column.lstrip("+-")) if is_name else getattr(column, "expression", column)
     with suppress(FieldError):  # "?", or a name that extra() gives.
-        expression, query = _django.resolved(named, rows)
+        expression, query = _django.resolve_column(named, rows)
         return _differs_in_joins(query, expression)
     return False
 

@@ -253,7 +253,7 @@ def test_an_interrupted_comparison_starts_again(linked, monkeypatch):
     whole = stored(crawl(SITE))
     for after in (2, 4, 7):
         with monkeypatch.context() as patched, suppress(Killed):
-            patched.setattr(crawling, "finish", die)
+            patched.setattr(crawling, "finish_run", die)
             crawl(SITE)
         with monkeypatch.context() as patched, suppress(Killed):
             left = [after]

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.audit.crawl import frontier as frontiers
-from django_sitemapkit.audit.crawl.frontier import Frontier, rows_of
+from django_sitemapkit.audit.crawl.frontier import Frontier, rows_by_url
 from django_sitemapkit.audit.crawl.outcome import FoundLink, UrlOutcome
 from django_sitemapkit.audit.models import AuditRun, CrawledLink
 
@@ -62,7 +62,7 @@ def test_texts_distinguish_equal_hashes(crawling, monkeypatch):
     frontier.add(["a"])
     frontier.record([(frontier.next(), page("A", "á", "a", "b"))])
     assert [row.url for row in drain(frontier)] == ["A", "á", "b"]
-    assert set(rows_of(crawling, {"a", "á", "x"})) == {"a", "á"}
+    assert set(rows_by_url(crawling, {"a", "á", "x"})) == {"a", "á"}
 
 
 def test_links_are_deleted_when_the_target_is_a_page(crawling):

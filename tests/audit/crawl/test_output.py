@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl import output, site_map
-from django_sitemapkit.audit.crawl.output import FIXED, MARK, reserved, write_output
+from django_sitemapkit.audit.crawl.output import FIXED, MARK, reserved_folder, write_output
 from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.audit.validation import validate_source
 from django_sitemapkit.exceptions import BuildRunning, StorageFailure
@@ -392,7 +392,7 @@ def test_a_folder_with_the_name_of_a_file(tmp_path, name):
     """It is refused before the crawl; and after it, before any file is replaced."""
     (tmp_path / name).mkdir()
     with pytest.raises(StorageFailure, match=f"{name} is a folder, but a file is to be written"):
-        reserved(tmp_path).__enter__()
+        reserved_folder(tmp_path).__enter__()
     if name in FIXED:
         with pytest.raises(StorageFailure, match=f"{name} is a folder"):
             written(tmp_path, "/")
@@ -443,12 +443,12 @@ def test_a_folder_is_made(tmp_path):
 
 def test_one_process_at_a_time_has_a_folder(tmp_path):
     """The other one is refused, and may have it afterwards."""
-    with reserved(tmp_path / "out"):
+    with reserved_folder(tmp_path / "out"):
         with pytest.raises(BuildRunning, match=f"Another process crawls into {tmp_path}/out"):
-            reserved(tmp_path / "out").__enter__()
-        with reserved(tmp_path):
+            reserved_folder(tmp_path / "out").__enter__()
+        with reserved_folder(tmp_path):
             pass
-    with reserved(tmp_path / "out"):
+    with reserved_folder(tmp_path / "out"):
         assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -457,7 +457,7 @@ def test_a_file_is_not_a_folder(tmp_path, name):
     """The error says so."""
     (tmp_path / "file").touch()
     with pytest.raises(StorageFailure, match="is not a folder"):
-        reserved(tmp_path / name).__enter__()
+        reserved_folder(tmp_path / name).__enter__()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
@@ -468,7 +468,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(output, "TemporaryDirectory", refuse)
     with pytest.raises(StorageFailure, match=f"written in {tmp_path}: Permission denied"):
-        reserved(tmp_path).__enter__()
+        reserved_folder(tmp_path).__enter__()
 
 
 def test_what_killed_processes_left_is_deleted(tmp_path):
@@ -479,6 +479,6 @@ def test_what_killed_processes_left_is_deleted(tmp_path):
         (tmp_path / name).mkdir()
     for path in set(tmp_path.iterdir()) - {made[1]}:
         os.utime(path, (time.time() - 90_000,) * 2)
-    with reserved(tmp_path):
+    with reserved_folder(tmp_path):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {*others, made[1].name}

@@ -48,7 +48,7 @@ def read(*documents):
     """Return what is missing in each of several documents of a run, and all of their codes."""
     listed, found, codes = ListedUrls(), [], set()
     for number, document in enumerate(documents):
-        reader = SitemapReader(earlier=listed.by_others(str(number)))
+        reader = SitemapReader(earlier=listed.of_other_documents(str(number)))
         list(reader.sitemaps([document]))
         listed.add(str(number), f"{number}.xml", reader.digests)
         found.append(pairs(reader.findings))
@@ -202,7 +202,7 @@ def test_what_is_missing_is_so(files):
     found = set()
     listed = ListedUrls()
     for number, document in enumerate([urlset(*file) for file in entries]):
-        reader = SitemapReader(earlier=listed.by_others(str(number)))
+        reader = SitemapReader(earlier=listed.of_other_documents(str(number)))
         with suppress(InvalidSitemap):
             list(reader.sitemaps([document]))
         listed.add(str(number), str(number), reader.digests)

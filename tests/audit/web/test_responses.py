@@ -9,8 +9,8 @@ from django_sitemapkit.audit.web.responses import (
     Fetched,
     HttpAnswer,
     follow,
+    has_readable_type,
     header_values,
-    is_read,
     read_body,
 )
 
@@ -134,8 +134,8 @@ def test_what_is_no_url(url):
 )
 def test_types_that_are_read(content_type, expected):
     """Pages, texts and XML."""
-    assert is_read([("Content-Type", content_type)]) is expected
-    assert is_read([])
+    assert has_readable_type([("Content-Type", content_type)]) is expected
+    assert has_readable_type([])
 
 
 BODY = b"some text " * 50

@@ -372,6 +372,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
         known |= {one: section for one in page if one not in known}
     for size in (1, 7, 10_000):
         monkeypatch.setattr(page_runs, "HASHES_PER_PART", size)
+        monkeypatch.setattr(page_runs, "HASHES_PER_READ", size // 2 + 1)
         with PageRuns(tmp_path / "runs") as runs:
             names = [("a", 1), ("b", 1), ("c", 1), ("a", 2)]
             runs["a", 2] = array("q", [5])  # Of a page that is made again.
@@ -382,7 +383,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
 
 
 def test_pages_without_any_url_share_none(tmp_path):
-    """A file of no bytes cannot be mapped."""
+    """Their file has no bytes."""
     with PageRuns(tmp_path / "runs") as runs:
         runs["a", 1] = array("q")
         assert list(runs.duplicates([("a", 1)])) == [{}]

@@ -902,14 +902,14 @@ def test_what_stands_twice_on_a_page_is_found_once():
     (one,) = hashes_of(urls([1]))
     row = Place(section="b", prefix_digest="of a", duplicate_hashes=to_hex({one: "a"}))
     page = ComparedPage(row)
-    assert page.seen(urls([5, 1, 5, 1, 6])) == {
+    assert page.already_listed(urls([5, 1, 5, 1, 6])) == {
         1: "section 'a'",
         2: "section 'b'",
         3: "section 'a'",
     }
     page.add(urls([5, 6]))
-    assert page.seen(urls([6, 7])) == {0: "section 'b'"}
+    assert page.already_listed(urls([6, 7])) == {0: "section 'b'"}
     page.add(urls([7]))
-    assert page.describe(row) == hashes([1, 5, 6, 7])
+    assert page.set_url_facts(row) == hashes([1, 5, 6, 7])
     assert row.urls_digest == digest_of(hashes([5, 6, 7]))
     assert row.duplicate_hashes == to_hex({one: "a"})

@@ -16,7 +16,7 @@ from django_sitemapkit.builds.make.page_file import (
     rendering_of,
 )
 from django_sitemapkit.exceptions import LeaseLost
-from django_sitemapkit.heartbeats import heard_by
+from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
@@ -77,7 +77,7 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
                 partial(prefetched, lock := RLock()), lock
             )
             rendering = rendering_of(section, EVERYTHING, SITE.scope())
-            with heard_by(lost):
+            with calling_on_heartbeat(lost):
                 make_page(rendering, tmp_path / "page.xml.gz", press)
         except LeaseLost:
             names = [thread.name for thread in threading.enumerate()]

@@ -10,9 +10,9 @@ import pytest
 from django_sitemapkit.builds import manifest as stored_files
 from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
-from django_sitemapkit.builds.manifest import decompressed, what_differs
+from django_sitemapkit.builds.manifest import decompressed, difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
-from django_sitemapkit.heartbeats import heard_by
+from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
@@ -25,7 +25,7 @@ GZ = gzip.compress(XML, mtime=0)
 
 def differs(data, sha256=SHA, urls=5000):
     """Return how a gzip file differs from what it should be."""
-    return what_differs(io.BytesIO(data), sha256, urls)
+    return difference_from_facts(io.BytesIO(data), sha256, urls)
 
 
 def test_a_whole_file_does_not_differ():
@@ -86,7 +86,7 @@ def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
         rendering = rendering_of(reader_of(section(SITE)), keys, SITE.scope())
-        with heard_by(heartbeat):
+        with calling_on_heartbeat(heartbeat):
             made = make_page(rendering, path, press)
         made.finish()
         return made
@@ -127,7 +127,7 @@ def test_a_disk_that_writes_other_bytes_fails_the_page(tmp_path, monkeypatch):
         def flush(self):
             return GZ[:-9] + bytes([GZ[-9] ^ 1]) + GZ[-8:]
 
-    monkeypatch.setattr(files, "compressor", Corrupting)
+    monkeypatch.setattr(files, "new_compressor", Corrupting)
     with pytest.raises(BuildFailed, match="was just written is damaged: its gzip data is damaged"):
         page(tmp_path, keys=KeyRange(None, 20))
 

@@ -164,9 +164,9 @@ def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     monkeypatch.setattr(differences, "PART", part)
     monkeypatch.setattr(differences, "BUFFERED", buffered)
     dealt = []
-    deal = differences._deal
+    deal = differences._partition
     monkeypatch.setattr(
-        differences, "_deal", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
+        differences, "_partition", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
     )
     assert shown() == EDITED
     assert min(dealt) > 1

@@ -7,7 +7,7 @@ import pytest
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import status as running
-from django_sitemapkit.builds.report.status import build_progress, states_of
+from django_sitemapkit.builds.report.status import build_progress, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Lease, Place, StoredPage
 from django_sitemapkit.testing.factories import PlaceFactory, StoredPageFactory
@@ -118,7 +118,7 @@ def test_a_build_runs_only_under_its_lease(settings, sections, error, state, rea
     assert said.endswith(f"Run build_sitemaps: it adopts the pages of build {build.pk}.\n")
     assert run().adopted
     assert [(each.state, each.reason) for each in status_of(SITE).builds] == [
-        ("published", ""),
+        ("live", ""),
         ("abandoned", reason or {"code": "adopted"}),
     ]
 
@@ -127,9 +127,9 @@ def test_a_lease_of_another_build_keeps_no_build_running():
     """A process that plans its own build has not adopted this one's pages yet."""
     with acquire(SITE) as lease:
         build = begin_build(lease)
-        assert states_of([build]) == {build.pk: "running"}
+        assert states_by_build([build]) == {build.pk: "running"}
         lease.begin_next()
-        assert states_of([build]) == {build.pk: "interrupted"}
+        assert states_by_build([build]) == {build.pk: "interrupted"}
         assert build_progress(SITE) is None
 
 

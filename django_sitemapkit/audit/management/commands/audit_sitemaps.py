@@ -5,7 +5,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from django_sitemapkit.audit.kinds import AUDIT_KINDS
-from django_sitemapkit.audit.management.base import FindingsCommand, module, positive
+from django_sitemapkit.audit.management.base import (
+    FindingsCommand,
+    import_audit_module,
+    positive_integer,
+)
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
@@ -23,7 +27,7 @@ class Command(FindingsCommand):
         size = parser.add_mutually_exclusive_group()
         size.add_argument(
             "--sample",
-            type=positive,
+            type=positive_integer,
             default=200,
             metavar="URLS",
             help="Number of URLs of each section, spread over the section; default: %(default)s.",
@@ -33,7 +37,7 @@ class Command(FindingsCommand):
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
         """Audit a site."""
         sample = None if options["full"] else options["sample"]
-        run: AuditRun = module("auditing").audit(site, sample=sample, **arguments)
+        run: AuditRun = import_audit_module("auditing").audit(site, sample=sample, **arguments)
         return run
 
     def heading(self, run: AuditRun) -> str:

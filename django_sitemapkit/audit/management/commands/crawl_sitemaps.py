@@ -12,8 +12,8 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.audit.kinds import CRAWL_KINDS, FindingKind
 from django_sitemapkit.audit.management.base import (
     FindingsCommand,
-    module,
-    positive,
+    import_audit_module,
+    positive_integer,
     positive_number,
 )
 from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun
@@ -47,14 +47,14 @@ class Command(FindingsCommand):
         )
         parser.add_argument(
             "--max-urls",
-            type=positive,
+            type=positive_integer,
             default=MAX_CRAWLED_URLS,
             metavar="URLS",
             help="End after this many URLs; default: %(default)s.",
         )
         parser.add_argument(
             "--max-depth",
-            type=positive,
+            type=positive_integer,
             metavar="LINKS",
             help="Fetch no URL more than this many links away from a start.",
         )
@@ -107,7 +107,7 @@ class Command(FindingsCommand):
         self._starts: dict[str, list[str]] = {}
         if not starts:
             return sites
-        scope_of = module("crawl.scope").CrawlScope.of
+        scope_of = import_audit_module("crawl.scope").CrawlScope.of
         for start in starts:
             refusals = []
             for site in sites:
@@ -124,7 +124,7 @@ class Command(FindingsCommand):
         """Raise an error for what would otherwise fail only after the crawl."""
         if options["save"]:
             for site in sites:
-                module("crawl.saving").require_crawled_section(site)
+                import_audit_module("crawl.saving").require_crawled_section(site)
         if options["output"]:
             if len(sites) > 1:
                 keys = ", ".join(site.key for site in sites)
@@ -132,14 +132,14 @@ class Command(FindingsCommand):
                     f"--output is for one site. Choose it with --site: {keys}."
                 )
             if not self.is_standalone:
-                reserved = module("crawl.output").reserved(options["output"])
+                reserved = import_audit_module("crawl.output").reserved_folder(options["output"])
                 self._reserved.enter_context(reserved)
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
         """Crawl a site, and write what is found: a crawl that is not written is not finished."""
         if options["output"]:
             arguments["deliver"] = partial(self._write, site, options["output"])
-        run: AuditRun = module("crawl").crawl(
+        run: AuditRun = import_audit_module("crawl").crawl(
             site,
             starts=self._starts.get(site.key, ()),
             below=options["below"],
@@ -157,16 +157,16 @@ class Command(FindingsCommand):
             if options["diff"]:
                 self._compare(run)
             if options["save"]:
-                saved = module("crawl.saving").save_pages(site, run)
+                saved = import_audit_module("crawl.saving").save_pages(site, run)
                 self._say_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
                 text = f"{count_of(len(self._files), 'file')} written to {options['output']}."
                 self._say_result(run, {"files": self._files}, text)
-                if module("crawl.output").INDEX not in self._files:
+                if import_audit_module("crawl.output").INDEX not in self._files:
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
 
     def _write(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
-        self._files = module("crawl.output").write_output(site, run, folder)
+        self._files = import_audit_module("crawl.output").write_output(site, run, folder)
 
     def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
         self.write_json({"site": run.site, "crawl": run.pk, **result})
@@ -174,7 +174,7 @@ class Command(FindingsCommand):
 
     def _compare(self, run: AuditRun) -> None:
         """Print what changed since the previous crawl: all of it in JSON, else a summary."""
-        differences = module("crawl.differences")
+        differences = import_audit_module("crawl.differences")
         earlier = differences.previous_crawl(run)
         if earlier is None:
             text = "There is no earlier crawl with these starts to compare with."

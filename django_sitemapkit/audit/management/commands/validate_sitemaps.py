@@ -26,9 +26,9 @@ from django_sitemapkit.management.base import (
     Exit,
     Progress,
     PublishedCommand,
-    caller,
     ending_cleanly,
-    held_back,
+    held_text,
+    started_by_text,
 )
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import count_of, printable
@@ -46,7 +46,7 @@ PROGRESS_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Totals:
-    """What was read, and what was found in it."""
+    """The numbers of documents, URLs and bytes read, and of their findings."""
 
     invalid: int = 0
     """Documents that have errors."""
@@ -172,7 +172,7 @@ class Command(PublishedCommand):
     def _print(self, document: DocumentReport) -> None:
         word = "INVALID" if document.error_count else "valid"
         if self.verbosity or document.error_count:
-            line = f"{document.source:<56} {word:<8} {_entries(document.urls)}"
+            line = f"{document.source:<56} {word:<8} {_entry_count_text(document.urls)}"
             self.stdout.write(line, self.style.ERROR if document.error_count else None)
         self._print_findings(document, "error", document.error_count)
         if self.verbosity:
@@ -191,15 +191,15 @@ class Command(PublishedCommand):
         now = time.monotonic()
         if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
             self.shown = now
-            self.show_progress(self._amount(urls, size))
+            self.show_progress(self._progress_text(urls, size))
 
-    def _amount(self, urls: int = 0, size: int = 0) -> str:
-        """Return what was read, with that much of a document that has not been read to its end."""
+    def _progress_text(self, urls: int = 0, size: int = 0) -> str:
+        """Return the numbers read so far, including a document that is still being read."""
         seconds = time.monotonic() - self.began
         megabytes = (self.totals.bytes + size) / 1_000_000
         documents = count_of(self.totals.documents, "document")
         return (
-            f"{documents}, {_entries(self.totals.urls + urls)}, {megabytes:,.1f} MB in"
+            f"{documents}, {_entry_count_text(self.totals.urls + urls)}, {megabytes:,.1f} MB in"
             f" {seconds:,.1f} s ({megabytes / max(seconds, 0.001):,.1f} MB/s)"
         )
 
@@ -217,14 +217,14 @@ class Command(PublishedCommand):
                 sections=sections,
                 distrusted=names,
                 on_file=progress,
-                started_by=caller(),
+                started_by=started_by_text(),
             )
         if result.status == "held":
-            for line in held_back(result).split("\n"):
+            for line in held_text(result).split("\n"):
                 self.stderr.write(line, self.style.WARNING)
 
     def _conclude(self, fail_on: Iterable[str], asked: str, *, is_repairable: bool) -> None:
-        """Print what was read and found in total; raise CommandError if it is a failure.
+        """Print the totals; raise CommandError for findings of ``fail_on`` and invalid documents.
 
         ``is_repairable`` says that ``--repair`` was not given, and could have been.
         """
@@ -244,7 +244,7 @@ class Command(PublishedCommand):
         )
         found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
         style = self.style.WARNING if warnings else self.style.SUCCESS
-        self.say(f"{self._amount()}: {found}.", self.style.ERROR if errors else style)
+        self.say(f"{self._progress_text()}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.count(fail_on):
             message = f"{count_of(found_kinds, 'finding')} of {asked}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
@@ -256,7 +256,7 @@ class Command(PublishedCommand):
             raise CommandError(message, returncode=Exit.FAILED)
 
 
-def _entries(count: int) -> str:
+def _entry_count_text(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 

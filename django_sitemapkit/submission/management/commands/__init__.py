@@ -1,1 +1,1 @@
-"""Commands of the audit."""
+"""Commands of the submission."""

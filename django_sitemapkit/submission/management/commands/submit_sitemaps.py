@@ -38,7 +38,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--retry",
             action="store_true",
-            help="Also send rejected and given-up batches again, after you corrected the cause.",
+            help="Also send rejected and failed batches again; correct the cause first.",
         )
         parser.add_argument(
             "--dry-run",
@@ -89,7 +89,7 @@ class Command(PublishedCommand):
     def _print(self, result: SubmissionResult, *, dry_run: bool) -> None:
         write = self.say
         write(f"Site {result.site!r}:")
-        changes = ", ".join(f"{count:,} {kind}" for kind, count in sorted(result.changes.items()))
+        changes = ", ".join(f"{count:,} {kind}" for kind, count in result.changes.items() if count)
         if changes:
             write(f"  Changed URLs: {changes}.")
         if dry_run:
