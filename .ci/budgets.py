@@ -33,17 +33,17 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_438,
-    "package: tokens": 295_166,
-    "core: statements": 18_148,
-    "core: tokens": 213_371,
-    "builds, runners, planning, publishing: statements": 4_535,
+    "package: statements": 25_422,
+    "package: tokens": 294_931,
+    "core: statements": 18_132,
+    "core: tokens": 213_136,
+    "builds, runners, planning, publishing: statements": 4_519,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 401,
+    "Exclude now: functions": 400,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 59,

@@ -26,7 +26,7 @@ SENTENCES: dict[str, Any] = {
     "cancelled": gettext_noop("cancelled by %(by)s"),
     "changed": gettext_noop("the code, the settings or the chosen sections have changed"),
     "discarded": gettext_noop("discarded by %(by)s"),
-    "identical": gettext_noop("it is identical to build %(build)s, which is held for review"),
+    "identical": gettext_noop("it is identical to build %(build)s, which waits"),
     "interrupted": gettext_noop("it was interrupted"),
     "no-section": gettext_noop(
         "no section is registered; declare one in the module sitemaps.py of an installed app, with"

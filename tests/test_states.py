@@ -82,7 +82,7 @@ EXAMPLES = {
         {"pid": "1200", "host": "web-1", "since": "2026-01-01 09:00:00"},
         "process 1200 on web-1 since 2026-01-01 09:00:00 UTC",
     ),
-    "identical": ({"build": 1_200}, "it is identical to build 1200, which is held for review"),
+    "identical": ({"build": 1_200}, "it is identical to build 1200, which waits"),
     "intact": ({"files": 1}, "1 file and the index checked, no damage found."),
     "interrupted": ({}, "it was interrupted"),
     "lastmod-backwards": (

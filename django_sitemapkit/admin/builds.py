@@ -51,7 +51,7 @@ from django_sitemapkit.admin.url_counts import (
     url_counts_by_build,
 )
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete, live_before
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
@@ -278,7 +278,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     With a section in the query string, it is a page of its files; of all files if it has no name.
     """
     manifest = Place.objects.in_build(build).defer("override_hashes")
-    previous = live_before([build])[build.pk] if is_complete(build) else None
+    previous = build.previous_id if is_complete(build) else None
     before = url_counts_by_build([previous])[previous] or None
     totals = _section_totals(manifest, before)
     counts = {total["section"]: total["urls"].after for total in totals}
@@ -305,7 +305,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         **shown,
         "has_sections": bool(totals),
         "file_count": number(manifest.count()),
-        "urls": total_change(counts, before, previous),
+        "urls": total_change(counts, before),
         "size": sum(each["xml_bytes"] for each in totals),
         "problems": problems,
         "problem_count": number(sum(problems_by_section(build).values())),

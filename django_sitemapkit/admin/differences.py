@@ -20,7 +20,6 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.admin.publishing import render_build_page
 from django_sitemapkit.builds.manifest import stored_build
-from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
     OTHER_FOLDERS,
@@ -69,11 +68,10 @@ def differences_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
 ) -> HttpResponseBase:
     """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
-    before = live_before([obj])[obj.pk]
     stored = BuildDifferences.objects.filter(build=obj).first()
     if stored is not None and "csv" in request.GET:
         return _csv_download(request, stored)
-    context = _stored_context(request, stored) if stored else _comparison(request, obj, before)
+    context = _stored_context(request, stored) if stored else _comparison(request, obj)
     page = render_build_page(
         model_admin,
         request,
@@ -81,7 +79,7 @@ def differences_view(
         "differences",
         title=_("Changes in build %(build)s") % {"build": obj.pk},
         here=request.path,
-        before=before,
+        before=obj.previous_id,
         **context,
     )
     if "waiting" in context:
@@ -90,7 +88,7 @@ def differences_view(
     return page
 
 
-def _comparison(request: HttpRequest, build: Build, before: int | None) -> dict[str, Any]:
+def _comparison(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Compare a build or have it compared, and return the template context.
 
     It is the result, a failure, or "waiting" while another process compares.
@@ -103,7 +101,7 @@ def _comparison(request: HttpRequest, build: Build, before: int | None) -> dict[
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if not _takes_long(site, build, before):
+            if not _takes_long(site, build):
                 return _stored_context(request, store_differences(site, build))
             name = str(request.user.get_username())
             record_request(site, COMPARE, about=build, by=name)
@@ -116,18 +114,18 @@ def _comparison(request: HttpRequest, build: Build, before: int | None) -> dict[
     return {"waiting": True}
 
 
-def _takes_long(site: SitemapSite, build: Build, before: int | None) -> bool:
+def _takes_long(site: SitemapSite, build: Build) -> bool:
     """Return whether so many URLs are compared that nobody should wait for it.
 
     These are those of the files that only one build has. Raises BuildFailed if a build has no files
     any more.
     """
-    if before is None:
+    if build.previous_id is None:
         return False
     places = Place.objects
     old, new = (
         set(places.in_build(stored_build(site, each)).pages().values_list("page", "page__urls"))
-        for each in (before, build.pk)
+        for each in (build.previous_id, build.pk)
     )
     return sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE
 

@@ -39,7 +39,6 @@ from django_sitemapkit.builds import (
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
-from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
@@ -101,9 +100,12 @@ class RollBackForm(PauseForm):
     )
     field_order = ("pause", "reason", "until")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, is_paused: bool = False, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["reason"].required = False
+        if is_paused:
+            self.fields["pause"].label = _("Replace the pause")
+            self.fields["pause"].help_text = ""
 
     def clean(self) -> dict[str, Any]:
         """Require a reason for a pause, and a pause for a reason."""
@@ -131,11 +133,6 @@ def publish_view(
 ) -> HttpResponseBase:
     """Ask for confirmation, then publish a build, or discard one that is held."""
     is_back = obj.published_at is not None
-    form = RollBackForm(request.POST if request.method == "POST" else None) if is_back else None
-    if request.method == "POST" and (form is None or form.is_valid()):
-        pause = form.pause_by(request) if form and form.cleaned_data["pause"] else None
-        _publish(model_admin, request, obj, pause)
-        return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
     served = (
         Publication.objects.filter(site=obj.site)
         .select_related("build")
@@ -143,6 +140,12 @@ def publish_view(
         .first()
     )
     pause = pause_at(served, served.now) if served else None
+    data = request.POST if request.method == "POST" else None
+    form = RollBackForm(data, is_paused=bool(pause)) if is_back else None
+    if request.method == "POST" and (form is None or form.is_valid()):
+        added = form.pause_by(request) if form and form.cleaned_data["pause"] else None
+        _publish(model_admin, request, obj, added)
+        return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
     replaced = counts[live] if served else {}
@@ -167,23 +170,24 @@ def publish_view(
         served_live=sorted(stay_live),
         publish_error=publish_error(obj),
         edits=edits_since(request, obj.pk),
-        undone=_undone_builds(obj, live) if is_back else [],
+        undone=_undone_builds(obj, live) if is_back and served else None,
+        warnings=() if is_back else list(map(words_of, obj.warnings)),
         pause=pause_text(pause) if pause else "",
         form=form,
     )
 
 
 def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]]:
-    """Return the builds that went live after a build, the live one first, and what they removed.
+    """Return the builds that led from a build to the live one, this first, and what they removed.
 
     "removed" is how many URLs these were, or "" if the build was not compared yet. The list is
-    empty if a roll-back between them hides what was live after ``build``.
+    empty if the live build does not descend from ``build``, as after a roll-back to before it.
     """
-    before = live_before(Build.objects.filter(site=build.site, published_at__gt=build.published_at))
+    before = dict(Build.objects.filter(site=build.site).values_list("pk", "previous"))
     undone: list[int] = []
-    while live in before:
+    while live and live != build.pk:
         undone.append(live)
-        live = before.pop(live)
+        live = before[live]
     stored = BuildDifferences.objects.defer("kept").in_bulk(undone)
     return [
         {"pk": pk, "removed": number(stored[pk].count("-")) if pk in stored else ""}

@@ -24,7 +24,6 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
-from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.builds.report.status import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
@@ -274,12 +273,11 @@ def _published_context(site: SitemapSite) -> dict[str, Any]:
     build = Build.objects.published(site)
     if build is None:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
-    before = live_before([build])[build.pk]
-    counts = url_counts_by_build([build.pk, before])
+    counts = url_counts_by_build([build.pk, build.previous_id])
     return {
         "build": build,
         "names": counts[build.pk],
-        "urls": section_changes(counts[build.pk], counts[before] or None),
+        "urls": section_changes(counts[build.pk], counts[build.previous_id] or None),
         "problems": {name: number(count) for name, count in problems_by_section(build).items()},
     }
 

@@ -9,7 +9,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete, live_before
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.models import Build, Place
 
@@ -33,12 +33,9 @@ def url_counts_by_build(builds: Iterable[int | None]) -> dict[int | None, UrlCou
     return found
 
 
-def total_change(after: UrlCounts, before: UrlCounts | None, since: int | None = None) -> UrlChange:
-    """Return the change of all sections; ``before`` is None if there is no build before.
-
-    ``since`` is the build before, if that is shown.
-    """
-    return UrlChange(sum(after.values()), None if before is None else sum(before.values()), since)
+def total_change(after: UrlCounts, before: UrlCounts | None) -> UrlChange:
+    """Return the change of all sections; ``before`` is None if there is no build before."""
+    return UrlChange(sum(after.values()), None if before is None else sum(before.values()))
 
 
 def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, UrlChange]:
@@ -51,17 +48,15 @@ def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, Url
 
 
 def changes_by_build(builds: Collection[Build]) -> dict[int, UrlChange]:
-    """Return how many URLs each build lists, and how many the site served before it.
+    """Return how many URLs each build lists, and how many the site served before it first did.
 
     Of a build that was neither published nor held for review, nothing is compared; one that has
     no files is left out.
     """
-    before = live_before([build for build in builds if is_complete(build)])
+    before = {build.pk: build.previous_id for build in builds if is_complete(build)}
     counts = url_counts_by_build([*(build.pk for build in builds), *before.values()])
     return {
-        build.pk: total_change(
-            counts[build.pk], counts.get(since := before.get(build.pk)) or None, since
-        )
+        build.pk: total_change(counts[build.pk], counts.get(before.get(build.pk)) or None)
         for build in builds
         if counts[build.pk]
     }

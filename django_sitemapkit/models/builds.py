@@ -172,7 +172,7 @@ class Build(models.Model):
         related_name="+",
         verbose_name=_("previous build"),
     )
-    """The build that was published when this one finished."""
+    """The build that was live before this one went live first, or when it finished unpublished."""
 
     objects = BuildManager()
 

@@ -149,7 +149,7 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     client.post(page("urloverride", "exclude", override("/about/").pk))
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Waiting, at most: " in text
+    assert "Not in all files yet: " in text
     assert "URL overrides (2)</a>" in text
 
 

@@ -66,10 +66,10 @@ def publish_finished(state: BuildState) -> BuildResult:
         raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
     published = builds.published
     reason = reason_to_hold(finished)
-    if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
-        reason = {"code": "paused", "pause": pause.state}
     if state.preview and not reason:
         reason = {"code": "preview", "by": state.started_by}
+    if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
+        reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
     if held is not None and _is_identical(state, held, finished, index):
         if held.previous_id != (published.pk if published else None):
@@ -272,7 +272,10 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         is_live = publication.build_id == record.pk and not is_new
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
-            _forget_differences(record, publication.build_id)
+            if record.published_at is None and record.previous_id != publication.build_id:
+                # Someone has gone back since it was held: what it was compared with is not live.
+                BuildDifferences.objects.filter(build=record).delete()
+                record.previous_id = publication.build_id
         publication.build = record
         if not is_new:
             publication.save(update_fields=["build"])
@@ -285,15 +288,6 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
     text = f"Build {record.pk} is published."
     log_event(logging.INFO, "published", site.key, record.pk, text)
     return ""
-
-
-def _forget_differences(record: Build, replaced: int) -> None:
-    """Delete stored differences whose earlier build is no longer the one live before."""
-    if record.replaced_at is not None:  # It was live: the build that replaced it has lost that.
-        after = Build.objects.filter(site=record.site, published_at=record.replaced_at)
-        BuildDifferences.objects.filter(build__in=[record, *after]).delete()
-    elif record.previous_id != replaced:
-        BuildDifferences.objects.filter(build=record).delete()
 
 
 def _record_end(record: Build, status: Build.Status, **values: Any) -> None:

@@ -1,11 +1,10 @@
-"""Which build was live before another one, and how the number of URLs has changed since."""
+"""How the number of URLs has changed since the build before, and what roll-backs leave to come."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
-from django.db.models.functions import Coalesce
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -31,8 +30,6 @@ class UrlChange:
     """How many there are."""
     before: int | None
     """How many there were; None if there is no build before."""
-    since: int | None = None
-    """The build that had them, if that has to be said."""
 
     @property
     def count(self) -> str:
@@ -61,9 +58,7 @@ class UrlChange:
         if not self.text:
             return self.count
         kind = "sitemapkit-loss" if self.is_loss else "quiet"
-        text = format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
-        since = _("since build %(number)s") % {"number": self.since}
-        return format_html('{} <span class="quiet">{}</span>', text, since) if self.since else text
+        return format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
 
 
 def _signed(value: int) -> str:
@@ -73,17 +68,6 @@ def _signed(value: int) -> str:
 def is_complete(build: Build) -> bool:
     """Return whether a build has all its files, so that fewer URLs are a loss."""
     return build.published_at is not None or build.status == Build.Status.HELD
-
-
-def live_before(builds: Collection[Build]) -> dict[int, int | None]:
-    """Return for each build, by id, the id of the build that was live before it, or None.
-
-    Of a build that was rolled back to, this is the one that was rolled back. Of one that was never
-    live, it is the one that was live when it ended.
-    """
-    rows = Build.objects.filter(pk__in=[build.pk for build in builds])
-    found = rows.annotate(replaced_id=replaced_by("published_at"))
-    return dict(found.values_list("pk", Coalesce("replaced_id", "previous_id")))
 
 
 def replaced_by(published_at: str) -> Subquery:

@@ -26,7 +26,6 @@ from django_sitemapkit.builds.manifest import (
     stored_build,
     stored_entries_of,
 )
-from django_sitemapkit.builds.report.changes import live_before
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, BuildDifferences, Place
@@ -223,7 +222,7 @@ def differences_of(
     StorageFailure where a file is lost or damaged.
     """
     record = stored_build(site, _newest_build(site) if build is None else build)
-    earlier = live_before([record])[record.pk] if since is None else since
+    earlier = record.previous_id if since is None else since
     if earlier is None:
         raise BuildFailed(f"Build {record.pk} has no previous build: all of its URLs are new.")
     previous = stored_build(site, earlier)

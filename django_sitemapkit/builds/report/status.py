@@ -267,7 +267,7 @@ class SiteStatus(SiteState):
     urls_before: int | None
     """URLs that it served before the published build; None if it served none."""
     replaced: int | None
-    """The build that was live before the published one; after a roll-back, the one rolled back."""
+    """The build that was live before the published one first was."""
     progress: BuildProgress | None
     """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
@@ -388,20 +388,16 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
     newest: list[Any] = list(
         of_site.annotate(
-            replaced_id=replaced_by("published_at"),
             good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
         ).order_by("-pk")[:SHOWN_BUILDS]
     )
-    publication, published = state["publication"], builds.published
+    published = builds.published
     if published is not None and published not in newest:
-        setattr(published, "replaced_id", publication.replaced_id)  # noqa: B010  as annotated above
         newest.append(published)
     states = states_by_build(newest)
-    before = {each.pk: each.replaced_id or each.previous_id for each in newest if is_complete(each)}
-    replaced: int | None = None
-    if published is not None:
-        replaced = publication.replaced_id or published.previous_id
-    wanted = {state["build"], replaced, *states, *before.values()} - {None}
+    before = {each.pk: each.previous_id for each in newest if is_complete(each)}
+    replaced = published.previous_id if published else None
+    wanted = {*states, *before.values()} - {None}
     counts: dict[Any, dict[str, dict[str, Any]]] = defaultdict(dict)
     for total in Place.objects.filter(build__in=wanted).totals("build", "section"):
         counts[total.pop("build")][total.pop("section")] = total
