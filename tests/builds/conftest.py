@@ -7,11 +7,13 @@ import pytest
 from tests.builds import ALL, fill, use_storage
 from tests.builds.runners import by
 
-SHOWN_BY_SQLITE = pytest.param("shuffled", marks=pytest.mark.thorough)
-"""Which pages a runner makes first differs by no database or storage: SQLite shows it."""
-
 IN_DEFAULT_RUN = {"tests.builds.test_run", "tests.builds.test_unchanged"}
-ON_SERVER = not os.environ.get("TEST_DATABASE_URL", "sqlite").startswith("sqlite")
+
+RUNNERS = {"postgresql": ["shuffled"], "mysql": ["inline"], "sqlite": ["inline"]}
+"""What makes the pages on each database: each test meets each runner, and each database.
+
+Which pages a runner makes first differs by no database, and no runner asks which one it is.
+"""
 
 
 def pytest_generate_tests(metafunc):
@@ -19,9 +21,12 @@ def pytest_generate_tests(metafunc):
     marked = metafunc.definition.get_closest_marker
     on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
     if marked("django_db") and not marked("inline_runner") and not on_s3:
-        in_default_run = metafunc.module.__name__ in IN_DEFAULT_RUN and not ON_SERVER
-        other = "shuffled" if in_default_run else SHOWN_BY_SQLITE
-        metafunc.parametrize("each_runner", ["inline", other], indirect=True)
+        database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
+        # Only SQLite runs thorough tests; the default run is what most people ever run.
+        in_one_run = metafunc.module.__name__ in IN_DEFAULT_RUN or marked("thorough")
+        both = in_one_run and database == "sqlite"
+        runners = ["inline", "shuffled"] if both else RUNNERS[database]
+        metafunc.parametrize("each_runner", runners, indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--quick",
             action="store_true",
-            help="Skip comparing rows; files that are due only because rows changed are not shown.",
+            help="Skip comparing rows, and looking for files in a storage that is no local disk.",
         )
         parser.add_argument(
             "--max-age",
@@ -175,7 +175,8 @@ class Command(PublishedCommand):
                 self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
         elif not (_is_due(report) or held):
             what = "Nothing else" if report.due else "Nothing"
-            compared = " Rows were not compared." if quick else ""
+            looked = " Rows were not compared; files were looked for on a local disk only."
+            compared = looked if quick else ""
             self.stdout.write(f"  {what} is due.{compared}", self.style.SUCCESS)
 
 
