@@ -118,8 +118,8 @@ def _fraction(name: str, value: Any) -> float | None:
 
 
 def _header(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.isprintable():
-        raise ImproperlyConfigured(f'{name} must be a header value such as "max-age=600", or "".')
+    if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+        raise ImproperlyConfigured(f"{name} must be printable ASCII text, for a header.")
     return value
 
 
@@ -148,9 +148,10 @@ def _storage_alias(name: str, value: Any) -> str | None:
 
 
 def _internal_path(name: str, value: Any) -> str:
-    if not isinstance(value, str) or value[:1] != "/" or value[-1:] != "/":
+    path = _header(name, value)
+    if path[:1] != "/" or path[-1:] != "/":
         raise ImproperlyConfigured(f"{name} must be a path with a slash at both ends.")
-    return value
+    return path
 
 
 def _base_url_or_none(name: str, value: Any) -> str | None:

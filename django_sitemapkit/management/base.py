@@ -263,7 +263,9 @@ class PublishedCommand(SiteCommand):
             super().check(*args, **options)
         except SystemCheckError as error:
             self.has_faults = True
-            self.stderr.write(f"{error}\nThis command continues despite these errors.")
+            self.stderr.write(
+                f"{error}\nThis command reads what is published despite these errors."
+            )
 
 
 @contextmanager

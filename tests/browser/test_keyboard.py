@@ -56,6 +56,7 @@ def test_it_works_without_scripts(site, visit):
     """Without JavaScript a build is asked for and its end is seen after a reload."""
     visitor = visit(java_script_enabled=False)
     visitor.open_overview()
+    assert visitor.page.get_by_role("button", name="Copy").count() == 0
     visitor.press("Build changes")
     for _ in range(100):
         if "No build is running." in visitor.text():

@@ -29,6 +29,7 @@ from django.test.utils import isolate_apps, override_settings
 from django.utils.timezone import now
 
 from django_sitemapkit import (
+    ItemSection,
     Route,
     Section,
     SitemapMixin,
@@ -341,6 +342,16 @@ def test_a_column_on_items(sections):
     declare(StaticSection, items=["home"], priority=F("rank"))
     declare(StaticSection, name="titled", items=["home"], title="name")
     assert found() == ["sitemapkit.E129", "sitemapkit.E129"]
+
+
+@pytest.mark.parametrize("location", [F("path"), Route("home"), "/about/"], ids=repr)
+@pytest.mark.parametrize("kind", [StaticSection, ItemSection])
+def test_items_have_a_method_for_their_location(sections, kind, location):
+    """What a Section takes would skip each item, and leave a sitemap without a URL."""
+    section = declare(kind, items=["home"], location=location)
+    assert found() == ["sitemapkit.E132"]
+    with pytest.raises(ImproperlyConfigured, match="location"):
+        require_pageable(reader_of(section(SITE)))
 
 
 @pytest.mark.parametrize(

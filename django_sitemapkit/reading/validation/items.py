@@ -27,6 +27,13 @@ MAX_CHECKED_ITEMS = 1000
 
 def wrong_items(reader: ItemReader, declared: Any) -> Iterator[Mistake]:
     """Find items that cannot be listed; ``declared`` is the option or the method."""
+    location = reader.options.location
+    if not callable(location):
+        yield Mistake(
+            "sitemapkit.E132",
+            f"location is {location!r}",
+            "Write a method: def location(self, item).",
+        )
     if isinstance(declared, Iterator):  # It may have no end.
         yield Mistake(
             "sitemapkit.E155",
