@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from django.db import models, router, transaction
+from django.db import connections, models, router, transaction
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
@@ -50,9 +50,16 @@ class Revision(models.Model):
         """Increment and return a site's revision; other transactions wait for the commit."""
         rows = cls._default_manager.using(using).filter(site=site)
         if not rows.exists():
-            # If two transactions are the first, one waits here and increments the other's row.
-            # MySQL would let both update the missing row, and then neither insert it.
-            rows.bulk_create([cls(site=site, number=0, nonce=0)], ignore_conflicts=True)
+            # If several transactions are the first, all but one wait here, and increment its row.
+            # MySQL would let all update the missing row, and then none insert it. If conflicts were
+            # ignored, it would let two share the row, and end one of them: a deadlock.
+            features = connections[using].features
+            rows.bulk_create(
+                [cls(site=site, number=0, nonce=0)],
+                update_conflicts=True,
+                update_fields=["nonce"],
+                unique_fields=["site"] if features.supports_update_conflicts_with_target else None,
+            )
         rows.update(number=models.F("number") + 1, nonce=secrets.randbits(63))
         return rows.values_list("number", flat=True).get()
 

@@ -210,13 +210,13 @@ def test_a_text_and_an_object_spelt_alike_are_two(monkeypatch):
     "__import__('django.db').db.connection.vendor == 'sqlite'", reason="It has one writer"
 )
 @pytest.mark.parametrize("known", [True, False])
-def test_two_that_change_something_at_once_take_two_numbers(known):
-    """The second waits for the first to commit; be they the very first ones or not."""
+def test_three_that_change_something_at_once_take_three_numbers(known):
+    """The next waits for the first to commit; be they the very first ones or not."""
     if known:
         by_path("/known/")
     before = number()
     Product.objects.exists()  # The first to connect makes no snapshot.
-    ready, done, found = threading.Barrier(2), [], []
+    ready, done, found = threading.Barrier(3), [], []
 
     def change(text):
         try:
@@ -229,14 +229,14 @@ def test_two_that_change_something_at_once_take_two_numbers(known):
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=change, args=[text]) for text in ("a", "b")]
+    threads = [threading.Thread(target=change, args=[text]) for text in "abc"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    assert sorted(done) == ["a", "b"]
-    assert sorted(row.revision for row in found) == [before + 1, before + 2]
-    assert number() == before + 2
+    assert sorted(done) == ["a", "b", "c"]
+    assert sorted(row.revision for row in found) == [before + 1, before + 2, before + 3]
+    assert number() == before + 3
 
 
 @pytest.mark.parametrize("model", [UrlOverride, ExtraUrl, ExclusionRule])
