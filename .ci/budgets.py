@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_427,
-    "package: tokens": 294_966,
-    "core: statements": 18_137,
-    "core: tokens": 213_171,
+    "package: statements": 25_428,
+    "package: tokens": 295_025,
+    "core: statements": 18_138,
+    "core: tokens": 213_215,
     "builds, runners, planning, publishing: statements": 4_519,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -302,11 +302,14 @@ def _health_list_context(
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
-    """Return the context of a site's health: all items, grouped by the look that found them."""
+    """Return the context of a site's health: all items, by the look that found them.
+
+    The look that found the gravest comes first; of equal ones, the newest.
+    """
     items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
     looks = groupby(items, key=lambda item: (item.found_at, str(item.found_by)))
     return {
-        "looks": [list(found) for _look, found in looks],
+        "looks": sorted((list(found) for _look, found in looks), key=lambda look: look[0].level),
         "attention": attention_context(items),
         "sources": sources,
     }

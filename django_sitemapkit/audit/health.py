@@ -65,7 +65,14 @@ def _never_run_items(
     now = timezone.now()
     for key, (kind, title, advice) in product(keys, NEVER):
         if (key, kind) not in looked:
-            yield HealthItem(site=key, title=title, level=Level.NOTE, found_at=now, advice=advice)
+            yield HealthItem(
+                site=key,
+                title=title,
+                level=Level.NOTE,
+                found_at=now,
+                found_by=_("Now"),
+                advice=advice,
+            )
 
 
 @register_inspection

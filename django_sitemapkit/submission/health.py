@@ -78,6 +78,7 @@ def _not_submitted_item(site: str) -> HealthItem:
         title=gettext_lazy("No submission is recorded"),
         level=Level.NOTE,
         found_at=timezone.now(),
+        found_by=gettext_lazy("Now"),
         advice=gettext_lazy("Ask your developers to run: submit_sitemaps"),
     )
 

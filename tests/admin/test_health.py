@@ -310,6 +310,14 @@ def test_what_fails_now_is_shown_together(built, sections, monkeypatch):
     assert [len(look) for look in looks] == [2]
 
 
+def test_a_warning_comes_before_a_newer_note(built, monkeypatch):
+    """However old it is: first of all one reads what is wrong."""
+    old = HealthItem(site="default", title="Old", found_at=NOW - dt.timedelta(days=1))
+    new = HealthItem(site="default", title="New", found_at=NOW, level=Level.NOTE)
+    monkeypatch.setattr(overview, "live_items", lambda site: [new, old])
+    assert titles(person("viewer"))[:2] == ["Old", "New"]
+
+
 # What others contribute
 
 

@@ -404,7 +404,7 @@ def test_what_a_preview_contains_is_not_doubted(built):
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
     assert "may be affected by changed overrides" not in text
-    assert text.count("different in a later build: 1 file") == 1
+    assert text.count("different in a build that is not live: 1 file") == 1
     assert text.count("nothing when last compared:") == 2
 
 

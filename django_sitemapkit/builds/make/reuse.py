@@ -182,7 +182,7 @@ class Reason(TextChoices):
     DATE = "date", _("a lastmod is no longer in the future")
     METHODS = "methods", _("rebuilt each time")
     ROWS = "rows", _("rows changed")
-    LATER = "later", _("different in a later build")
+    LATER = "later", _("different in a build that is not live")
     OVERRIDES = "overrides", _("overrides changed")
     SOMEWHERE = "somewhere", _("may be affected by changed overrides")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")
