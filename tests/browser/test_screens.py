@@ -36,13 +36,15 @@ def test_axe_finds_nothing(visit, window):
     """Neither on the screens nor on the pages for people, by all of its rules and practices."""
     # Under the strict policy the browser complains of the styles that axe itself sets.
     visitor = visit(strict=False, **WINDOWS[window])
+    # A zoomed screen has the texts and colours of a narrow one: only its layout differs.
+    rules = ("target-size", "scrollable-region-focusable") if window == "zoomed" else ()
     found = []
     for screen in SCREENS:
         visitor.open(screen)
-        found += violations(visitor)
+        found += violations(visitor, rules=rules)
     for page in ("/sitemap/", "/sitemap/cities/1/"):
         visitor.page.goto(f"{visitor.site.base}{page}")
-        found += violations(visitor)
+        found += violations(visitor, rules=rules)
     assert "\n".join(found) == ""
 
 

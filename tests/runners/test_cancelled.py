@@ -66,7 +66,11 @@ def wait_until(process, condition, what):
     return found
 
 
-@pytest.mark.parametrize("runner", ["inline", "processes"])
+@pytest.mark.parametrize(
+    ("database", "runner"),
+    [("sqlite", "inline"), ("postgresql", "processes")],
+    indirect=["database"],
+)
 def test_a_build_is_followed_and_cancelled_from_another_process(project, build, runner):
     """Its command ends with 6; nothing is published, and the next run starts a new build."""
     process = build(runner)
