@@ -87,6 +87,13 @@ def test_a_build_that_would_be_published_is_held(two, paused, client, options):
 
 
 @pytest.mark.slow
+def test_a_preview_stays_one(paused):
+    """It was asked for to be looked at, and nobody has to review it."""
+    assert run(preview=True).cause["code"] == "preview"
+    assert run().cause == WHY
+
+
+@pytest.mark.slow
 def test_the_reason_has_the_end_of_the_pause(storage):
     """With the offset of the project's time zone."""
     run()
