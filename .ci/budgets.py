@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_428,
-    "package: tokens": 295_025,
-    "core: statements": 18_138,
-    "core: tokens": 213_215,
+    "package: statements": 25_430,
+    "package: tokens": 295_044,
+    "core: statements": 18_140,
+    "core: tokens": 213_234,
     "builds, runners, planning, publishing: statements": 4_519,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

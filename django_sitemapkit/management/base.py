@@ -19,7 +19,7 @@ from django.core.management.base import (
     OutputWrapper,
     SystemCheckError,
 )
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.db.models import IntegerChoices
 from django.template.defaultfilters import filesizeformat
 from django.utils.timesince import timesince
@@ -167,7 +167,7 @@ class SiteCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Call `run`; turn the package's errors into messages and exit codes.
 
-        A database error names migrations that are not applied.
+        A database error names migrations that are not applied, or what the server did not do.
         """
         out, err = self.stdout, self.stderr
         self.json = options.get("json", False)
@@ -183,7 +183,9 @@ class SiteCommand(BaseCommand):
         except (SitemapKitError, ImproperlyConfigured) as error:
             raise CommandError(printable_lines(error), returncode=exit_code_of(error)) from error
         except DatabaseError as error:
-            if reason := schema_fault(error):
+            is_down = isinstance(error, OperationalError)  # Or locked: no fault of the code.
+            failure = f"The database failed: {error}" if is_down else ""
+            if reason := schema_fault(error) or failure:
                 raise CommandError(printable(reason), returncode=Exit.FAILED) from error
             raise
         finally:

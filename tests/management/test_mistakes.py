@@ -13,7 +13,7 @@ from django.conf import global_settings
 from django.core import checks as django_checks
 from django.core.management import call_command
 from django.core.management.base import OutputWrapper
-from django.db import connections
+from django.db import OperationalError, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from django_sitemapkit import checks
@@ -103,6 +103,18 @@ def test_without_a_log_nothing_is_printed_twice(many, monkeypatch, capsys):
     monkeypatch.setattr(logging.getLogger("django_sitemapkit"), "propagate", False)
     run("build_sitemaps")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_locked_is_one_line(products, monkeypatch):
+    """It is none that a developer has to look for in the code."""
+
+    def locked(*args, **options):
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(Build.objects, "create", locked)
+    monkeypatch.setattr(Build, "save", locked)
+    assert run("build_sitemaps") == (1, "", "The database failed: database is locked")
 
 
 # Migrations that were forgotten
