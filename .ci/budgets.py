@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_430,
-    "package: tokens": 295_044,
-    "core: statements": 18_140,
-    "core: tokens": 213_234,
-    "builds, runners, planning, publishing: statements": 4_519,
+    "package: statements": 25_438,
+    "package: tokens": 295_077,
+    "core: statements": 18_148,
+    "core: tokens": 213_267,
+    "builds, runners, planning, publishing: statements": 4_521,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 400,
+    "Exclude now: functions": 402,
     "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 26,
+    "functions: lines, 95th percentile": 27,
     "functions: lines, longest": 59,
-    "files: lines, longest": 486,
+    "files: lines, longest": 498,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}

@@ -46,9 +46,8 @@ from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.admin.url_counts import changes_by_build, match_texts
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
-from django_sitemapkit.builds.report.changes import LOSS, rollback_states
+from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import matching_paths
-from django_sitemapkit.builds.report.status import states_of_sites
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
@@ -164,16 +163,8 @@ def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -
             row.save(update_fields=fields)
             log_rows(request.user.pk, [row], flag, message=EXCLUDED)
     if site is not None:
-        (before,) = states_of_sites([site])
         level, text = _publish_without(site, row, request.user.get_username())
         messages.add_message(request, level, text)
-        for _publication, state in rollback_states(filter(None, [before.publication])):
-            # Of the new build, no screen says so.
-            text = gettext(
-                "The next build ends the roll-back: it publishes again what build %(build)s"
-                " changed, which has %(urls)s URLs. Pausing publishing prevents that."
-            )
-            messages.warning(request, text % {**state, "urls": number(state["urls"])})
 
 
 def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:

@@ -29,13 +29,35 @@ class BuildManager(PrimaryManager["Build"]):
 
     def held(self, site: SitemapSite) -> "Build | None":
         """Return the last build held for review that may still be published; None without one."""
-        held = self.filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
-        return held.order_by("-pk").first()
+        return self.publishable(site.key).filter(status=Build.Status.HELD).last()
 
-    def rolled_back(self, published: "Build") -> "Build | None":
-        """Return the later build that was rolled back last; None if there is none with files."""
-        later = self.filter(site=published.site, pk__gt=published.pk, pruned_at=None)
-        return later.exclude(replaced_at=None).order_by("-replaced_at").first()
+    def publishable(self, *sites: str) -> "models.QuerySet[Build]":
+        """Return the builds of sites that are held, or were published and have files, by id."""
+        ended_well = Q(status=Build.Status.HELD) | Q(published_at__isnull=False)
+        return self.filter(ended_well, site__in=sites, pruned_at=None).order_by("pk")
+
+    def rolled_back(self, live: "Build | None") -> "Build | None":
+        """Return the newest build that a roll-back left behind: see ``rolled_back_in()``."""
+        return live and rolled_back_in(self.publishable(live.site), live)
+
+
+def rolled_back_in(builds: Iterable["Build"], live: "Build | None") -> "Build | None":
+    """Return the newest build that a roll-back left behind; None if no roll-back is in force.
+
+    The next build of all sections puts its content back. ``builds`` are the publishable ones of a
+    site, and ``live`` is the one that it serves.
+    """
+    if live is None:
+        return None
+    # A build of some sections, such as that of "Exclude now", leaves the others as they were.
+    since = min(live.checked_by.values(), default=live.pk)
+    left = {build.pk: build for build in builds if build.published_at is not None}
+    build: Build | None = live
+    while build:
+        left.pop(build.pk, None)
+        build = left.get(build.previous_id or 0)
+    newest = max(left, default=0)
+    return left[newest] if newest > since else None
 
 
 class PlaceQuerySet(models.QuerySet["Place"]):

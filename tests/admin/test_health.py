@@ -390,7 +390,7 @@ def configure(settings, count):
             site=key,
             fence=1,
             started_at=NOW,
-            published_at=NOW,
+            published_at=NOW if status == "published" else None,
             status=status,
             warnings=["w"],
             reason="r",

@@ -8,7 +8,8 @@ import pytest
 
 from django_sitemapkit.builds import publish, status_of
 from django_sitemapkit.builds.publication.gates import Pause, pause_publishing, resume_publishing
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from tests.admin.operating import OVERVIEW, page, person, text_of
 from tests.builds import SITE, edit_product, run
@@ -150,3 +151,30 @@ def test_a_url_of_two_sections_is_said_to_count_twice(two, settings):
     assert status_of(SITE).counts_twice
     settings.SITEMAPKIT_DEDUPLICATE = True
     assert not status_of(SITE).counts_twice
+
+
+def test_a_roll_back_lasts_until_all_sections_are_published(two):
+    """The overview names the newest build that it left behind, whatever was live in between."""
+
+    def undone():
+        text = texts(text_of(person("viewer").get(OVERVIEW)))
+        named = re.search(r"undoes the roll-back from build (\d+)", text)
+        return int(named[1]) if named else None
+
+    first, second = two
+    Product.objects.last().delete()
+    third = run().build
+    for build in (second, first):
+        publish(SITE, build)
+        assert undone() == third
+    preview = run(preview=True).build
+    assert undone() == third
+    override = UrlOverride.objects.create(
+        site=SITE.key, path=Product.objects.first().get_absolute_url(), include=False
+    )
+    assert exclude_now(SITE, override).status == "published"
+    assert undone() == third
+    publish(SITE, preview)  # It is of all sections, though older than the live build.
+    assert undone() is None
+    run()
+    assert undone() is None

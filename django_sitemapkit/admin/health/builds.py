@@ -142,21 +142,20 @@ def _held_builds(states: Iterable[SiteState]) -> Iterator[HealthItem]:
 
 def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield an item for each site whose next build undoes a roll-back."""
-    paused = {each.site for each in states if each.pause}
-    for row, what in rollback_states(each.publication for each in states if each.publication):
+    for state, what in rollback_states(states):
         yield HealthItem(
-            site=row.site,
+            site=state.site,
             title=_(
                 "The next publication undoes the roll-back from build %(build)s (%(urls)s URLs)"
             )
             % {"build": what["build"], "urls": number(what["urls"])},
-            found_at=row.build.published_at,
-            found_by=row.build,
+            found_at=state.published_at,
+            found_by=state.published,
             details=(words_of(what),),
             advice=_("Correct the cause before you resume publishing.")
-            if row.site in paused
+            if state.pause
             else _("Correct the cause before the next build, or pause publishing."),
-            url=_overview_url(row.site),
+            url=_overview_url(state.site),
         )
 
 

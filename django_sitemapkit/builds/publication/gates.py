@@ -338,8 +338,7 @@ def _republished_files(finished: FinishedBuild) -> Iterator[State]:
     now, new = _digests_by_page(finished.published), _digests_by_page(finished.pages)
     if not now or now == new:
         return
-    live = Build.objects.published(finished.site)
-    rolled_back = live and Build.objects.rolled_back(live)
+    rolled_back = Build.objects.rolled_back(Build.objects.published(finished.site))
     if rolled_back is None:
         return
     back = _digests_by_page(Place.objects.in_build(rolled_back).pages())

@@ -46,7 +46,7 @@ from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import State, english_of
+from django_sitemapkit.words import State, code_of, english_of
 
 
 def publish_finished(state: BuildState) -> BuildResult:
@@ -72,6 +72,8 @@ def publish_finished(state: BuildState) -> BuildResult:
         reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
     if held is not None and _is_identical(state, held, finished, index):
+        if code_of(reason) == "preview":
+            reason = held.reason  # A preview does not make a preview of what was built to publish.
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -70,27 +69,16 @@ def is_complete(build: Build) -> bool:
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
-def replaced_by(published_at: str) -> Subquery:
-    """Return the id of the build that another one replaced when it went live last.
+def rollback_states(states: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the states of those sites whose next build undoes a roll-back, each with what returns.
 
-    Both moments are set by one transaction.
+    That has the code "returning" and the URL counts of the live build and of the one that was
+    rolled back.
     """
-    rows = Build.objects.filter(site=OuterRef("site"), replaced_at=OuterRef(published_at))
-    return Subquery(rows.values("pk")[:1])
-
-
-def rollback_states(publications: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the publications that are roll-backs, each with a state for what comes back.
-
-    The state has the code "returning" and the URL counts of both builds: the next build lists again
-    what the roll-back removed. Each publication has the id of the build that it replaced as
-    ``replaced_id``: see ``replaced_by()``.
-    """
-    rolled_back = [each for each in publications if (each.replaced_id or 0) > each.build_id]
-    wanted = {pk for each in rolled_back for pk in (each.build_id, each.replaced_id)}
-    places = Place.objects.filter(build__in=wanted, build__pruned_at=None)
+    rolled_back = [each for each in states if each.rolled_back]
+    wanted = {pk for each in rolled_back for pk in (each.build, each.rolled_back.pk)}
+    places = Place.objects.filter(build__in=wanted)
     urls = {total["build"]: total["urls"] for total in places.totals("build")} if wanted else {}
     for each in rolled_back:
-        if each.replaced_id in urls:
-            counts = {"before": urls.get(each.build_id, 0), "urls": urls[each.replaced_id]}
-            yield each, {"code": "returning", "build": each.replaced_id, **counts}
+        counts = {"before": urls.get(each.build, 0), "urls": urls.get(each.rolled_back.pk, 0)}
+        yield each, {"code": "returning", "build": each.rolled_back.pk, **counts}

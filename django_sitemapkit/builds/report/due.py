@@ -1,7 +1,7 @@
 """What the next build will render again and why, and which files this server lacks."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -179,10 +179,11 @@ class _DueCounter:
 
 
 def _later_files_by_page(builds: SiteBuilds) -> dict[PageName, Place]:
-    """Return the files of the held build, else of the build that was rolled back last."""
-    published = builds.published
-    later = published and (builds.held or Build.objects.rolled_back(published))
-    return {page_name_of(row): row for row in Place.objects.in_build(later)} if later else {}
+    """Return the files of the held build, else of the newest one that was rolled back."""
+    rows: Iterable[Place] = builds.rows_of(builds.held)
+    if not builds.held and (rolled_back := Build.objects.rolled_back(builds.published)):
+        rows = Place.objects.in_build(rolled_back)
+    return {page_name_of(row): row for row in rows}
 
 
 def _reasons_without_plan(section: SectionReader, known: Known | None) -> Counter[Reason]:

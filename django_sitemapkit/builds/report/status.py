@@ -23,7 +23,7 @@ from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete, replaced_by
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -34,6 +34,7 @@ from django_sitemapkit.models import (
     Publication,
     StoredNow,
 )
+from django_sitemapkit.models.builds import rolled_back_in
 from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
@@ -153,6 +154,8 @@ class SiteState:
     """The lease of who builds it, with ``is_alive``; None if nobody does."""
     held: Build | None
     """The last build that is held for review and may still be published."""
+    rolled_back: Build | None
+    """The newest build that a roll-back left behind, which the next build brings back."""
     requests: Sequence[Any]
     """What is requested and not done, the oldest first, with ``is_overdue``."""
 
@@ -194,25 +197,28 @@ def state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     """Yield the fields of the state of each site."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
-    rows = rows.annotate(now=StoredNow(), replaced_id=replaced_by("build__published_at"))
-    publications: dict[str, Any] = {row.site: row for row in rows}
-    builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
-    held = {build.site: build for build in builds.order_by("pk")}
+    publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
+    builds = defaultdict(list)
+    for build in Build.objects.publishable(*keys):
+        builds[build.site].append(build)
     owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
     leases = {lease.name: lease for lease in with_is_alive(owned)}
     requests = list(BuildRequest.objects.open(*sites))
     for site in sites:
         publication = publications.get(site.key)
+        live = publication and publication.build
+        held = [build for build in builds[site.key] if build.status == Build.Status.HELD]
         yield {
             "site": site.key,
             "base_url": site.base,
             "publication": publication,
-            "build": publication and publication.build_id,
-            "published_at": publication and publication.build.published_at,
+            "build": live and live.pk,
+            "published_at": live and live.published_at,
             "as_of": publication and publication.now,
             "pause": publication and pause_at(publication, publication.now),
             "lease": leases.get(lease_name(site.key)),
-            "held": held.get(site.key),
+            "held": held[-1] if held else None,
+            "rolled_back": rolled_back_in(builds[site.key], live),
             "requests": [request for request in requests if request.site == site.key],
         }
 
@@ -383,7 +389,8 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     """
     (state,) = state_values([site])
     builds = SiteBuilds(site)
-    builds.publication = state["publication"]  # It is read already.
+    builds.publication = state["publication"]  # These are read already.
+    builds.unpublished = [state["held"]] if state["held"] else []
     of_site = Build.objects.filter(site=site.key)
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
     newest: list[Any] = list(

@@ -95,7 +95,7 @@ class Command(PublishedCommand):
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
-        for _site, returned in rollback_states(filter(None, [report.publication])):
+        for _report, returned in rollback_states([report]):
             write(f"  {english_of(returned)}", warning)
         for text in _running_text(report):
             write(f"  Now: {text}")

@@ -87,6 +87,14 @@ def test_a_build_that_would_be_published_is_held(two, paused, client, options):
 
 
 @pytest.mark.slow
+def test_a_held_build_stays_one(paused):
+    """Though a preview finds just what it has."""
+    held = run()
+    assert run(preview=True).cause == held.cause == WHY
+    assert [build.reason for build in Build.objects.filter(status="held")] == [WHY]
+
+
+@pytest.mark.slow
 def test_a_preview_stays_one(paused):
     """It was asked for to be looked at, and nobody has to review it."""
     assert run(preview=True).cause["code"] == "preview"
