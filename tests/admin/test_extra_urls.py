@@ -192,6 +192,7 @@ def test_warns_of_a_url_that_a_section_gives():
     assert ExtraUrl.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings):
     """The message, the overview and the command say so; with the next build they wait."""
     use_storage(settings, "Memory")

@@ -696,6 +696,7 @@ def test_a_site_costs_the_same_whatever_it_has(built):
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_the_sidebar_marks_the_screen(built):
     """The overview and those below it are its entry; builds are another one."""
     run()

@@ -335,6 +335,7 @@ def test_what_is_saved_acts_with_the_next_build():
     assert LATER in shown(client)
 
 
+@pytest.mark.slow
 def test_what_switching_off_takes_out_is_counted_and_undone():
     """Of what is published; the way back is offered where the settings had nothing before."""
     build = BuildFactory()

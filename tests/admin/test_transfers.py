@@ -82,6 +82,7 @@ def test_what_is_exported_is_unchanged_taken_in_again():
     assert "The file contains no changes." in text
 
 
+@pytest.mark.slow
 def test_the_export_has_what_the_list_shows():
     """Filters and words of the list hold for the file too."""
     UrlOverride(site="default", path="/a/", include=False).save()

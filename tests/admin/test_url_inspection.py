@@ -391,6 +391,7 @@ def inspected(url):
     return text_of(chief().get(PAGE, {"url": url}))
 
 
+@pytest.mark.slow
 def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     """Each reason has its step, and what comes after it is not said to be in order."""
     sections.remove("products")
@@ -481,6 +482,7 @@ def test_a_section_that_is_switched_off_is_the_reason():
     assert "Change its values" not in text
 
 
+@pytest.mark.slow
 def test_what_may_be_done_has_an_effect():
     """Values of what is listed may be changed; what is excluded may be included again."""
     add_page = f"{page('urloverride', 'add')}?site=default&amp;path="

@@ -467,6 +467,7 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
     assert LogEntry.objects.count() == 1  # Nothing was set a second time.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waits", [False, True])
 def test_exclude_now_says_if_it_changed_more_than_one_url(settings, waits):
     """Its file follows all that editors have changed since the last build."""

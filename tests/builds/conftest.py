@@ -7,8 +7,6 @@ import pytest
 from tests.builds import ALL, fill, use_storage
 from tests.builds.runners import by
 
-IN_DEFAULT_RUN = {"tests.builds.test_run", "tests.builds.test_unchanged"}
-
 RUNNERS = {"postgresql": ["shuffled"], "mysql": ["inline"], "sqlite": ["inline"]}
 """What makes the pages on each database: each test meets each runner, and each database.
 
@@ -22,9 +20,7 @@ def pytest_generate_tests(metafunc):
     on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
     if marked("django_db") and not marked("inline_runner") and not on_s3:
         database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
-        # Only SQLite runs thorough tests; the default run is what most people ever run.
-        in_one_run = metafunc.module.__name__ in IN_DEFAULT_RUN or marked("thorough")
-        both = in_one_run and database == "sqlite"
+        both = marked("thorough") and database == "sqlite"  # The servers run no thorough tests.
         runners = ["inline", "shuffled"] if both else RUNNERS[database]
         metafunc.parametrize("each_runner", runners, indirect=True)
 

@@ -263,5 +263,5 @@ def property_of(max_examples):
     return test
 
 
-test_a_section_lists_the_rows_of_its_queryset = property_of(30)
+test_a_section_lists_the_rows_of_its_queryset = pytest.mark.slow(property_of(30))
 test_five_hundred_sections_list_the_rows_of_their_querysets = pytest.mark.thorough(property_of(500))

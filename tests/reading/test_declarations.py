@@ -302,7 +302,7 @@ def storage(settings, sections, monkeypatch):
     return use_storage(settings, "Memory")
 
 
-test_what_is_declared_is_listed = property_of(8)
+test_what_is_declared_is_listed = pytest.mark.slow(property_of(8))
 test_what_many_declare_is_listed = pytest.mark.thorough(
     property_of(2 * settings.default.max_examples)
 )

@@ -122,6 +122,7 @@ def test_visitors_language_changes_nothing(client, settings, sections, address):
         assert locations(shown) == [f"{BASE}/en/a/", f"{BASE}/en/b/"]
 
 
+@pytest.mark.slow
 def test_language_holds_for_all_of_a_stream(client, settings, sections):
     """The later blocks, made after the middleware is through, are in LANGUAGE_CODE too."""
     settings.MIDDLEWARE = [LOCALE]

@@ -28,6 +28,13 @@ class Answers(dict):
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
+class Server(ThreadingHTTPServer):
+    """A server that many may visit at once; the sixth would wait for a second."""
+
+    daemon_threads = True  # They wait for the next request of an open connection.
+    request_queue_size = 64
+
+
 @contextmanager
 def serving(certificate=None, answers=None):
     """Serve by HTTP/1.1, and TLS with a certificate; gives the base URL and the answers."""
@@ -60,7 +67,7 @@ def serving(certificate=None, answers=None):
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -68,7 +75,6 @@ def serving(certificate=None, answers=None):
             server.socket, server_side=True, do_handshake_on_connect=False
         )
         server.handle_error = lambda *refused: None
-    server.daemon_threads = True  # They wait for the next request of an open connection.
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
