@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_438,
-    "package: tokens": 295_077,
-    "core: statements": 18_148,
-    "core: tokens": 213_267,
+    "package: statements": 25_441,
+    "package: tokens": 295_094,
+    "core: statements": 18_151,
+    "core: tokens": 213_284,
     "builds, runners, planning, publishing: statements": 4_521,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -121,7 +121,7 @@ SENTENCES: dict[str, Any] = {
         "The storage cannot list its files, so leftover files were not searched for."
     ),
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
-    "previewed": gettext_noop("Build %(build)s was made, not published: %(reason)s."),
+    "previewed": gettext_noop("Build %(build)s was made without publishing it: %(reason)s."),
     "published": gettext_noop(
         "Build %(build)s: published; %(urls)s in %(files)s and the index, %(stored)s new. %(more)s"
     ),

@@ -145,7 +145,7 @@ EXAMPLES = {
     ),
     "previewed": (
         {"build": 1_200, "reason": {"code": "preview", "by": "ann"}},
-        "Build 1200 was made, not published: it is a preview that ann requested.",
+        "Build 1200 was made without publishing it: it is a preview that ann requested.",
     ),
     "preview": ({"by": "ann"}, "it is a preview that ann requested"),
     "progress-at-rate": (

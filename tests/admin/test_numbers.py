@@ -172,8 +172,11 @@ def test_a_roll_back_lasts_until_all_sections_are_published(two):
     override = UrlOverride.objects.create(
         site=SITE.key, path=Product.objects.first().get_absolute_url(), include=False
     )
+    older = "It is older than the live build."
+    assert older not in text_of(person("viewer").get(OVERVIEW))
     assert exclude_now(SITE, override).status == "published"
     assert undone() == third
+    assert older in text_of(person("viewer").get(OVERVIEW))
     publish(SITE, preview)  # It is of all sections, though older than the live build.
     assert undone() is None
     run()

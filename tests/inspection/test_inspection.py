@@ -402,14 +402,27 @@ def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     row.save()
     assert origins(inspect_path(SITE, "/unknown/")) == {"changefreq": ("daily", OVERRIDE)}
     rule("/un")
-    assert inspect_path(SITE, "/unknown/").why == "The exclusion rule /un excludes it."
+    no_section = "No section produces this URL."
+    found = inspect_path(SITE, "/unknown/")
+    assert found.why.endswith(f"{no_section} The exclusion rule /un excludes it.")
     row.include = False
     row.save()
-    assert inspect_path(SITE, "/unknown/").why == "A URL override excludes it."
+    found = inspect_path(SITE, "/unknown/")
+    assert found.why.endswith(f"{no_section} A URL override excludes it.")
+    assert found.step == "section"  # Including it again would not list it.
+
+
+def test_a_path_that_a_section_may_give_is_excluded_by_what_is_known_to(sections):
+    """Nobody can search the URLs of methods."""
+    location = {"location": lambda self, obj: f"/topics/{obj.code}"}
+    sections.add(type("Topics", (Topics,), location))
+    rule("/un")
+    found = inspect_path(SITE, "/unknown/")
+    assert (found.why, found.step) == ("The exclusion rule /un excludes it.", "rules")
 
 
 def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
-    """By the section whose Route leads there; what editors set for the URL goes before it."""
+    """By the section whose Route leads there, and by what excludes the URL besides."""
     sections.add(type("Lists", (StaticSection,), {"items": ["/a/"]}))
     sections.add(type("Products", (Products,), {"queryset": Product.objects.filter(public=True)}))
     products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
@@ -425,8 +438,9 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     by_path(url, priority="0.9")
     assert origins(inspect_path(SITE, url)) == {"priority": ("0.9", OVERRIDE)}
     rule("/products/")
-    found = inspect_path(SITE, url)
-    assert (found.section, found.why) == ("", "The exclusion rule /products/ excludes it.")
+    left_out, found = found.why, inspect_path(SITE, url)
+    assert (found.section, found.step) == ("products", "row")
+    assert found.why == f"{left_out} The exclusion rule /products/ excludes it."
 
 
 @pytest.mark.slow
