@@ -218,14 +218,13 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
     After "Exclude now", some files of a build follow later changes than others. Then the counts
     are not ``exact``: these are changes that all other files lack. It takes one query.
     """
-    files = Place.objects.filter(build=OuterRef("pk")).pages().order_by().values("build")
-    builds = Build.objects.annotate(
-        since=Coalesce(Subquery(files.values(first=Min("revision"))), 0),
-        until=Coalesce(Subquery(files.values(last=Max("revision"))), 0),
-    )
+    # Without OuterRef: SQLite would compute it again for each row.
+    files = Place.objects.filter(build=build).pages().order_by().values("build")
+    since = Coalesce(Subquery(files.values(first=Min("revision"))), 0)
+    until = Coalesce(Subquery(files.values(last=Max("revision"))), 0)
     counts: dict[str, Any] = {
         str(model._meta.model_name): Subquery(
-            model._default_manager.filter(site=OuterRef("site"), revision__gt=OuterRef("since"))
+            model._default_manager.filter(site=OuterRef("site"), revision__gt=since)
             .order_by()
             .values("site")
             .values(count=Count("pk"))
@@ -233,7 +232,8 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
         for model in EDITED
         if may_view(request, model)
     }
-    found = builds.annotate(**counts).values("site", "since", "until", *counts).get(pk=build)
+    builds = Build.objects.annotate(since=since, until=until, **counts)
+    found = builds.values("site", "since", "until", *counts).get(pk=build)
     return {
         **found,
         "exact": found["since"] == found["until"],
