@@ -20,7 +20,9 @@ def pytest_generate_tests(metafunc):
     on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
     if marked("django_db") and not marked("inline_runner") and not on_s3:
         database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
-        both = marked("thorough") and database == "sqlite"  # The servers run no thorough tests.
+        # The servers run no thorough tests. What comes after pages were made is the same.
+        after = {"publication", "report"}.intersection(metafunc.definition.path.parts)
+        both = marked("thorough") and database == "sqlite" and not after
         runners = ["inline", "shuffled"] if both else RUNNERS[database]
         metafunc.parametrize("each_runner", runners, indirect=True)
 

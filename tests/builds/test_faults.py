@@ -147,6 +147,13 @@ def world_on_disk(client, settings, sections, tmp_path):
     return World(client, settings, sections, use_storage(settings, "Disk", location=tmp_path))
 
 
+@pytest.fixture(autouse=True)
+def each_eighth_if_shuffled(each_runner, monkeypatch):
+    """Sample the calls under the runner of tests: all of them fail under the one of users."""
+    if each_runner != "inline":
+        monkeypatch.delenv("SITEMAPKIT_ALL_FAULTS", raising=False)
+
+
 def sampled(calls):
     """Return all of the calls where SITEMAPKIT_ALL_FAULTS is set, else every eighth of them.
 
