@@ -78,7 +78,7 @@ class PlaceQuerySet(models.QuerySet["Place"]):
         ``more`` are further aggregates, by name.
         """
         return (
-            self.exclude(section="")
+            self.exclude(self.model.only_withdraws() | Q(section=""))
             .order_by(*by)
             .values(*by)
             .annotate(
@@ -388,6 +388,14 @@ class Place(models.Model):
         """Return the condition for places that answer: with a file, or emptied by editors."""
         emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
         return Q(status=cls.Status.DONE) | emptied
+
+    @classmethod
+    def only_withdraws(cls) -> Q:
+        """Return the condition for places that only withdraw the page of an earlier build.
+
+        They follow no revision, since the build made no such page.
+        """
+        return Q(status=cls.Status.EMPTY, revision=0) & ~Q(override_hashes=b"")
 
 
 class BuildDifferences(models.Model):

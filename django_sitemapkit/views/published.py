@@ -13,7 +13,11 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
-from django_sitemapkit.builds.report.published import published_build_and_file, sections_not_in
+from django_sitemapkit.builds.report.published import (
+    published_build_and_file,
+    sections_not_in,
+    sections_served_live,
+)
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models import Build, Place
@@ -123,7 +127,7 @@ def published_page(
     there, and NotPublished where the section is published and has no such page.
     """
     build, file = published_build_and_file(site, section, number)
-    if build is not None and file is not None:
+    if build is not None and file is not None and not _is_live_by_now(site, build, file):
         try:
             return _file_response(file, responder)
         except FileLost as error:
@@ -135,6 +139,16 @@ def published_page(
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
+
+
+def _is_live_by_now(site: SitemapSite, build: Build, file: Place) -> bool:
+    """Return whether a file is of an earlier build, and its section is served live since.
+
+    A section that is no longer declared answers from its files through the grace period.
+    """
+    name = file.section
+    is_earlier = file.build_id != build.pk and section_of(site, name) is not None
+    return is_earlier and name in sections_served_live(build, [name])
 
 
 def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpResponseBase | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.builds import Pause, build, pause_publishing, publish
+from django_sitemapkit.builds import Pause, build, pause_publishing, publish, status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
@@ -27,6 +27,7 @@ from tests.builds.exports import export_to, exported
 from tests.builds.make.test_incremental import FIRST, SECOND, observed, redeclare, site
 from tests.builds.storages import Killed
 from tests.cases import few
+from tests.factories import ArticleFactory
 from tests.overrides.setting import by_object, by_path
 from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading, Shop
@@ -439,6 +440,25 @@ def test_a_withdrawal_gives_up_no_held_build(site):
     assert held.status == "held"
     assert now(BY["path"]()).status == "unchanged"
     assert Build.objects.held(SITE).pk == held.build
+
+
+def test_a_section_that_the_build_does_not_have_stays_live(sections, settings, client):
+    """After a roll-back, though the later build still answers for what is gone for good."""
+    use_storage(settings, "Memory")
+    fill()
+    Article.objects.all().delete()
+    sections.add(Products)
+    first = build(SITE).build
+    sections.add(Articles)
+    gone, stays = (f"/articles/{ArticleFactory().pk}/" for _ in range(2))
+    build(SITE)
+    publish(SITE, first)
+    new = f"/articles/{ArticleFactory().pk}/"
+    products = set(locations(client)) - {gone, stays, new}
+    assert set(locations(client)) == {*products, gone, stays, new}
+    assert now(by_path(gone, include=False)).status == "unchanged"
+    assert set(locations(client)) == {*products, stays, new}
+    assert [section.built for section in status_of(SITE).sections] == [True, False]
 
 
 def test_addresses_that_do_not_list_it_answer_on(merged, client):

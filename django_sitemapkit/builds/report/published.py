@@ -62,7 +62,7 @@ def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
 
 def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
     """Return those sections that a build does not have: one look at its manifest for each."""
-    rows = Place.objects.in_build(build)
+    rows = Place.objects.in_build(build).exclude(Place.only_withdraws())
     missing: set[str] = set()
     for start in range(0, len(names), SECTIONS_PER_QUERY):
         batch = names[start : start + SECTIONS_PER_QUERY]
