@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_441,
-    "package: tokens": 295_094,
-    "core: statements": 18_151,
-    "core: tokens": 213_284,
+    "package: statements": 25_451,
+    "package: tokens": 295_351,
+    "core: statements": 18_161,
+    "core: tokens": 213_541,
     "builds, runners, planning, publishing: statements": 4_521,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 402,
+    "Exclude now: functions": 403,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 27,
     "functions: lines, longest": 59,
-    "files: lines, longest": 498,
+    "files: lines, longest": 505,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}

@@ -49,6 +49,7 @@ from django_sitemapkit.models import (
     ExclusionRule,
     ExtraUrl,
     Place,
+    Revision,
     SectionSettings,
     UrlOverride,
 )
@@ -232,10 +233,14 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
         for model in EDITED
         if may_view(request, model)
     }
-    builds = Build.objects.annotate(since=since, until=until, **counts)
-    found = builds.values("site", "since", "until", *counts).get(pk=build)
+    latest = Revision._default_manager.filter(site=OuterRef("site")).values("number")
+    builds = Build.objects.annotate(since=since, until=until, latest=Subquery(latest), **counts)
+    found = builds.values("site", "since", "until", "latest", *counts).get(pk=build)
+    is_known = len(counts) == len(EDITED) and not any(found[name] for name in counts)
     return {
         **found,
+        # No row has the latest revision: the one that had it is gone.
+        "is_deleted": is_known and (found["latest"] or 0) > found["until"],
         "exact": found["since"] == found["until"],
         "counts": [
             (model._meta, number(count))

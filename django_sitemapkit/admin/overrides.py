@@ -203,7 +203,10 @@ def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[in
             " build is held for review: %(reason)s"
         )
         return messages.WARNING, text % {"reason": words_of(result.cause)}
-    text = gettext("The URL is excluded, and its sitemap file is published without it.")
+    text = gettext(
+        "The URL is excluded, and its sitemap file is published without it, with any changes that"
+        " waited for this file."
+    )
     if result is None:
         text = gettext("The URL is excluded. No published file lists it.")
     elif result.status == "unchanged":
@@ -214,17 +217,12 @@ def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[in
 
 
 def _with_url_change(text: str, build: int) -> str:
-    """Return a message with the change in URLs, if a build did not just take one out.
-
-    An object may have several; and what waited in the same files is live, too.
-    """
+    """Return a message with the change in URLs, if a build did not just take one out."""
     change = changes_by_build([Build.objects.get(pk=build)])[build]
     if change.before is None or change.after == change.before - 1:
         return text
-    more = gettext(
-        "URLs of the site: %(change)s. Any waiting changes of these files are live, too."
-    )
-    return f"{text} {more % {'change': change.text or 0}}"
+    more = gettext("URLs of the site: %(change)s.") % {"change": change.text or 0}
+    return f"{text} {more}"
 
 
 def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:

@@ -15,6 +15,7 @@ from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     id_or_none,
+    may_view,
     number,
     pause_text,
     progress_text,
@@ -43,11 +44,20 @@ from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, BuildDifferences, Publication, StoredNow
+from django_sitemapkit.models import (
+    Build,
+    BuildDifferences,
+    Publication,
+    StoredNow,
+    UrlOverride,
+)
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
+
+MAX_EXCLUDED = 20
+"""Overrides later than a build whose URLs are named before it is published."""
 
 MAX_REASON = 500
 """Maximum length of a reason, in characters."""
@@ -156,6 +166,11 @@ def publish_view(
         if is_back and obj.pk < (live or 0)
         else _("Publish build %(build)s?")
     )
+    edits = edits_since(request, obj.pk)
+    # They compare it with what was live when it ended.
+    warnings = () if is_back or obj.previous_id != live else obj.warnings
+    excluded = UrlOverride.objects.filter(site=obj.site, include=False)
+    excluded = excluded.filter(revision__gt=edits["since"]).order_by("-revision")
     return render_build_page(
         model_admin,
         request,
@@ -169,9 +184,10 @@ def publish_view(
         changes=section_changes(counts[obj.pk], before if served else None),
         served_live=sorted(stay_live),
         publish_error=publish_error(obj),
-        edits=edits_since(request, obj.pk),
+        edits=edits,
+        excluded=excluded[:MAX_EXCLUDED] if may_view(request, UrlOverride) else (),
         undone=_undone_builds(obj, live) if is_back and served else None,
-        warnings=() if is_back else list(map(words_of, obj.warnings)),
+        warnings=list(map(words_of, warnings)),
         pause=pause_text(pause) if pause else "",
         form=form,
     )

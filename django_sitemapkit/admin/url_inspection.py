@@ -339,9 +339,9 @@ class UrlState:
                 return "error", _("It is not in the sitemap.")
             return "warning", _("The next build does not list it.")
         if published:
-            return "warning", _("It is in the sitemap until the next build.")
+            return "warning", _("It is in the sitemap until the next published build.")
         if self.is_known:
-            return "warning", _("It is not in the sitemap yet. The next build adds it.")
+            return "warning", _("It is not in the sitemap yet. The next published build adds it.")
         return "warning", _("The next build lists it.")
 
     @property

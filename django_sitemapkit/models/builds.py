@@ -42,22 +42,14 @@ class BuildManager(PrimaryManager["Build"]):
 
 
 def rolled_back_in(builds: Iterable["Build"], live: "Build | None") -> "Build | None":
-    """Return the newest build that a roll-back left behind; None if no roll-back is in force.
+    """Return the build that the next one of all sections brings back; None if there is none.
 
-    The next build of all sections puts its content back. ``builds`` are the publishable ones of a
-    site, and ``live`` is the one that it serves.
+    It is the newest published one, if that is not ``live``, the one that the site serves.
+    ``builds`` are the publishable ones of the site.
     """
-    if live is None:
-        return None
-    # A build of some sections, such as that of "Exclude now", leaves the others as they were.
-    since = min(live.checked_by.values(), default=live.pk)
-    left = {build.pk: build for build in builds if build.published_at is not None}
-    build: Build | None = live
-    while build:
-        left.pop(build.pk, None)
-        build = left.get(build.previous_id or 0)
-    newest = max(left, default=0)
-    return left[newest] if newest > since else None
+    published = [build for build in builds if build.published_at is not None]
+    newest = max(published, key=Build.newness, default=None)
+    return newest if live and newest != live else None
 
 
 class PlaceQuerySet(models.QuerySet["Place"]):
@@ -231,6 +223,13 @@ class Build(models.Model):
     def findings(self) -> list[tuple[str, str]]:
         """The URLs that hold it for review, each with an explanation in the language in force."""
         return findings_of(self.reason)
+
+    def newness(self) -> tuple[int, int]:
+        """Return what is larger the newer the rows are that its files list.
+
+        A build of some sections, such as that of "Exclude now", has others as they were before.
+        """
+        return min(self.checked_by.values(), default=self.pk), self.pk
 
     def checkers_by_section(self, sections: Iterable[str]) -> dict[str, int]:
         """Return by section the id of the build that last compared its files with the rows.

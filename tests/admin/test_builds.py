@@ -672,6 +672,8 @@ def test_a_roll_back_says_what_it_brings_back(two):
         f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
         "URL overrides (1)</a>"
     ) in text
+    again = "Excluded since then, and published again if this build lists them:"
+    assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
     text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
     assert f"{last} (2), {before.removeprefix('removed by: ')} (not compared yet) </li>" in text
     browser.post(page("publish", two[1]))

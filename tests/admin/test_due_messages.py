@@ -140,6 +140,13 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     add("exclusionrule", client=client, pattern="/nowhere/")
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
         assert "exclusion rules (1)</a>" in text[text.index("Waiting: ") :].partition("</p>")[0]
+    build(SITE)
+    assert "Waiting: " not in text_of(overview())
+    ExclusionRule.objects.get().delete()
+    activity = reverse("admin:sitemapkit_activity")
+    assert f'Waiting: <a href="{activity}">deleted settings</a>' in text_of(overview())
+    build(SITE)
+    assert "Waiting: " not in text_of(overview())
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):

@@ -345,7 +345,7 @@ def test_what_switching_off_takes_out_is_counted_and_undone():
     client = chief()
     assert set_section("products", client=client, enabled="False").status_code == 302
     text = shown(client)
-    assert "1,234 published URLs leave the sitemap with the next build." in text
+    assert "1,234 published URLs leave the sitemap with the next published build." in text
     undo = page("sectionsettings", "delete", SectionSettings.objects.get().pk)
     assert f'<a href="{undo}">Undo</a>' in text
     assert client.post(undo, {"post": "yes"}).status_code == 302
@@ -356,7 +356,7 @@ def test_what_switching_off_takes_out_is_counted_and_undone():
     assert "leaves the sitemap" not in text
     set_section("pages", client=client, enabled="False")
     text = shown(client)
-    assert "1 published URL leaves the sitemap with the next build." in text
+    assert "1 published URL leaves the sitemap with the next published build." in text
     assert "Undo" not in text  # It would take the priority back, too.
 
 

@@ -99,7 +99,7 @@ def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
     assert f'href="{page(model._meta.model_name, "change", row.pk)}"' in text_of(response)
     text = inspect("/about/")
     assert "Published now listed" in text
-    assert text.index("It is in the sitemap until the next build.") < text.index("Published now")
+    assert text.index("It is in the sitemap until the next") < text.index("Published now")
     assert f"Rules and overrides leaves it out {reason}" in text
     assert link in text
 
@@ -256,7 +256,7 @@ def test_exclude_now_needs_no_override_before():
     assert "Exclude now" in inspect("/about/", client)
     response = client.post(EXCLUDE, {"site": SITE.key, "path": "/about/"}, follow=True)
     text = text_of(response)
-    assert "its sitemap file is published without it." in text
+    assert "its sitemap file is published without it," in text
     assert "A URL override excludes it." in text
     assert not entry(live("pages"), "/about/")
     row = UrlOverride.objects.get()
@@ -422,8 +422,8 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     [
         (False, None, "It is in the sitemap."),
         (True, None, "It is in the sitemap."),
-        (True, "exclude", "It is in the sitemap until the next build."),
-        (True, "add", "It is not in the sitemap yet. The next build adds it."),
+        (True, "exclude", "It is in the sitemap until the next published build."),
+        (True, "add", "It is not in the sitemap yet. The next published build adds it."),
         (True, "add first", "It is in the sitemap."),
         (True, "never", "It is not in the sitemap."),
         (False, "never", "It is not in the sitemap."),
@@ -472,7 +472,7 @@ def test_a_section_that_is_switched_off_is_the_reason():
     build(SITE)
     SectionSettingsFactory(section="pages", enabled=False)
     text = inspect("/about/")
-    assert text.index("It is in the sitemap until the next build.") < text.index("Why the next")
+    assert text.index("It is in the sitemap until the next") < text.index("Why the next")
     assert "Section pages is switched off in the section settings. Section settings" in text
     settings_page = f'{page("sectionsettings", "changelist")}?site=default"'
     assert settings_page in inspected("/about/")

@@ -458,7 +458,7 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
     assert entry(live("pages"), "/about/")  # published
     client = client_of("view_urloverride", "bulk_urloverride")
     response = client.post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "its sitemap file is published without it." in text_of(response)
+    assert "its sitemap file is published without it," in text_of(response)
     assert not entry(live("pages"), "/about/")
     assert entry(live("pages"), "/press/")
     assert LogEntry.objects.get().user.username == "editor"
@@ -478,10 +478,9 @@ def test_exclude_now_says_if_it_changed_more_than_one_url(settings, waits):
     if waits:
         overrides("/press/", include=False)
     text = text_of(chief().post(page("urloverride", "exclude", row.pk), follow=True))
-    assert "its sitemap file is published without it." in text
+    assert "its sitemap file is published without it," in text
     more = "URLs of the site: \N{MINUS SIGN}2 ("
     assert (more in text) is waits
-    assert ("waiting" in text) is waits
 
 
 @pytest.mark.parametrize(
@@ -516,7 +515,7 @@ def test_exclude_now_is_not_kept_from_it_by_another_section(failing, settings):
     row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
     row.save()
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "its sitemap file is published without it." in text_of(response)
+    assert "its sitemap file is published without it," in text_of(response)
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ REASONS = {
     "another host": ("https://example.net/countries/japan/", "Did you mean:"),
     "not built": (
         "/countries/japan/town-3-999/",
-        "It is not in the sitemap yet. The next build adds it.",
+        "It is not in the sitemap yet. The next published build adds it.",
     ),
 }
 """Why a page is not listed: a URL that is pasted, and what the page says of it."""

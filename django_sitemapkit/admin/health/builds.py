@@ -145,9 +145,7 @@ def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     for state, what in rollback_states(states):
         yield HealthItem(
             site=state.site,
-            title=_(
-                "The next publication undoes the roll-back from build %(build)s (%(urls)s URLs)"
-            )
+            title=_("The next build undoes the roll-back from build %(build)s (%(urls)s URLs)")
             % {"build": what["build"], "urls": number(what["urls"])},
             found_at=state.published_at,
             found_by=state.published,
