@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_451,
-    "package: tokens": 295_351,
-    "core: statements": 18_161,
-    "core: tokens": 213_541,
+    "package: statements": 25_445,
+    "package: tokens": 295_334,
+    "core: statements": 18_155,
+    "core: tokens": 213_524,
     "builds, runners, planning, publishing: statements": 4_521,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
@@ -45,7 +45,7 @@ BUDGETS = {
     "first build of five rows: files": 53,
     "Exclude now: functions": 403,
     "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 27,
+    "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 59,
     "files: lines, longest": 505,
 }

@@ -233,14 +233,16 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
         for model in EDITED
         if may_view(request, model)
     }
-    latest = Revision._default_manager.filter(site=OuterRef("site")).values("number")
-    builds = Build.objects.annotate(since=since, until=until, latest=Subquery(latest), **counts)
-    found = builds.values("site", "since", "until", "latest", *counts).get(pk=build)
-    is_known = len(counts) == len(EDITED) and not any(found[name] for name in counts)
+    counts["latest"] = Subquery(
+        Revision._default_manager.filter(site=OuterRef("site")).values("number")
+    )
+    builds = Build.objects.annotate(since=since, until=until, **counts)
+    found = builds.values("site", "since", "until", *counts).get(pk=build)
     return {
         **found,
-        # No row has the latest revision: the one that had it is gone.
-        "is_deleted": is_known and (found["latest"] or 0) > found["until"],
+        # No row has the latest revision, and none is hidden: the one that had it is gone.
+        "is_deleted": (found["latest"] or 0) > found["until"]
+        and not any(found.get(str(model._meta.model_name), 1) for model in EDITED),
         "exact": found["since"] == found["until"],
         "counts": [
             (model._meta, number(count))

@@ -163,14 +163,13 @@ def publish_view(
     before = {name: urls for name, urls in replaced.items() if name not in stay_live}
     title = (
         _("Roll back to build %(build)s?")
-        if is_back and obj.pk < (live or 0)
+        if is_back and served and obj.newness() < served.build.newness()
         else _("Publish build %(build)s?")
     )
     edits = edits_since(request, obj.pk)
-    # They compare it with what was live when it ended.
-    warnings = () if is_back or obj.previous_id != live else obj.warnings
-    excluded = UrlOverride.objects.filter(site=obj.site, include=False)
-    excluded = excluded.filter(revision__gt=edits["since"]).order_by("-revision")
+    excluded = UrlOverride.objects.filter(
+        site=obj.site, include=False, revision__gt=edits["since"]
+    ).order_by("-revision")
     return render_build_page(
         model_admin,
         request,
@@ -187,7 +186,10 @@ def publish_view(
         edits=edits,
         excluded=excluded[:MAX_EXCLUDED] if may_view(request, UrlOverride) else (),
         undone=_undone_builds(obj, live) if is_back and served else None,
-        warnings=list(map(words_of, warnings)),
+        # They compare it with what was live when it ended.
+        warnings=[
+            words_of(each) for each in obj.warnings if not is_back and obj.previous_id == live
+        ],
         pause=pause_text(pause) if pause else "",
         form=form,
     )

@@ -160,13 +160,12 @@ def _inspect_unlisted(site: SitemapSite, path: str, without: str) -> UrlInspecti
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
     section, found, why = _row_left_out_at(site, path, without)
     step = "row" if why else "section"
-    is_sure = bool(why) or all(map(is_searchable, sections_of(site)))
-    why = why or _why_no_section(site, path)
     rule = effects.excluded.get(0, "")
-    if 0 in effects.excluded and is_sure:
-        why += f" {_excluded_text(rule)}"
-    elif 0 in effects.excluded:  # A section that cannot be searched may produce it.
-        why, step = _excluded_text(rule), "rules"
+    excluded = _excluded_text(rule) if 0 in effects.excluded else ""
+    if excluded and not (why or all(map(is_searchable, sections_of(site)))):
+        why, step = excluded, "rules"  # A section that cannot be searched may produce it.
+    else:
+        why = f"{why or _why_no_section(site, path)} {excluded}".rstrip()
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(
