@@ -24,14 +24,14 @@ ROOMS_WITH_QUERIES = {"builds", "publishing", "runners", "views"}
 """Folders whose slow tests run on one server besides SQLite, which is PostgreSQL."""
 
 WITHOUT_SQL = {
-    *("framework", "scaffold", "test_benchmarks.py", "test_console.py", "test_docs.py"),
-    *("test_example.py", "test_extras.py", "test_public_api.py", "test_translations.py"),
+    *("framework", "protocol", "reader", "scaffold", "web", "test_benchmarks.py"),
+    *("test_console.py", "test_docs.py", "test_example.py", "test_extras.py"),
+    *("test_public_api.py", "test_translations.py", "test_words.py"),
 }
 """What no database changes, and what starts projects of its own: SQLite shows it."""
 
 WITHOUT_SQL_OF_ITS_OWN = {
-    *("admin", "contrib", "management", "protocol", "reader", "rendering", "submission"),
-    *("testing", "web"),
+    *("admin", "contrib", "management", "rendering", "submission", "testing"),
 }
 """Folders whose tests see through others what a database gives: one server shows it."""
 
