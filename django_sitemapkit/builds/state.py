@@ -105,6 +105,7 @@ class BuildState:
             rows=[row for row in self.rows if row.section],
             published=page_rows_of(self.builds.rows_of(self.builds.published)),
             leaving=self.leaving,
+            news=[section.get_name() for section in self.sections if section.has_news],
             chosen=self.chosen,
             strict=self.strict,
             heartbeat=self.lease.heartbeat,

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from django_sitemapkit import News
 from django_sitemapkit.builds import differences_of, prune, publish
 from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage, warnings_of
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
@@ -29,6 +30,7 @@ from tests.builds import (
 from tests.builds import Readings as SmallReadings
 from tests.builds.storages import Killed
 from tests.cases import few
+from tests.factories import EPOCH
 from tests.management import run as command
 from tests.prepared import once
 from tests.testapp.models import Product, Reading
@@ -314,6 +316,18 @@ def test_urls_that_are_meant_to_go_are_no_loss(storage, settings):
     """Those that an editor excludes at once."""
     settings.SITEMAPKIT_MAX_SHRINK = None
     assert list(warnings_of(judged(("a", 100, 80), leaving={"a": 20}))) == []
+
+
+def test_news_may_go(storage, monkeypatch):
+    """They leave their sitemap after two days; what else the site loses counts all the same."""
+    news = News(publication="P", language="en", published=EPOCH, title="T")
+    monkeypatch.setattr(Readings, "news", lambda self, reading: news)
+    run()
+    Reading.objects.exclude(level=LEVELS[0]).delete()
+    result = run()
+    assert (result.status, result.warnings) == ("published", ())
+    Product.objects.all().delete()
+    assert run().cause["section"] == "products"
 
 
 def test_the_warning_is_told_wherever_a_build_is(storage, live_id, settings, caplog):
