@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_445,
-    "package: tokens": 295_334,
-    "core: statements": 18_155,
-    "core: tokens": 213_524,
-    "builds, runners, planning, publishing: statements": 4_521,
+    "package: statements": 25_447,
+    "package: tokens": 295_387,
+    "core: statements": 18_157,
+    "core: tokens": 213_577,
+    "builds, runners, planning, publishing: statements": 4_523,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,

@@ -217,7 +217,10 @@ def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
 
 
 def reads_single_rows(queryset: QuerySet[Any]) -> bool:
-    """Return whether a statement reads one table, joined only to single rows, and nothing else."""
+    """Return whether a queryset selects from one table, joined only to single rows.
+
+    It is neither distinct nor grouped nor combined. Subqueries in its conditions are not looked at.
+    """
     query = queryset.query
     if query.distinct or is_grouped(query) or query.combinator or query.extra_tables:
         return False

@@ -14,7 +14,11 @@ class SitemapKitConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the sections and the system checks; watch changes; keep the log printable."""
+        """Register the sections and system checks, and import the tasks of the runner.
+
+        The log is kept printable, the sites framework is followed, and so are changes of rows if
+        REBUILD is "on_change".
+        """
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
         from django_sitemapkit.printable import protect_log  # noqa: PLC0415

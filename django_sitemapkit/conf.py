@@ -215,7 +215,7 @@ def _end_request(**kwargs: Any) -> None:
 
 
 def keep_sites_for(request: HttpRequest) -> None:
-    """Keep what the functions return for a request under ASGI, until its task ends.
+    """Keep what the functions of settings return for a request under ASGI; else do nothing.
 
     There Django calls the receivers of ``request_started`` in a task of their own, and a context
     variable that they set is lost with it.

@@ -216,8 +216,9 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
 def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
     """Return how many rows of each kind editors changed since a build, for ``edits.html``.
 
-    After "Exclude now", some files of a build follow later changes than others. Then the counts
-    are not ``exact``: these are changes that all other files lack. It takes one query.
+    Kinds that the user may not view are left out. ``is_deleted`` says that the latest change
+    deleted a row, and no other one waits. After "Exclude now", some files are newer than others:
+    then the counts are not ``exact``, but what the oldest lacks. It takes one query.
     """
     # Without OuterRef: SQLite would compute it again for each row.
     files = Place.objects.filter(build=build).pages().order_by().values("build")

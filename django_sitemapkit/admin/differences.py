@@ -188,9 +188,10 @@ def _chosen_differences(request: HttpRequest, stored: BuildDifferences) -> Itera
 
 
 def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
-    """Return a row for each folder of a section, with the numbers by kind; the largest first.
+    """Return a row for each section and folder directly ``below`` another; the largest first.
 
-    They are the folders ``below`` another one; what is in none of them has a row, too.
+    It has the numbers by kind. URLs directly in ``below``, and those of folders that were not
+    counted apart, have rows marked ``is_leaf``.
     """
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for kind, section, folder, count in groups_below(stored, below):

@@ -90,7 +90,7 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def prepare_preview(self) -> None:
-        """Read what takes long before the row is saved, which lets other editors wait."""
+        """Read what a preview needs, a hook: once the row is saved, other editors have to wait."""
 
     def is_valid(self) -> bool:
         """Return whether the row may be saved."""

@@ -176,7 +176,10 @@ def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraU
 
 
 def _warn_of_published(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say how many of the URLs added to a site are published already."""
+    """Say how many of the URLs added to a site are published already.
+
+    If not all published URLs could be read in time, and none was found, sections are looked at.
+    """
     matches, reason = try_read(lambda: matching_paths(site, [row.path for row in added]))
     if reason:
         messages.warning(request, reason)

@@ -302,9 +302,9 @@ def _health_list_context(
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
-    """Return the context of a site's health: all items, by the look that found them.
+    """Return the context of a site's health: its items, by the build or audit that found them.
 
-    The look that found the gravest comes first; of equal ones, the newest.
+    The group with the gravest item comes first; of equal ones, the newest.
     """
     items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
     looks = groupby(items, key=lambda item: (item.found_at, str(item.found_by)))

@@ -222,7 +222,7 @@ class SiteBuilds:
         return self.publication.build if self.publication else None
 
     @cached_property
-    def unpublished(self) -> Sequence[Build]:
+    def running_or_held(self) -> Sequence[Build]:
         """The builds that are running or held, the oldest first."""
         states = (Build.Status.RUNNING, Build.Status.HELD)
         return list(Build.objects.filter(site=self.site.key, status__in=states).order_by("pk"))
@@ -230,7 +230,9 @@ class SiteBuilds:
     @property
     def held(self) -> Build | None:
         """The last build that is held for review and may still be published, or None."""
-        held = [b for b in self.unpublished if b.status == Build.Status.HELD and not b.pruned_at]
+        held = [
+            b for b in self.running_or_held if b.status == Build.Status.HELD and not b.pruned_at
+        ]
         return held[-1] if held else None
 
     @cached_property

@@ -331,7 +331,7 @@ class _Preview:
         """Render the pages, and yield each; once more if its URLs are found on other pages."""
         while pending := self._pending():
             for row in pending:
-                self._render(row)
+                self._render_or_split(row)
                 if row.status != Place.Status.PENDING:
                     yield self.files[page_name_of(row)]
             if all(page_name_of(row) in self._runs for row in self._pending()):
@@ -340,7 +340,7 @@ class _Preview:
     def _pending(self) -> list[Place]:
         return [row for row in self.rows if row.status == Place.Status.PENDING]
 
-    def _render(self, row: Place) -> None:
+    def _render_or_split(self, row: Place) -> None:
         """Render a page, or split it: then both halves are pending.
 
         One that exceeds its limit stays pending until its duplicates are known.

@@ -118,7 +118,7 @@ def plan(state: BuildState) -> None:
     # What a build of other sections has stored waits for a build of all.
     state.unfinished = [
         left
-        for left in state.builds.unpublished
+        for left in state.builds.running_or_held
         if left.status == Build.Status.RUNNING
         and (state.is_whole or left.options.get("declaration") == declaration)
     ]

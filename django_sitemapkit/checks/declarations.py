@@ -27,11 +27,11 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.validation import (
     Mistake,
+    attributes_that_are_no_option,
     closest_option,
     mistake_of_error,
     mistakes_of,
     options_of,
-    own_attributes,
 )
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.indexes import Places, url_of_item
@@ -223,7 +223,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
-    for name in sorted(own_attributes(section)):
+    for name in sorted(attributes_that_are_no_option(section)):
         close = closest_option(name, options_of(section))
         if close or name in IDLE:
             yield Mistake(

@@ -147,7 +147,7 @@ class SiteCommand(BaseCommand):
             return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command from a shell; Ctrl-C ends it with a one-line message."""
+        """Run the command from a shell: Ctrl-C and a closed output end it without a traceback."""
         try:
             try:
                 super().run_from_argv(argv)

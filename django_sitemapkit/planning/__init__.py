@@ -18,7 +18,7 @@ from django_sitemapkit.planning.pages import (
     record_listing,
     renumber,
     split,
-    stored_page_and_edits,
+    stored_page_and_current_edits,
     stored_plans,
 )
 from django_sitemapkit.planning.refresh import PlanChange, refresh
@@ -39,6 +39,6 @@ __all__ = [
     "refresh",
     "renumber",
     "split",
-    "stored_page_and_edits",
+    "stored_page_and_current_edits",
     "stored_plans",
 ]

@@ -60,7 +60,10 @@ class PlannedPage:
 
 
 def current_plan(section: SectionReader) -> Plan | None:
-    """Return the section's stored plan; None if there is none for its current key."""
+    """Return the stored plan of a section's pages.
+
+    None without a key column, or if no plan is stored for the present one.
+    """
     if section.keyset is None:
         return None
     return Plan.objects.filter(
@@ -77,7 +80,7 @@ def pages_by_position(section: SectionReader) -> list[PlannedPage]:
     ]
 
 
-def stored_page_and_edits(
+def stored_page_and_current_edits(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Page | None, EditState | None]:
     """Return a page of a section's plan with the state of the site's edits, by one query.
@@ -272,7 +275,7 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     """Return one page of a section, or None where it has none of that number.
 
     Costs the same for every number, and no query where ``stored`` is the page as
-    ``stored_page_and_edits`` found it. Raises NotPlanned as ``pages_of`` does.
+    ``stored_page_and_current_edits`` found it. Raises NotPlanned as ``pages_of`` does.
     """
     require_pageable(section)
     if section.keyset is None:

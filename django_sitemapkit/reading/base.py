@@ -308,9 +308,10 @@ class SectionReader:
         return ""
 
     def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
-        """Return which method that is read as columns gives another value for a row; or "".
+        """Return text about a row for which a method and the columns read in its place differ.
 
-        With ``once`` the rows are looked at only if none of the section were in this process.
+        It is "" if none of a few sampled rows has such a value, or if no method is read as columns.
+        With ``once``, a section that this process has compared is not compared again.
         """
         return ""
 

@@ -35,9 +35,10 @@ def has_newest_index(keyset: Keyset, expression: Any) -> bool:
 
 
 def declared_indexes(field: "Field[Any, Any]") -> list[list[str]]:
-    """Return the names of the fields of the indexes that a field's model declares, in order.
+    """Return the field names of each plain Index in a field's model, and of its own ``db_index``.
 
-    Of all rows, and of columns alone; of one column, if it is that of the field.
+    Partial indexes, and subclasses such as GinIndex, are left out. An index of expressions has no
+    names.
     """
     indexes = [
         [name.lstrip("-") for name in index.fields]

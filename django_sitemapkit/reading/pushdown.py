@@ -357,7 +357,10 @@ def _obstacle_of_languages(reader: "QuerySetReader") -> str:
 
 
 def patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
-    """Return the quick pattern of a Route in each language; none if one language has none."""
+    """Return the FastPattern of a section's Route in each language.
+
+    Empty without a Route, if its columns differ by language, or if one language has none.
+    """
     locator = reader.locator
     if locator is None or locator.is_translated:
         return []

@@ -181,7 +181,7 @@ class QuerySetReader(RowSources):
         return self.methods.digest
 
     def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
-        """Return which method that is read as columns gives another value for a row; or ""."""
+        """Return text about a sampled row whose method and columns differ; or ""."""
         return self.methods.difference(keys, once=once)
 
     def _computed_values(

@@ -228,7 +228,11 @@ class Coordinator:
         self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
-        """Yield the result of each page until only pages are left that must be compared."""
+        """Have all pages made, by helpers or in this process, and yield the result of each.
+
+        Pages that are too large until their duplicates are known are left pending. Raises an error
+        if a page fails for good, or if no page is made for long.
+        """
         left = -1
         while True:
             self._builder.lease.heartbeat()

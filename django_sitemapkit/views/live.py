@@ -19,7 +19,7 @@ from django_sitemapkit.planning import (
     pages_of,
     record_listing,
     split,
-    stored_page_and_edits,
+    stored_page_and_current_edits,
 )
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import NAMESPACES
@@ -60,7 +60,7 @@ def live_page(
     site: SitemapSite, name: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where there is none or it is empty."""
-    stored, state = stored_page_and_edits(site, name, number)
+    stored, state = stored_page_and_current_edits(site, name, number)
     section = section_of(site, name, state)
     if section is None:
         return None

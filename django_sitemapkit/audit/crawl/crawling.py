@@ -135,7 +135,7 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
         )
         if frontier.is_empty:
             with lease.fenced_transaction():
-                frontier.add(run.options["starts"])
+                frontier.add_starts(run.options["starts"])
         yield frontier
 
 

@@ -81,7 +81,7 @@ class Frontier:
         self.is_empty = not stored and not blocked
         """Whether there was no row when the crawl began."""
 
-    def add(self, urls: Iterable[str]) -> None:
+    def add_starts(self, urls: Iterable[str]) -> None:
         """Store the URLs at which the crawl starts."""
         self._store_new({url: _Found(depth=0, hops=0) for url in urls})
 

@@ -49,7 +49,7 @@ class PageLink:
         return without_controls(self.title.strip() or uri_to_iri(self.path))
 
     def folder_at(self, depth: int) -> str:
-        """Return the folder, or the folder that holds it at a depth."""
+        """Return the first ``depth`` levels of the folder's path; all of it if it has fewer."""
         found = re.match(f"/(?:[^/]*/){{0,{depth}}}", self.folder)
         return found[0] if found else "/"
 

@@ -136,8 +136,9 @@ def _changed_pages(
 def _build_ids_known_to_readers(publication: Publication) -> set[int]:
     """Return the ids of the builds whose files readers may have.
 
-    These are the build announced last, and those published since then, whose delivery may have
-    stopped at any point. The id 0, of no build, stands for readers who have nothing.
+    These are the build announced last, and others published since then, whose delivery may have
+    stopped at any point, without the one being delivered. Before any announcement these are all
+    others, and 0, of no build, which stands for readers who have nothing.
     """
     builds = Build.objects.filter(site=publication.site, published_at__isnull=False)
     builds = builds.exclude(pk=publication.build_id)

@@ -338,13 +338,13 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
 
 def _republished_files(finished: FinishedBuild) -> Iterator[State]:
     """Yield a state if the build publishes files again that a roll-back had taken away."""
-    now, new = _digests_by_page(finished.published), _digests_by_page(finished.pages)
+    now, new = _file_hashes_by_page(finished.published), _file_hashes_by_page(finished.pages)
     if not now or now == new:
         return
     rolled_back = Build.objects.rolled_back(Build.objects.published(finished.site))
     if rolled_back is None:
         return
-    back = _digests_by_page(Place.objects.in_build(rolled_back).pages())
+    back = _file_hashes_by_page(Place.objects.in_build(rolled_back).pages())
     undone = [name for name in now.keys() | back.keys() if now.get(name) != back.get(name)]
     if files := sum(new.get(name) == back.get(name) for name in undone):
         yield {
@@ -356,7 +356,7 @@ def _republished_files(finished: FinishedBuild) -> Iterator[State]:
         }
 
 
-def _digests_by_page(rows: Iterable[Place]) -> dict[PageName, str]:
+def _file_hashes_by_page(rows: Iterable[Place]) -> dict[PageName, str]:
     """Return the digests of the files of pages."""
     return {page_name_of(row): row.page.sha256 for row in rows}
 

@@ -214,8 +214,8 @@ def _give_up_held(state: BuildState, record: Build) -> None:
 
     A build of some sections replaces only those that the same call began.
     """
-    unpublished = state.builds.unpublished
-    held = [b.pk for b in unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
+    builds = state.builds.running_or_held
+    held = [b.pk for b in builds if b.status == Build.Status.HELD and b.pk < record.pk]
     held = [pk for pk in held if state.is_whole or pk in state.begun]
     if held:
         state.lease.abandon(held, {"code": "superseded", "build": record.pk})

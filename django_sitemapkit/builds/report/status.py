@@ -390,7 +390,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     (state,) = state_values([site])
     builds = SiteBuilds(site)
     builds.publication = state["publication"]  # These are read already.
-    builds.unpublished = [state["held"]] if state["held"] else []
+    builds.running_or_held = [state["held"]] if state["held"] else []
     of_site = Build.objects.filter(site=site.key)
     good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
     newest: list[Any] = list(

@@ -33,11 +33,11 @@ from django_sitemapkit.reading.validation.items import (
 )
 from django_sitemapkit.reading.validation.mistakes import Mistake, mistake_of_error
 from django_sitemapkit.reading.validation.options import (
+    attributes_that_are_no_option,
     closest_option,
     idle_trust,
     mistakes_in_options,
     options_of,
-    own_attributes,
     wrong_limit,
 )
 from django_sitemapkit.reading.validation.rows import mistakes_in_rows
@@ -46,12 +46,12 @@ from django_sitemapkit.sites import SitemapSite
 
 __all__ = [
     "Mistake",
+    "attributes_that_are_no_option",
     "closest_option",
     "mistake_of_error",
     "mistakes_of",
     "naming_section",
     "options_of",
-    "own_attributes",
     "require_pageable",
 ]
 

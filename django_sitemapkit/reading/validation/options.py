@@ -48,7 +48,7 @@ def options_of(section: type) -> frozenset[str]:
     return frozenset(name for base in ours for name in vars(base) if not name.startswith("_"))
 
 
-def own_attributes(section: type) -> list[str]:
+def attributes_that_are_no_option(section: type) -> list[str]:
     """Return the names that a project's own classes define and that are no option or hook."""
     known = options_of(section)
     theirs = [base for base in section.__mro__ if not base.__module__.startswith(_PACKAGE)]
@@ -134,7 +134,7 @@ def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
 def unknown_names(options: BaseSection) -> Iterator[Mistake]:
     """Find options of contrib or of other kinds of sections, and attributes that are nearly one."""
     known = options_of(type(options))
-    for name in own_attributes(type(options)):
+    for name in attributes_that_are_no_option(type(options)):
         if name in _ELSEWHERE:
             # Without rows, E101 names items already.
             if not (name == "items" and has_no_rows(options)):

@@ -36,7 +36,7 @@ def drain(frontier):
 def test_urls_come_in_the_order_in_which_they_were_met(crawling):
     """Those of a page come before those of the next."""
     frontier = frontier_of(crawling)
-    frontier.add(["a", "b"])
+    frontier.add_starts(["a", "b"])
     first, second = drain(frontier)
     frontier.record([(first, page("c", "b", "d")), (second, page("c", "e", outcome="noindex"))])
     assert [row.url for row in drain(frontier)] == ["c", "d", "e"]
@@ -46,7 +46,7 @@ def test_urls_come_in_the_order_in_which_they_were_met(crawling):
 def test_another_process_continues_with_what_was_not_recorded(crawling):
     """What was only given is given again."""
     frontier = frontier_of(crawling)
-    frontier.add(["a", "b", "c"])
+    frontier.add_starts(["a", "b", "c"])
     rows = drain(frontier)
     frontier.record([(rows[0], page())])
     crawling.checked = 1
@@ -59,7 +59,7 @@ def test_texts_distinguish_equal_hashes(crawling, monkeypatch):
     """As are URLs that a collation takes for equal."""
     monkeypatch.setattr(frontiers, "hash_of", lambda text: 1)
     frontier = frontier_of(crawling)
-    frontier.add(["a"])
+    frontier.add_starts(["a"])
     frontier.record([(frontier.next(), page("A", "á", "a", "b"))])
     assert [row.url for row in drain(frontier)] == ["A", "á", "b"]
     assert set(rows_by_url(crawling, {"a", "á", "x"})) == {"a", "á"}
@@ -68,7 +68,7 @@ def test_texts_distinguish_equal_hashes(crawling, monkeypatch):
 def test_links_are_deleted_when_the_target_is_a_page(crawling):
     """Links to others stay, and new ones to it are not kept."""
     frontier = frontier_of(crawling)
-    frontier.add(["a"])
+    frontier.add_starts(["a"])
     frontier.record([(frontier.next(), page("b", "c", "blocked"))])
     links = CrawledLink.objects.order_by("pk").values_list("target__url", "text")
     assert list(links) == [("b", "B"), ("c", "C")]
@@ -83,7 +83,7 @@ def test_what_is_remembered_changes_nothing(crawling, monkeypatch, remembered):
     """It only spares queries."""
     monkeypatch.setattr(frontiers, "MAX_REMEMBERED", remembered)
     frontier = frontier_of(crawling)
-    frontier.add(["a"])
+    frontier.add_starts(["a"])
     for _ in range(3):
         frontier.record([(row, page("a", "b", f"{row.url}x")) for row in drain(frontier)])
     urls = list(crawling.crawled.order_by("pk").values_list("url", flat=True))
@@ -94,7 +94,7 @@ def test_what_is_remembered_changes_nothing(crawling, monkeypatch, remembered):
 def test_what_was_remembered_spares_queries(crawling, django_assert_num_queries):
     """A page with nothing but a menu needs no look-up."""
     frontier = frontier_of(crawling)
-    frontier.add(["a", "b", "c"])
+    frontier.add_starts(["a", "b", "c"])
     first, second, third = drain(frontier)
     frontier.record([(first, page("a")), (second, page("a"))])
     with django_assert_num_queries(2):  # The row, and the links to it.
@@ -104,7 +104,7 @@ def test_what_was_remembered_spares_queries(crawling, django_assert_num_queries)
 def test_redirects_are_counted(crawling):
     """After as many as a search engine follows, the next target is not stored."""
     frontier = frontier_of(crawling)
-    frontier.add(["0"])
+    frontier.add_starts(["0"])
     for number in range(1, 20):
         if (row := frontier.next()) is None:
             break

@@ -89,9 +89,9 @@ class Command(FindingsCommand):
             super().run(options)
 
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
-        """Return the sites that have a start, if what the options need is there.
+        """Return the sites to crawl, with starts only theirs; keep these, and reserve the folder.
 
-        Raises CommandError for a start of no site.
+        Raises CommandError for a start of no site, or if what the options need is missing.
         """
         starts = options["starts"] or list(filter(None, [options["below"]]))
         sites = self._sites_with_starts(super().sites_of(options), starts, options["below"])

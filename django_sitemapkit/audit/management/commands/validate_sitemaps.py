@@ -117,7 +117,10 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Validate and report each document; raise CommandError if any is not valid."""
+        """Validate and report each document.
+
+        Raises CommandError if any is not valid, or has findings of the kinds in ``--fail-on``.
+        """
         fail_on = parse_kinds(
             options["fail_on"],
             sorted(ERROR_KINDS | WARNING_KINDS),
