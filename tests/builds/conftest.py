@@ -8,19 +8,22 @@ from tests.builds import ALL, fill, use_storage
 from tests.builds.runners import by
 
 RUNNERS = {"postgresql": ["shuffled"], "mysql": ["inline"], "sqlite": ["inline"]}
-"""What makes the pages on each database: each test meets each runner, and each database.
+"""What makes the pages on each database, so that tests meet each runner, and each database.
 
 Which pages a runner makes first differs by no database, and no runner asks which one it is.
 """
 
 
 def pytest_generate_tests(metafunc):
-    """Run each test of a build under each runner, unless it claims something of one of them."""
+    """Run a test of a build under the runner of its database, a thorough one under both.
+
+    Not if it claims something of one of them, or of what comes after the pages.
+    """
     marked = metafunc.definition.get_closest_marker
     on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
     if marked("django_db") and not marked("inline_runner") and not on_s3:
         database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
-        # The servers run no thorough tests. What comes after pages were made is the same.
+        # The servers run no thorough tests.
         after = {"publication", "report"}.intersection(metafunc.definition.path.parts)
         both = marked("thorough") and database == "sqlite" and not after
         runners = ["inline", "shuffled"] if both else RUNNERS[database]
