@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_447,
-    "package: tokens": 295_387,
-    "core: statements": 18_157,
-    "core: tokens": 213_577,
-    "builds, runners, planning, publishing: statements": 4_523,
+    "package: statements": 25_474,
+    "package: tokens": 295_974,
+    "core: statements": 18_184,
+    "core: tokens": 214_164,
+    "builds, runners, planning, publishing: statements": 4_542,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,

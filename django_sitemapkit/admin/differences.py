@@ -134,10 +134,10 @@ def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHt
     """Return the URLs that the query string asks for as a CSV file."""
     names = {kind: name for name, (kind, _title) in KINDS.items()}
     rows = (
-        (names[found.kind], found.section, found.location)
-        for found in _chosen_differences(request, stored)
+        (names[found.kind], found.section, found.location, tags)
+        for found, tags in _chosen_differences(request, stored)
     )
-    lines = csv_lines(("change", "section", "url"), rows)
+    lines = csv_lines(("change", "section", "url", "tags"), rows)
     is_cut = any(stored.count(kind.value) > MAX_KEPT for kind in names)
     part = f"-first-{MAX_KEPT}" if is_cut else ""
     return csv_response(request, f"sitemap-build-{stored.pk}-changes{part}.csv", lines)
@@ -160,31 +160,33 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
         "is_cut": any(count > MAX_KEPT for *_, count in totals),
         "rows": [
             {
+                "difference": difference,
                 "title": dict(KINDS.values())[difference.kind],
-                "section": difference.section,
-                "location": difference.location,
                 "shown": unquote(difference.location),
+                "tags": tags,
             }
-            for difference in shown["page"].object_list
+            for difference, tags in shown["page"].object_list
         ],
         "kept": number(MAX_KEPT),
     }
 
 
-def _chosen_differences(request: HttpRequest, stored: BuildDifferences) -> Iterator[Difference]:
-    """Yield the kept URLs that the query string asks for, by kind: the removed ones first."""
+def _chosen_differences(
+    request: HttpRequest, stored: BuildDifferences
+) -> Iterator[tuple[Difference, str]]:
+    """Yield the kept URLs that the query string asks for: the removed ones first."""
     kinds = [KINDS[name][0] for name in KINDS if request.GET.get("kind") in {None, "", name}]
     section, folder, below = map(request.GET.get, ("section", "folder", "below"))
     wanted = unquote(request.GET.get("q", "").strip()).casefold()
     kept = [
-        difference
-        for difference in kept_differences(stored, below or "/")
+        (difference, tags)
+        for difference, tags in kept_differences(stored, below or "/")
         if (not section or difference.section == section)
         and (not folder or first_folder_of(difference.location, below or "/") == folder)
         and (not wanted or wanted in unquote(difference.location).casefold())
     ]
     for kind in kinds:
-        yield from (difference for difference in kept if difference.kind is kind)
+        yield from (each for each in kept if each[0].kind is kind)
 
 
 def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:

@@ -167,8 +167,8 @@ def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraU
     """Say how many of the URLs added to a site no view of its URLconf answers."""
     unknown = [row.path for row in added if url_match(site, row.path) is None]
     text = ngettext(
-        "The site's URLconf has no page at %(count)s of these URLs: %(url)s",
-        "The site's URLconf has no page at %(count)s of these URLs, such as %(url)s",
+        "The site's URLconf has no page at %(count)s URL: %(url)s",
+        "The site's URLconf has no page at %(count)s URLs, such as %(url)s",
         len(unknown),
     )
     if unknown:
@@ -250,6 +250,7 @@ class ExtraUrlAdmin(TransferAdmin):
         return {"inspections": [inspect_path(site, row.path)]}
 
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
-        """Save the row, and warn if a section already lists the URL."""
+        """Save the row, and warn if the URLconf has no page there, or a section lists the URL."""
         super().save_model(request, obj, form, change)
+        _warn_of_unknown(request, form.site, [obj])
         _warn_of_sections(request, form.site, [obj])

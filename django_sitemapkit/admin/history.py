@@ -21,6 +21,7 @@ MAX_LOGGED_ROWS = 1_000
 
 EXCLUDED = gettext_noop("Excluded from the sitemap.")
 INCLUDED = gettext_noop("Included in the sitemap.")
+SWITCHED_OFF = gettext_noop("Section switched off.")
 PUBLISHED = gettext_noop("Published.")
 ROLLED_BACK = gettext_noop("Rolled back to this build.")
 PAUSED = gettext_noop("Publishing paused.")
@@ -42,6 +43,7 @@ HISTORY_SENTENCES = frozenset(
     {
         EXCLUDED,
         INCLUDED,
+        SWITCHED_OFF,
         PUBLISHED,
         ROLLED_BACK,
         PAUSED,

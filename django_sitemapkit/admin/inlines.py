@@ -143,14 +143,11 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         ]
 
     def clean(self) -> None:
-        """Reject two overrides for one site, and one that another user has just added."""
+        """Reject an override that another user has just added."""
         super().clean()
         # The admin does not validate forms that the user may only view.
         cleaned = [form for form in self.forms if getattr(form, "cleaned_data", {}).get("site")]
         changed = [form for form in cleaned if form.has_changed() and not form.errors]
-        sites = [form.cleaned_data["site"] for form in changed]
-        if len(set(sites)) < len(sites):
-            raise ValidationError(_("An object has one override per site."))
         stored = self._overrides_of(UrlOverride._default_manager.all(), self.instance)
         for form in changed:
             site = form.cleaned_data["site"]
@@ -246,7 +243,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         """Return the formset class, which finds rows by the object's model and key."""
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
-        permitted = {
+        permitted: dict[str, Any] = {
             "sites": _sites_with_forms(request),
             "may_add": self.has_add_permission(request, obj),
             "may_change": self.has_change_permission(request, obj),
@@ -262,6 +259,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
                 "extra": self.get_extra(request, obj),
                 "min_num": self.get_min_num(request, obj),
                 "max_num": self.get_max_num(request, obj),
+                "absolute_max": len(permitted["sites"]),  # An object has one override per site.
                 "can_delete": self.can_delete and self.has_delete_permission(request, obj),
                 **options,
             },

@@ -24,6 +24,7 @@ from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     duration_text,
     id_or_none,
+    moment_text,
     number,
     number_or_blank,
     paged_context,
@@ -62,7 +63,7 @@ from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.conf import settings
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
-from django_sitemapkit.overrides import overrides_of, sections_of
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.words import words_of
@@ -307,7 +308,7 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     The group with the gravest item comes first; of equal ones, the newest.
     """
     items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
-    looks = groupby(items, key=lambda item: (item.found_at, str(item.found_by)))
+    looks = groupby(items, key=lambda item: (moment_text(item.found_at), str(item.found_by)))
     return {
         "looks": sorted((list(found) for _look, found in looks), key=lambda look: look[0].level),
         "attention": attention_context(items),
@@ -323,7 +324,7 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
         Q(ended_at=None) | Q(kind=RequestKind.COMPARE)
     )
     recent = _chart_builds(site)
-    sections = _section_rows(site, status)
+    sections = _section_rows(status)
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
@@ -378,8 +379,8 @@ def _columns_context(
     return {**shown, "started_by": started_by, "width": 4 + sum(shown.values())}
 
 
-def _section_rows(site: SitemapSite, status: SiteStatus) -> list[dict[str, Any]]:
-    """Return a row for each section of the site, and for each that the next build removes."""
+def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
+    """Return a row for each section of the site, switched off or not, and that a build removes."""
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
         {
@@ -397,10 +398,9 @@ def _section_rows(site: SitemapSite, status: SiteStatus) -> list[dict[str, Any]]
         for section in status.sections
     ]
     index = dues.pop("", None)
-    switched = overrides_of(site).enabled if dues else {}
     rows += [
-        {"name": name, "gone": True, "off": switched.get(name) is False, "due": item}
-        for name, item in dues.items()
+        {"name": name, "gone": True, "off": name in status.switched_off, "due": item}
+        for name, item in {**dict.fromkeys(status.switched_off), **dues}.items()
     ]
     if index is not None:
         rows.append({"name": _("Index"), "index": True, "due": index})

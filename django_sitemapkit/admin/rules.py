@@ -1,10 +1,11 @@
 """The screens of exclusion rules, and the URLs that a rule matches."""
 
 import re
-import time
 from collections.abc import MutableMapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
+from time import monotonic
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -28,8 +29,8 @@ from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExclusionRule
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.patterns import Pattern
+from django_sitemapkit.planning import all_pages
 from django_sitemapkit.protocol.locations import normalise_pattern
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.sites import SitemapSite
 
 COUNTED = "sitemapkit_counted"
@@ -88,22 +89,21 @@ class RuleForm(HashedSettingForm):
         """
         site: Any = self.site
         pattern = self.cleaned_data["pattern"]
-        if not self.is_new:
-            return live_matches(site, pattern)
-        return find_matches(site, pattern, self.session)
+        return find_matches(site, pattern, self.session, stored=not self.is_new)
 
 
 @screen("count/", "exclusionrule_count", "view", of_site=True)
 def count_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Continue the count of published URLs that an unsaved rule matches.
+    """Continue the count of the URLs that a rule matches.
 
     Each request counts for a second; the page loads itself again, or by its link.
     """
     pattern, key = request.GET.get("pattern", ""), id_or_none(request.GET.get("rule"))
+    stored = ExclusionRule.objects.filter(pk=key or 0, site=site.key, pattern=pattern).exists()
     matches, failure = try_read(
-        lambda: find_matches(site, normalise_pattern(pattern), request.session)
+        lambda: find_matches(site, normalise_pattern(pattern), request.session, stored=stored)
     )
     page = model_admin.render_page(
         request,
@@ -115,9 +115,9 @@ def count_view(
         matches=matches,
         texts=matches and match_texts(matches),
         failure=failure,
-        confirmation=f"{site.key} {pattern}",
+        confirmation="" if stored else f"{site.key} {pattern}",
     )
-    if matches and not matches.complete and matches.build:
+    if matches and not matches.complete:
         # Without JavaScript, and not in the page: readers of screens may stop it there.
         page.headers["Refresh"] = f"0; url={request.get_full_path()}"
     return page
@@ -169,45 +169,42 @@ def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
 
 
 def find_matches(
-    site: SitemapSite, pattern: str, session: MutableMapping[str, Any] | None = None
+    site: SitemapSite, pattern: str, session: MutableMapping[str, Any], *, stored: bool = False
 ) -> UrlMatches:
     """Count the published URLs of a site that a normalised pattern matches, for about a second.
 
-    Where ``complete`` of the result is False, call again with the same ``session`` to go on;
-    without one, each call begins with the first file. If nothing is published, the sections are
-    read, before overrides and rules.
+    Where ``complete`` of the result is False, call again with the same ``session`` to go on. If
+    nothing is published, or the rule ``stored``, so that files may lack what it matches, the
+    sections are read, before overrides and rules.
     Raises StorageFailure if a file is lost or damaged.
     """
-    matches = published_matches(site)
-    if matches is None or matches.build is None:
-        return live_matches(site, pattern)
-    session = {} if session is None else session
-    key = [site.key, pattern, matches.build.pk]
-    if key == (kept := session.get(COUNTED, {})).get("key"):
+    matches = None if stored else published_matches(site)
+    matches = matches or UrlMatches(build=None, total=None)
+    key = [site.key, pattern, matches.build and matches.build.pk]
+    kept = session.pop(COUNTED, {})
+    if key == kept.get("key"):
         matches = replace(matches, **kept["values"])
-    if not matches.complete:
+    if matches.build is None:
+        _continue_live(matches, site, Pattern(pattern))
+    elif not matches.complete:
         find = url_finder(re.escape(site.origin) + Pattern(pattern).expression)
         matches.continue_reading(find)
-    names = ("read", "matched", "last", "locations")
-    session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
+    if matches.build or not matches.complete:  # Rows may change; published files do not.
+        names = ("read", "matched", "last", "locations")
+        session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
     return matches
 
 
-def live_matches(site: SitemapSite, text: str) -> UrlMatches:
-    """Return how many URLs of the sections a pattern matches, before overrides and rules.
-
-    They are read for a second, and ``total`` is known if that was all.
-    """
-    matches = UrlMatches(build=None, total=None)
-    pattern, origin = Pattern(text), len(site.origin)
-    end = time.monotonic() + COUNT_SECONDS
-    for section in sections_of(site):
-        everything = EVERYTHING if section.keyset is not None else KeyRange(0, None)
-        for chunk in section.chunks(everything):
+def _continue_live(matches: UrlMatches, site: SitemapSite, pattern: Pattern) -> None:
+    """Continue to count the URLs of the sections, up to the end of a page; at least one is read."""
+    end, origin = monotonic() + COUNT_SECONDS, len(site.origin)
+    pages = ((section, page) for section in sections_of(site) for page in all_pages(section))
+    for section, page in islice(pages, matches.last, None):
+        for chunk in section.chunks(page.keys):
             found = listed_locations_of(section, chunk).values()
             matches.read += len(found)
             matches.add([location for location in found if pattern.matches(location[origin:])])
-            if time.monotonic() > end:
-                return matches
+        matches.last += 1
+        if monotonic() > end:
+            return
     matches.total = matches.read
-    return matches

@@ -22,7 +22,7 @@ from django_sitemapkit.admin.editor_settings import (
     EditorSettingForm,
     add_due_message,
 )
-from django_sitemapkit.admin.history import log_rows
+from django_sitemapkit.admin.history import SWITCHED_OFF, log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
 from django_sitemapkit.builds.report.status import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
@@ -329,6 +329,9 @@ def _store_changes(
                 row.delete(using=using)
             else:
                 row.save(using=using, update_fields=None if is_new else form.changed_data)
-                log_rows(user, [row], ADDITION if is_new else CHANGE, form.changed_data)
+                log_rows(
+                    *(user, [row], ADDITION if is_new else CHANGE, form.changed_data),
+                    SWITCHED_OFF if "enabled" in form.changed_data and row.enabled is False else "",
+                )
             rows.append(row)
     return rows

@@ -119,10 +119,6 @@ def _inspection_context(
     other = "" if is_listed else similar_path(site, path)
     set_for = _deciding_rows(site, path, found)
     links: dict[str, list[dict[str, Any]]] = {"row": [], "rules": [], "file": []}
-    is_on = overrides_of(site).enabled
-    if found.step == "section" and state.published and is_on.get(state.published.section) is False:
-        why = _("Section %(section)s is switched off in the section settings.")
-        found = replace(found, why=why % {"section": state.published.section})
     for row in set_for:
         name = "rules" if isinstance(row, (UrlOverride, ExclusionRule)) else "row"
         links[name].append(_link_context(model_admin, request, row))
@@ -137,7 +133,7 @@ def _inspection_context(
         "steps": list(_steps(found, links)),
         "links": list(_contributed_results(request, site, location)),
         "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
-        "has_off": found.step == "section" and False in is_on.values(),
+        "has_off": found.step == "section" and False in overrides_of(site).enabled.values(),
         "without_query": "?" in path and "?" not in other,
         "actions": [
             (label, model_admin.screen_url(name, *arguments, **query))
@@ -197,7 +193,7 @@ def _texts_by_step(
     """Return by step its title and its texts; links are not included."""
     valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
     return {
-        "section": (_("Section"), [found.section]),
+        "section": (_("Section"), [found.section if found.step != "section" else ""]),
         "row": (_("Object"), []),
         "language": (_("Language"), [found.language]),
         "values": (_("Values"), found.problems or [valid if found.section else ""]),

@@ -1,6 +1,6 @@
 """The rows that may have a URL, found through the URLconf and the lists of sections."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
@@ -33,16 +33,16 @@ MAX_ITEMS = 2_000
 
 
 def rows_at(
-    site: SitemapSite, path: str, *, listed: bool = True
+    site: SitemapSite, path: str, sections: Sequence[SectionReader], *, listed: bool = True
 ) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield the section and the key of each row that may have a path.
+    """Yield the section and the key of each row of some sections that may have a path.
 
     First as the URLconf reads it, which is quick; then by the columns that locations are, which
     may take the database a look at each row. With ``listed=False`` they need not be in the
     section's queryset.
     """
     match = url_match(site, path)
-    sections = [section for section in sections_of(site) if label_or_none(section) is not None]
+    sections = [section for section in sections if label_or_none(section) is not None]
     for section in sections:
         if hash_field := getattr(all_rows(section).model, "path_hash_field", ""):
             # Those that are not listed are of other sites.
@@ -74,14 +74,15 @@ def _keys_at_location(section: SectionReader, location: str, *, listed: bool) ->
 def is_searchable(section: SectionReader) -> bool:
     """Return whether a URL's path leads to rows: by a column, or by the arguments in the URLconf.
 
-    Items are always searched, one by one. A method may make any URL of an object: it is found only
-    if the URLconf has the object's fields.
+    The first ``MAX_ITEMS`` items of a list are looked at one by one. A method may make any URL of
+    an object: it is found only if the URLconf has the object's fields.
     """
-    if label_or_none(section) is None or not isinstance(section, QuerySetReader):
-        return label_or_none(section) is None  # Items are looked at one by one.
-    source, route = section.location_source, section.route
-    is_of_route = route is not None and not route.suffix
-    return not isinstance(source, Method | Formula) or is_of_route
+    with suppress(Exception):  # A section that fails cannot be searched.
+        if section.label is None or not isinstance(section, QuerySetReader):
+            return section.label is None and section.size() <= MAX_ITEMS
+        is_of_route = section.route is not None and not section.route.suffix
+        return not isinstance(section.location_source, Method | Formula) or is_of_route
+    return False
 
 
 def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:

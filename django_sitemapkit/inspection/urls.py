@@ -1,6 +1,6 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +22,12 @@ from django_sitemapkit.inspection.candidates import (
     unlisted_locations,
     url_match,
 )
-from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
+from django_sitemapkit.overrides import (
+    Overrides,
+    overrides_of,
+    sections_of,
+    sections_off,
+)
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import normalise_path
@@ -99,12 +104,10 @@ def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
         yield from _inspect_versions(section, obj.pk)
     for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
-            why = (
-                _("Section %(section)s is switched off.")
-                if belongs_to(cls, site)
-                else _("This site does not have section %(section)s.")
-            ) % {"section": cls.get_name()}
-            yield UrlInspection(section=cls.get_name(), why=why, step="section")
+            name = cls.get_name()
+            why = _("This site does not have section %(section)s.") % {"section": name}
+            why = _section_is_off(name) if belongs_to(cls, site) else why
+            yield UrlInspection(section=name, why=why, step="section")
 
 
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
@@ -115,11 +118,12 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
     set for the URL are known. The section ``without`` is ignored.
     """
     first = None
-    for inspected in _inspections(site, path, without):
+    sections = [section for section in sections_of(site) if section.get_name() != without]
+    for inspected in _inspections(site, path, sections):
         if inspected.listed:
             return inspected
         first = first or inspected
-    return first or _inspect_unlisted(site, path, without)
+    return first or _inspect_unlisted(site, path, sections)
 
 
 def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
@@ -128,25 +132,28 @@ def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
     Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item. If nothing lists the
     URL, it is what ``inspect_path`` returns.
     """
-    order = [section.get_name() for section in sections_of(site)]
-    found = list(_inspections(site, path))
+    sections = sections_of(site)
+    order = [section.get_name() for section in sections]
+    found = list(_inspections(site, path, sections))
     listed = [inspected for inspected in found if inspected.listed]
     listed.sort(key=lambda inspected: order.index(inspected.section))
-    return listed or found[:1] or [_inspect_unlisted(site, path, "")]
+    return listed or found[:1] or [_inspect_unlisted(site, path, sections)]
 
 
-def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[UrlInspection]:
-    """Yield an inspection for each row and item that has a URL."""
+def _inspections(
+    site: SitemapSite, path: str, sections: Sequence[SectionReader]
+) -> Iterator[UrlInspection]:
+    """Yield an inspection for each row and item of some sections that has a URL."""
     location = site.origin + path
     seen: set[tuple[str, Any]] = set()
-    for section, pk in rows_at(site, path):
+    for section, pk in rows_at(site, path, sections):
         identity = section.get_name(), pk
-        if section.get_name() == without or identity in seen:
+        if identity in seen:
             continue
         seen.add(identity)
         versions = _inspect_versions(section, pk, location)
         yield from (each for each in versions if each.location == location)
-    for section in sections_of(site):
+    for section in sections:
         if label_or_none(section) is None and (found := item_at(section, location)):
             position, place, chunk = found
             number = position // section.rows_per_page + 1
@@ -154,18 +161,19 @@ def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[Ur
             yield _inspect_chunk(section, chunk, place, page=page)
 
 
-def _inspect_unlisted(site: SitemapSite, path: str, without: str) -> UrlInspection:
+def _inspect_unlisted(
+    site: SitemapSite, path: str, sections: Sequence[SectionReader]
+) -> UrlInspection:
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, found, why = _row_left_out_at(site, path, without)
-    step = "row" if why else "section"
+    section, found, why, step = _left_out_at(site, path, sections)
     rule = effects.excluded.get(0, "")
     excluded = _excluded_text(rule) if 0 in effects.excluded else ""
-    if excluded and not (why or all(map(is_searchable, sections_of(site)))):
+    if excluded and not (why or all(map(is_searchable, sections))):
         why, step = excluded, "rules"  # A section that cannot be searched may produce it.
     else:
-        why = f"{why or _why_no_section(site, path)} {excluded}".rstrip()
+        why = f"{why or _why_no_section(site, path, sections)} {excluded}".rstrip()
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(
@@ -179,12 +187,19 @@ def _inspect_unlisted(site: SitemapSite, path: str, without: str) -> UrlInspecti
     )
 
 
-def _row_left_out_at(site: SitemapSite, path: str, without: str) -> tuple[str, Any, str]:
-    """Return section, key and reason of a row that its section leaves out; else "", None and ""."""
-    for reader, pk in rows_at(site, path, listed=False):
-        if reader.get_name() != without and (why := _why_not_at(reader, pk, site.origin + path)):
-            return reader.get_name(), pk, why
-    return "", None, ""
+def _left_out_at(
+    site: SitemapSite, path: str, sections: Sequence[SectionReader]
+) -> tuple[str, Any, str, str]:
+    """Return section, key, reason and step where a row is left out, or its section is off.
+
+    Without either, section and reason are "".
+    """
+    for reader, pk in rows_at(site, path, sections, listed=False):
+        if why := _why_not_at(reader, pk, site.origin + path):
+            return reader.get_name(), pk, why, "row"
+    for hidden in _inspections(site, path, sections_off(site)):
+        return hidden.section, None, _section_is_off(hidden.section), "section"
+    return "", None, "", "section"
 
 
 def similar_path(site: SitemapSite, path: str) -> str:
@@ -199,7 +214,7 @@ def similar_path(site: SitemapSite, path: str) -> str:
     return next((other for other in tried if inspect_path(site, other).listed), "")
 
 
-def _why_no_section(site: SitemapSite, path: str) -> str:
+def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionReader]) -> str:
     match = url_match(site, path)
     page = (
         _("This address belongs to the view %(view)s; whether it answers 404 was not checked.")
@@ -207,19 +222,16 @@ def _why_no_section(site: SitemapSite, path: str) -> str:
         if match
         else _("The URLconf of the site has no page at this address.")
     )
-    sections = sections_of(site)
-    text = (
-        _("No section produces this URL.")
-        if all(map(is_searchable, sections))
-        else _(
-            "No section was found for this URL. Sections whose URLs come from methods cannot be"
-            " searched."
-        )
-    )
-    at_site = {each.get_name() for each in registry.at(site) if belongs_to(each, site)}
-    off = ", ".join(sorted(at_site - {section.get_name() for section in sections}))
-    searched = _("Sections that are switched off were not searched: %(sections)s.")
-    return " ".join([page, text, *([searched % {"sections": off}] if off else [])])
+    text = _("No section produces this URL.")
+    tried = [*sections, *sections_off(site)]
+    if names := [section.get_name() for section in tried if not is_searchable(section)]:
+        text = _("No section was found for this URL. Not searched by URL: %(sections)s.")
+        text %= {"sections": ", ".join(names)}
+    return f"{page} {text}"
+
+
+def _section_is_off(name: str) -> str:
+    return _("Section %(section)s is switched off.") % {"section": name}
 
 
 def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
@@ -255,7 +267,8 @@ def _inspect_versions(
         found = listed_locations_of(section, chunk)
         places = [place for place in places if found.get(place) == location]
     elif not places:
-        why = _why_no_version(section)
+        text = _("It has no version in a language that section %(section)s lists here.")
+        why = text % {"section": name} if section.language_plan else _why_no_url(section)
         return [UrlInspection(section=name, why=why, step="language", pk=pk)]
     return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
@@ -292,13 +305,6 @@ def _own_reason(section: SectionReader, pk: Any) -> str:
             return section.options.why_not_listed(obj)
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         return f"{type(error).__name__}: {error}"
-
-
-def _why_no_version(section: SectionReader) -> str:
-    if section.language_plan is None:
-        return _why_no_url(section)
-    text = _("It has no version in a language that section %(section)s lists here.")
-    return text % {"section": section.get_name()}
 
 
 def _why_no_url(section: SectionReader) -> str:

@@ -8,6 +8,7 @@ from django_sitemapkit.overrides.in_force import (
     require_sections,
     section_of,
     sections_of,
+    sections_off,
     with_overrides,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "require_sections",
     "section_of",
     "sections_of",
+    "sections_off",
     "with_overrides",
 ]

@@ -209,14 +209,28 @@ def extra_urls_of(site: SitemapSite) -> SectionReader:
     return ExtraUrlsReader(ExtraUrls(site))
 
 
-def sections_of(site: SitemapSite) -> list[SectionReader]:
+def sections_of(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
     """Return the enabled sections of a site, with their section settings.
 
-    Each section has the site's current overrides.
+    Each section has the site's current ``overrides``, which are looked up if they are not given.
     """
-    overrides = overrides_of(site)
+    overrides = overrides or overrides_of(site)
     sections = registry.of(site, overrides.enabled)
     if overrides.has_extra_urls:
+        sections.append(extra_urls_of(site))
+    return [with_overrides(section, overrides) for section in sections]
+
+
+def sections_off(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
+    """Return the sections that a site has, but that are switched off, as ``sections_of`` does.
+
+    They declare it, or the section settings say so.
+    """
+    overrides = overrides or overrides_of(site)
+    classes = {cls.get_name(): cls for cls in registry.at(site)}
+    others = {name: not overrides.enabled.get(name, cls.enabled) for name, cls in classes.items()}
+    sections = registry.of(site, others)
+    if not overrides.enabled.get(EXTRA_URLS, True):
         sections.append(extra_urls_of(site))
     return [with_overrides(section, overrides) for section in sections]
 

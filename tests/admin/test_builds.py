@@ -494,7 +494,7 @@ def test_the_differences_are_searched_and_downloaded(two):
         assert "No URLs found." in text_of(client.get(url, wrong))
     response = client.get(url, {"kind": "removed", "csv": "1"})
     lines = b"".join(response).decode().splitlines()
-    assert lines[0] == "\ufeffchange,section,url"
+    assert lines[0] == "\ufeffchange,section,url,tags"
     assert len(lines) == 2
     assert lines[1].startswith("removed,")
 

@@ -156,7 +156,7 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     client.post(page("urloverride", "exclude", override("/about/").pk))
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Not in all files yet: " in text
+    assert "Not compared with all files yet: " in text
     assert "URL overrides (2)</a>" in text
 
 

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from django_sitemapkit.admin import rules
-from django_sitemapkit.admin.rules import find_matches, live_matches
+from django_sitemapkit.admin.rules import find_matches
 from django_sitemapkit.builds import build
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.exceptions import StorageFailure
@@ -114,7 +114,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
     assert "cannot be read" in text
     with pytest.raises(StorageFailure):
-        find_matches(SITE, "/")
+        find_matches(SITE, "/", {})
 
 
 def names(storage, folder=""):
@@ -128,11 +128,35 @@ def names(storage, folder=""):
 def test_a_look_is_bounded(monkeypatch):
     """It shows the first hits, counts all, and ends when its time is up."""
     products(30)
-    found = live_matches(SITE, "/products/")
+    found = find_matches(SITE, "/products/", {})
     assert (len(found.locations), found.matched, found.complete) == (20, 30, True)
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     text = text_of(add_rule("/products/", _preview="1"))
     assert "The rule matches at least 30 URLs: 30 were read so far." in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_live_sections_are_counted_on(monkeypatch, is_stored):
+    """Of a stored rule, and where nothing is published; a row that came since is counted, too."""
+    products(30)
+    monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
+    client = chief()
+    if is_stored:
+        row = ExclusionRule.objects.create(site="default", pattern="/products/")
+        text = text_of(change(row, client=client, _preview="1"))
+    else:
+        text = text_of(add("exclusionrule", client=client, pattern="/products/", _preview="1"))
+    url = unescape(re.search(r'href="([^"]*/count/[^"]*)"', text)[1])
+    while "Refresh" in (page_of_count := client.get(url)).headers:
+        assert "so far. Counting…" in text_of(page_of_count)
+    text = text_of(page_of_count)
+    assert "The rule matches 30 of 32 URLs (94 %)." in text
+    assert ("Exclude 30 URLs" in text, "Back to the rule" in text) == (not is_stored, is_stored)
+    products(1, slug="late")
+    while "Refresh" in (page_of_count := client.get(url)).headers:
+        pass
+    assert "The rule matches 31 of 33 URLs (94 %)." in text_of(page_of_count)
 
 
 @pytest.fixture
@@ -249,7 +273,7 @@ def test_a_look_leaves_out_what_no_location_is(sections):
     products(1, slug="b")
     products(1, slug="raises")
     sections.add(WithoutSome)
-    found = live_matches(SITE, "/some/")
+    found = find_matches(SITE, "/some/", {})
     assert found.locations == ["https://www.example.com/some/b/"]
 
 

@@ -67,6 +67,16 @@ def test_says_what_is_wrong(values, shown):
     assert not ExtraUrl.objects.exists()
 
 
+def test_a_url_without_a_page_is_doubted():
+    """The one that is added alone as those that are pasted."""
+    unknown = "The site&#x27;s URLconf has no page at"
+    client = chief()
+    response = add("extraurl", client=client, path="/lost/")
+    assert f"{unknown} 1 URL: /lost/" in text_of(client.get(response.url))
+    response = add("extraurl", client=client, path="/?page=2")
+    assert unknown not in text_of(client.get(response.url))
+
+
 def test_a_duplicate_is_told_with_a_link():
     """The one that is there is linked, even if spelt otherwise."""
     add("extraurl", path="/é/")
@@ -89,7 +99,7 @@ def test_pastes_many():
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
     assert "2 URLs added. Whether their pages answer was not looked at." in text
-    unknown = "The site&#x27;s URLconf has no page at 2 of these URLs, such as /a/"
+    unknown = "The site&#x27;s URLconf has no page at 2 URLs, such as /a/"
     assert unknown in text
     assert "1 URL already existed." in text
 
@@ -223,4 +233,4 @@ def test_says_how_many_pasted_urls_are_published(settings):
     response = paste(f"{many}\n/about/\n/press/\n", client=client)
     text = text_of(client.get(response.url))
     assert "2 of these URLs are in the published sitemap already, such as" in text
-    assert "of these URLs, such as /new/0/" in text
+    assert "no page at 25 URLs, such as /new/0/" in text

@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 import django_sitemapkit
 from django_sitemapkit import Section
 from django_sitemapkit.admin import overview
-from django_sitemapkit.builds import requests
+from django_sitemapkit.builds import requests, status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.requests import process_requests, request
@@ -56,6 +56,7 @@ from tests.builds import (
     run,
 )
 from tests.builds.storages import Killed
+from tests.management import run as command
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -387,8 +388,14 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     off = "Switched off in the section settings"
     assert f"{link}{off}</a>" in text_of(person("super").get(OVERVIEW))
     text = text_of(person("builder").get(OVERVIEW))
-    assert off in text
+    assert f"{off}. The next build removes it." in text
     assert link not in text
+    run()  # It stays where editors look for it.
+    text = text_of(person("builder").get(OVERVIEW))
+    assert f"{off}.</td>" in text
+    assert "The next build removes it." not in text
+    assert off in command("sitemap_status")[1]
+    assert status_of(SITE).as_dict()["switched_off"] == ["products"]
 
 
 @pytest.mark.slow

@@ -320,7 +320,7 @@ def test_only_what_changed_is_stored_and_recorded():
     entries = LogEntry.objects.order_by("object_repr")
     assert [(e.object_repr, e.action_flag, e.get_change_message()) for e in entries] == [
         ("articles (default)", DELETION, ""),
-        ("pages (default)", ADDITION, "Added."),
+        ("pages (default)", ADDITION, "Section switched off."),
         ("products (default)", CHANGE, "Changed priority."),
     ]
     assert entries[1].object_id == str(pages.pk)

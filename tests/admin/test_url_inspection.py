@@ -473,7 +473,7 @@ def test_a_section_that_is_switched_off_is_the_reason():
     SectionSettingsFactory(section="pages", enabled=False)
     text = inspect("/about/")
     assert text.index("It is in the sitemap until the next") < text.index("Why the next")
-    assert "Section pages is switched off in the section settings. Section settings" in text
+    assert "Section pages is switched off. Section settings" in text
     settings_page = f'{page("sectionsettings", "changelist")}?site=default"'
     assert settings_page in inspected("/about/")
     assert settings_page in inspected("/nowhere/")

@@ -199,6 +199,6 @@ def test_the_admin(site):
     process_requests(SITE)
     assert not BuildRequest.objects.filter(ended_at=None).exists()
     assert "products" in text_of(client.get(OVERVIEW))
-    assert find_matches(SITE, "/products/").matched == 5
+    assert find_matches(SITE, "/products/", {}).matched == 5
     ExclusionRule.objects.create(site="default", pattern="/products/all/p1/")
     assert states(run())["products", 1] == "stored"

@@ -200,7 +200,7 @@ def test_a_section_that_fails_hides_no_other(sections):
     sections.add(Topics)
     topic = Topic.objects.create(code="a")
     assert explained(topic).listed
-    assert inspect_path(SITE, "/topics/b").why.endswith("No section produces this URL.")
+    assert inspect_path(SITE, "/topics/b").why.endswith("URL: broken, broken-list.")
     extra("/a/")
     assert inspect_path(SITE, "/a/").listed
 
@@ -329,14 +329,14 @@ def test_a_path_by_a_method_may_not_be_found(sections, options):
     assert (found.section, found.listed) == ("", False)
     assert found.why == (
         "The URLconf of the site has no page at this address. No section was found for this URL."
-        " Sections whose URLs come from methods cannot be searched."
+        " Not searched by URL: articles."
     )
 
 
 def test_a_path_of_an_old_sitemap_may_not_be_found(sections, articles):
     """Its location is a method, too."""
     sections.add(Old, "old")
-    assert inspect_path(SITE, "/elsewhere/").why.endswith("come from methods cannot be searched.")
+    assert inspect_path(SITE, "/elsewhere/").why.endswith("Not searched by URL: old.")
 
 
 def test_each_of_several_entries_is_explained(sections):
@@ -379,14 +379,38 @@ def test_a_section_of_a_function_is_switched_off(sections):
 
 
 def test_a_path_of_a_section_that_is_switched_off_names_it(sections):
-    """Nobody knows if it would list the path; that it is off may be the reason."""
+    """It is said to have the path, if it does; of one that cannot be searched, nobody knows."""
     sections.add(Topics)
     Topic.objects.create(code="a")
     assert inspect_path(SITE, "/topics/a").listed
     setting("topics", enabled=False)
-    assert inspect_path(SITE, "/topics/a").why.endswith(
-        "Sections that are switched off were not searched: topics."
-    )
+    found = inspect_path(SITE, "/topics/a")
+    assert (found.section, found.step) == ("topics", "section")
+    assert found.why == "Section topics is switched off."
+    assert inspect_path(SITE, "/topics/b").why.endswith("No section produces this URL.")
+
+    def location(section, topic):
+        return f"/topics/{topic.code}"
+
+    options = {"queryset": Topic.objects.all(), "location": location, "enabled": False}
+    sections.add(type("Methods", (Section,), options))
+    assert inspect_path(SITE, "/topics/b").why.endswith("Not searched by URL: methods.")
+
+
+def test_a_section_that_is_switched_off_and_broken_breaks_nothing(sections):
+    """It was switched off because it fails, perhaps."""
+
+    class Broken(Topics):
+        enabled = False
+
+        def get_queryset(self):
+            raise ValueError("broken")
+
+    sections.add(Topics)
+    sections.add(Broken)
+    Topic.objects.create(code="a")
+    assert inspect_path(SITE, "/topics/a").listed
+    assert "Not searched by URL: broken." in inspect_path(SITE, "/topics/b").why
 
 
 def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):

@@ -6,6 +6,7 @@ by itself.
 """
 
 import gzip
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from io import BytesIO
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -43,6 +45,8 @@ MAX_KEPT_URLS = 500_000
 """URLs in files that did not change up to which these are read: about 50 MB of memory."""
 
 _TAB = b"\t"
+
+_ELEMENT = re.compile(r"<(?P<tag>[\w:]+)[^>]*?(?:/>|>(?P<text>.*?)</(?P=tag)>)", re.DOTALL)
 
 MAX_DUPLICATES = 100
 """URLs listed more than once that a comparison names, and entries of each."""
@@ -81,9 +85,23 @@ class Difference:
     """The URL."""
     section: str = field(default="", compare=False)
     """The section that lists it, or did."""
+    before: bytes = field(default=b"", compare=False, repr=False)
+    """The other tags of a changed URL as XML, as they were."""
+    after: bytes = field(default=b"", compare=False, repr=False)
+    """These tags as the build has them."""
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.location}"
+
+    @property
+    def changed_tags(self) -> str:
+        """Which tags of a changed URL differ; of those without a namespace, the values, too."""
+        old, new = _elements_by_tag(self.before), _elements_by_tag(self.after)
+        changed = [tag for tag in {**old, **new} if old.get(tag) != new.get(tag)]
+        return ", ".join(
+            tag if ":" in tag else f"{tag}: {_values_text(old, tag)} → {_values_text(new, tag)}"
+            for tag in changed
+        )
 
 
 def differences_between(
@@ -168,7 +186,7 @@ def _compare_parts(old: Lines, new: Lines, duplicates: Duplicates | None) -> Ite
         if previous is None:
             yield _difference(DifferenceKind.ADDED, location, page)
         elif previous[0] != values:
-            yield _difference(DifferenceKind.CHANGED, location, page)
+            yield _difference(DifferenceKind.CHANGED, location, page, previous[0], values)
     for location, (_values, page) in left.items():
         yield _difference(DifferenceKind.REMOVED, location, page)
 
@@ -178,8 +196,23 @@ def _page_text(entry: tuple[bytes, bytes]) -> str:
     return f"section {section!r}, page {number}"
 
 
-def _difference(kind: DifferenceKind, location: bytes, page: bytes) -> Difference:
-    return Difference(kind, unescaped(location.decode()), page.decode().partition(" ")[0])
+def _difference(
+    kind: DifferenceKind, location: bytes, page: bytes, before: bytes = b"", after: bytes = b""
+) -> Difference:
+    section = page.decode().partition(" ")[0]
+    return Difference(kind, unescaped(location.decode()), section, before, after)
+
+
+def _elements_by_tag(values: bytes) -> dict[str, list[str]]:
+    """Return the text of each tag without a namespace, and each element with one."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for element in _ELEMENT.finditer(values.decode()):
+        found[element["tag"]].append(element[0] if ":" in element["tag"] else element["text"])
+    return found
+
+
+def _values_text(found: dict[str, list[str]], tag: str) -> str:
+    return ", ".join(found.get(tag, ["-"]))
 
 
 def _partition(lines: Lines, parts: int, folder: Path, side: str) -> None:
@@ -267,8 +300,8 @@ def _difference_values(site: SitemapSite, build: Build) -> dict[str, Any]:
                 group = kind, difference.section, OTHER_FOLDERS
             groups[group] += 1
             if totals[kind] <= MAX_KEPT:
-                line = f"{kind.value}\t{difference.section}\t{difference.location}\n"
-                lines.write(line.encode())
+                url = difference.section, difference.location, difference.changed_tags
+                lines.write("\t".join((kind.value, *url)).encode() + b"\n")
     counted = [
         [kind.value, section, folder, count]
         for (kind, section, folder), count in groups.most_common()
@@ -276,13 +309,15 @@ def _difference_values(site: SitemapSite, build: Build) -> dict[str, Any]:
     return {"groups": counted, "kept": written.getvalue()}
 
 
-def kept_differences(stored: BuildDifferences, below: str = "/") -> Iterator[Difference]:
-    """Yield the stored differences in a folder, in the order in which they were found."""
-    with gzip.GzipFile(fileobj=BytesIO(stored.kept)) as lines:
-        for line in lines:
-            kind, section, location = line.decode().removesuffix("\n").split("\t")
-            if below == "/" or urlsplit(location).path.startswith(below):
-                yield Difference(DifferenceKind(kind), location, section)
+def kept_differences(
+    stored: BuildDifferences, below: str = "/"
+) -> Iterator[tuple[Difference, str]]:
+    """Yield the stored differences in a folder, by section and URL, each with its changed tags."""
+    text = gzip.decompress(stored.kept).decode()
+    lines = (line.split("\t") for line in text.split("\n") if line)
+    for kind, section, location, *tags in sorted(lines, key=itemgetter(1, 2)):
+        if below == "/" or urlsplit(location).path.startswith(below):
+            yield Difference(DifferenceKind(kind), location, section), "".join(tags)
 
 
 def groups_below(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
@@ -291,7 +326,7 @@ def groups_below(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
         return list(stored.groups)
     counts = Counter(
         (each.kind.value, each.section, first_folder_of(each.location, below))
-        for each in kept_differences(stored, below)
+        for each, _tags in kept_differences(stored, below)
     )
     return [(*group, count) for group, count in counts.items()]
 

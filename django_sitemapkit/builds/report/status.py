@@ -36,7 +36,7 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.models.builds import rolled_back_in
 from django_sitemapkit.models.leases import lease_name
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.overrides import overrides_of, sections_of, sections_off
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
@@ -278,6 +278,8 @@ class SiteStatus(SiteState):
     """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
     """The sections the site has now."""
+    switched_off: Sequence[str]
+    """The sections that the section settings switch off."""
     due: Sequence[SectionDue]
     """What the next build will render again, and why; only sections with such pages."""
     builds: Sequence[Any]
@@ -310,6 +312,7 @@ class SiteStatus(SiteState):
                     "running": english_of(self.running),
                     "progress": self.progress and asdict(self.progress),
                     "sections": list(map(asdict, self.sections)),
+                    "switched_off": self.switched_off,
                     "due": [item.as_dict() for item in self.due],
                     "missing": english_of(self.missing),
                     "builds": [
@@ -413,13 +416,15 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         build.files = _total_of(counts[build.pk], "pages")
         build.urls = _total_of(counts[build.pk], "urls")
         build.urls_before = _total_of(counts[before.get(build.pk)], "urls")
-    sections = sections_of(site)
+    overrides = overrides_of(site)
+    sections, off = sections_of(site, overrides), sections_off(site, overrides)
     return SiteStatus(
         **state,
         **_published_values(sections, published, counts[state["build"]], counts[replaced]),
         replaced=replaced,
         succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
+        switched_off=[each.get_name() for each in off if each.options.enabled],
         due=tuple(
             item for item in due(site, rows=rows, builds=builds, sections=sections) if item.pages
         ),

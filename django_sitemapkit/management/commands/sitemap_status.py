@@ -122,6 +122,8 @@ class Command(PublishedCommand):
             else:
                 line += " Not built, served live"
             self.stdout.write(line, self.style.WARNING if section.problems else None)
+        for name in report.switched_off:
+            self.stdout.write(f"  {name:<20} Switched off in the section settings")
         for how in ("proven", "hashed"):
             if names := [each.name for each in report.sections if each.duplicates == how]:
                 self.stdout.write(f"  Duplicates, {how}: {', '.join(names)}")

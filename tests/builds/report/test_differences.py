@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import Difference, differences_of, publish, status_of
 from django_sitemapkit.builds.report import differences
-from django_sitemapkit.builds.report.differences import store_differences
+from django_sitemapkit.builds.report.differences import kept_differences, store_differences
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildDifferences, Place, StoredPage
 from tests.builds import (
@@ -104,6 +104,25 @@ def test_what_is_added_removed_and_changed(edited):
     """By page edits; a row that stayed as it was is not reported, though its page changed."""
     assert shown() == shown(edited) == EDITED
     assert all(isinstance(difference, Difference) for difference in differences_of(SITE))
+
+
+def test_it_is_told_which_tags_of_a_changed_url_differ(storage, sections):
+    """With the values of plain ones; of images and languages, the name is enough."""
+
+    class Pages(StaticSection):
+        items = ("/a/",)
+        location = str
+        changefreq, priority = "daily", "0.5"
+
+    sections.add(Pages)
+    run()
+    Pages.changefreq, Pages.priority, Pages.images = None, "0.9", lambda self, item: ["/a.png"]
+    build = run().build
+    (difference,) = differences_of(SITE)
+    changed = "changefreq: daily → -, priority: 0.5 → 0.9, image:image"
+    assert difference.changed_tags == changed
+    stored = store_differences(SITE, Build.objects.get(pk=build))
+    assert list(kept_differences(stored)) == [(difference, changed)]
 
 
 def test_it_is_against_what_was_live_before_whatever_was_published_since(edited):
