@@ -645,6 +645,7 @@ def test_every_option_of_the_console_is_documented():
     assert "| `--below` | crawl only " in made[0]
 
 
+@pytest.mark.slow
 def test_every_option_in_a_shown_call_exists():
     """What the pages show of a command can be typed."""
     calls = found_in_pages(r"(?<=manage\.py )(?:\w+_sitemaps|\w*sitemap_\w+)(?: [^\n`]+)?")
@@ -696,6 +697,7 @@ def declared_options(section):
     } | {"location"}
 
 
+@pytest.mark.slow
 def test_every_option_is_documented():
     """Each option has a row of its own, and each row of declaring.md is an option."""
     documented = set(rows_of("declaring.md")) - set(problem_codes())
@@ -731,6 +733,7 @@ def problem_codes():
     return codes - {"invalid-pattern", "invalid-csv"}  # Of what editors type and upload.
 
 
+@pytest.mark.slow
 def test_every_problem_is_documented():
     """Each code that the log may show is in the table of declaring.md."""
     assert len(problem_codes()) > 5
@@ -834,6 +837,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert of_people == (250, 20, 100, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_nginx_block_passes_on_each_header(products, client, settings, tmp_path):
     """Of what Django says of a file that nginx sends, nginx keeps some by itself."""
@@ -1023,6 +1027,7 @@ def test_any_page_takes_the_same_queries(products, client, old):
     assert "OFFSET" in contribs
 
 
+@pytest.mark.slow
 def test_rows_stay_on_their_page(products, client, old):
     """A new row between the others moves contrib's pages on; here it joins one page."""
     before, old_before = all_pages(client), locations(old(page=2).content)
@@ -1082,6 +1087,7 @@ def test_a_control_character_leaves_out_one_row(products, client, old, caplog):
     assert "products 'p1\\x0b': Invalid URL" in caplog.text
 
 
+@pytest.mark.slow
 def test_dates_and_datetimes_mixed(products, client, old, monkeypatch):
     """Contrib's page fails where a method gives both; here both are written."""
 

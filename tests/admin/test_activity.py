@@ -287,6 +287,7 @@ def test_pages_keep_the_filters_and_end(monkeypatch):
     assert [row["name"] for row in file(user="ann")] == ["/4/", "/3/", "/2/", "/1/", "/0/"]
 
 
+@pytest.mark.slow
 def test_what_is_done_to_many_objects_at_once_is_one_row():
     """Forty excluded URLs are one action, with the others behind the first; other work is not."""
     user, _ = User.objects.get_or_create(username="ann")

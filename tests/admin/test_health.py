@@ -184,6 +184,7 @@ def test_an_interrupted_build_is_shown_but_a_running_one_is_not(built):
     assert titles(client) == []
 
 
+@pytest.mark.slow
 def test_a_forgotten_request_is_shown(built):
     """With its age, here and on the overview; not while the site is being built."""
     asked = request(SITE, "build", by="ann")

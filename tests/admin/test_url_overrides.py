@@ -280,6 +280,7 @@ def test_with_several_sites_one_has_to_be_chosen(row, settings):
         assert "This field is required." in errors_of(response)
 
 
+@pytest.mark.slow
 def test_a_site_that_is_gone_is_told(settings):
     """The row stays, and its page says that it does nothing."""
     row = UrlOverride(site="gone", path="/a/")
@@ -359,6 +360,7 @@ def test_finds_by_filters_and_words(query, found):
     assert response.context["cl"].result_count == found
 
 
+@pytest.mark.slow
 def test_actions_change_many_at_once():
     """Include, exclude and reset act on the live pages at once, and the history tells of it."""
     about, press = overrides(
@@ -419,6 +421,7 @@ def test_a_page_left_open_lists_no_url_again():
     assert row.include is None
 
 
+@pytest.mark.slow
 def test_to_exclude_many_is_confirmed(settings):
     """More than a twentieth of what is published goes only after the number was shown."""
     use_storage(settings, "Memory")
@@ -533,6 +536,7 @@ def test_exclude_now_says_where_a_path_has_it_listed(settings):
     assert entry(live("products"), product.get_absolute_url())
 
 
+@pytest.mark.slow
 def test_exclude_now_says_that_its_build_is_held(monkeypatch):
     """A build that would lose too much is published by someone who looks at it."""
     held = BuildResult(site="default", build=1, status="held", cause="too few URLs")

@@ -139,6 +139,7 @@ def test_what_robots_txt_blocks_needs_no_fetch(site, monkeypatch):
     assert "2 of 12 web pages are bad or undetermined (robots 2)" in results[0].reason
 
 
+@pytest.mark.slow
 def test_the_bad_urls_are_named(site, admin_client, settings):
     """By the command and on the page of the build, each with what to do."""
     site.items = [*GOOD[:5], "/missing/", "/moved/"]

@@ -137,6 +137,7 @@ def test_a_running_audit_does_not_hide_the_last_one(admin_client):
     assert ">Gone</a>" not in text
 
 
+@pytest.mark.slow
 def test_without_an_audit_it_says_how_to_run_one(admin_client):
     """There is no finding yet."""
     text = health(admin_client)

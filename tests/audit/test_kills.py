@@ -15,7 +15,7 @@ from tests.audit.project import PAGES, document
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = int(os.environ.get("AUDIT_KILLS", "10"))
+KILLS = int(os.environ.get("AUDIT_KILLS", "6"))
 
 
 AUDITED = {"redirect": 120, "not-found": 120, "noindex": 120, "title-repeated": 119}

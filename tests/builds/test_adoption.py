@@ -115,6 +115,7 @@ class Moving(InlineRunner):
         return super().run(builder, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [0, 10])
 def test_a_build_may_begin_again_as_often_with_adopted_pages(storage, files):
     """The build of these pages, which another one follows, does not count."""
@@ -165,6 +166,7 @@ def test_pages_with_fingerprints_need_no_second_build(storage, sections):
     assert changed.name not in names
 
 
+@pytest.mark.slow
 def test_a_cancelled_build_is_not_adopted(storage):
     """Someone may have had a reason to doubt its pages."""
     killed_after(3)
@@ -172,6 +174,7 @@ def test_a_cancelled_build_is_not_adopted(storage):
     assert run().adopted == 0
 
 
+@pytest.mark.slow
 def test_another_declaration_adopts_nothing(storage, sections):
     """The next build says why the one before it was abandoned."""
     killed_after(3)
@@ -217,6 +220,7 @@ def test_nothing_to_publish_of_adopted_pages_is_not_the_end(settings, sections, 
     assert "no section has a URL" in result.abandoned
 
 
+@pytest.mark.slow
 def test_what_is_adopted_stays_stored(storage):
     """Though the build that stored it is pruned with the others that came to nothing."""
     killed_after(4)
@@ -226,6 +230,7 @@ def test_what_is_adopted_stays_stored(storage):
     assert [build.state for build in status_of(SITE).builds].count("abandoned") == 1
 
 
+@pytest.mark.slow
 def test_a_full_build_adopts_nothing_of_an_exclusion(storage):
     """That one copied all other pages from what was published."""
     run()
@@ -263,6 +268,7 @@ def test_a_page_whose_lastmod_tells_no_more_is_not_believed(trusting, client):
     assert any("/p0/late" in location for location, _ in in_order(served(client)))
 
 
+@pytest.mark.slow
 def test_a_full_build_renders_what_it_adopted(trusting, client):
     """The user may know of changes that no fingerprint shows."""
     run()
@@ -273,6 +279,7 @@ def test_a_full_build_renders_what_it_adopted(trusting, client):
     assert all(location.endswith("/b") for location, _ in in_order(served(client)))
 
 
+@pytest.mark.slow
 def test_a_killed_repair_is_ended_by_the_next_build(trusting):
     """A file that it was not to use again is not reused."""
     run()

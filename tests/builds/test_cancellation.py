@@ -52,6 +52,7 @@ def interrupted():
     return Build.objects.get(status=Build.Status.RUNNING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 4, 7])
 def test_a_cancelled_build_records_nothing_more(storage, client, place):
     """It ends before its next record, and what was published is served."""
@@ -86,6 +87,7 @@ def test_a_cancelled_build_is_announced_as_abandoned(storage, caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+@pytest.mark.slow
 def test_the_next_run_starts_a_new_build_at_once(storage):
     """It neither waits for the lease nor resumes."""
     run()
@@ -324,6 +326,7 @@ def test_a_cancellation_locks_the_lease_before_it_reads(storage, django_assert_n
     assert statements.index("UPDATE") == statements.index("SAVEPOINT") + 1
 
 
+@pytest.mark.slow
 def test_pages_of_a_cancelled_build_are_not_reused(storage):
     """Its files are deleted like those of any abandoned build."""
     with pytest.raises(BuildCancelled):

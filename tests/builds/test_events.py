@@ -109,6 +109,7 @@ def events_of(records):
     return [(record.event, record.levelname) for record in records]
 
 
+@pytest.mark.slow
 @pytest.mark.inline_runner
 def test_a_build_is_announced_from_its_start_to_its_end(heard):
     """With a signal for each page that is rendered, and none for the index."""
@@ -215,6 +216,7 @@ def test_a_build_that_is_interrupted_is_announced(heard):
     assert found[-1] == ("published", second)
 
 
+@pytest.mark.slow
 def test_problems_are_logged_once_where_a_build_is_adopted(heard, sections, caplog):
     """The build that follows has them too, so they are not logged for the resumed one."""
     wrong = {"name": "wrong", "location": lambda self, product: "//evil.example/"}

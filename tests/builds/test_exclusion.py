@@ -442,6 +442,7 @@ def test_a_withdrawal_gives_up_no_held_build(site):
     assert Build.objects.held(SITE).pk == held.build
 
 
+@pytest.mark.slow
 def test_a_section_that_the_build_does_not_have_stays_live(sections, settings, client):
     """After a roll-back, though the later build still answers for what is gone for good."""
     use_storage(settings, "Memory")

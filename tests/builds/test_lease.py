@@ -179,6 +179,7 @@ def test_no_read_of_a_refresh_is_longer_than_a_page(storage):
     assert all("LIMIT" in sql for sql in seen)
 
 
+@pytest.mark.slow
 def test_planning_gives_a_sign_for_each_section_and_page(storage):
     """Pages that changed are compared by queries of their own."""
     run()

@@ -71,6 +71,7 @@ def test_a_manifest_is_all_there_or_not_at_all(sections, monkeypatch):
     assert not Build.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_page_that_lost_rows_gets_a_new_number_also_in_the_plan(sections):
     """Readers of the published index ask for the old one."""
     run()
@@ -214,6 +215,7 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_section_without_rows_or_key_has_a_line_too(sections):
     """Or it would count as never built, and its live pages would stand in the published index."""
     section = type("Pages", (StaticSection,), {"items": []})

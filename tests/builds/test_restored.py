@@ -170,6 +170,7 @@ def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
     assert not LATER & files(site.shown)
 
 
+@pytest.mark.slow
 def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
     """All of it, though the database says that it is done."""
     backup = site.shown.contents()
@@ -240,6 +241,7 @@ def test_files_of_a_section_that_nobody_knows_any_more_go_too(site, sections, cl
     assert exported(site.shown) == served(client)
 
 
+@pytest.mark.slow
 def test_all_addresses_are_announced_where_the_export_was_restored(site):
     """A cache may have any file that the export has had meanwhile."""
     backup, heard = back_up(), []
@@ -258,6 +260,7 @@ def test_all_addresses_are_announced_where_the_export_was_restored(site):
     assert {f"{SITE.origin}/{name}" for name in files(site.shown) - LATER} <= heard[0]
 
 
+@pytest.mark.slow
 def test_all_addresses_are_announced_where_a_restored_database_goes_back(site):
     """Caches may have pages of a build that it does not know."""
     StoredPage.objects.update(lastmod=EPOCH)  # Else two indexes of the same second may be equal.
@@ -279,6 +282,7 @@ def test_all_addresses_are_announced_where_a_restored_database_goes_back(site):
     assert f"{BASE}/sitemap-products-3.xml.gz" in announced
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):
     """Its size is known, and looking at it costs nothing there."""
     backend = "django.core.files.storage.FileSystemStorage"
@@ -319,6 +323,7 @@ def test_a_storage_that_was_restored_gets_the_files_it_lacks(site, client):
     assert exported(site.shown) == served(client)
 
 
+@pytest.mark.slow
 def test_files_that_a_restored_database_does_not_know_are_swept(site, client):
     """From the storage of the builds, as those that killed builders left."""
     backup, before = back_up(), site.source.names()
@@ -367,6 +372,7 @@ def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch)
     assert status_of(SITE).export.due == ""
 
 
+@pytest.mark.slow
 def test_a_manifest_of_a_pruner_that_woke_up_is_not_believed(site, client, monkeypatch, settings):
     """It put an older one in the place of that of its successor, which had exported since."""
     Product.objects.filter(slug__in=["p2", "p3"]).delete()
@@ -394,6 +400,7 @@ def test_a_manifest_of_a_pruner_that_woke_up_is_not_believed(site, client, monke
     assert not Publication.objects.get().export_doubt
 
 
+@pytest.mark.slow
 def test_a_builder_that_wakes_without_its_connection_is_noted(site, monkeypatch):
     """It cannot prove its lease: what it has replaced is copied again by the next run."""
     replace, renew = SitemapStorage.replace, Lease.renew

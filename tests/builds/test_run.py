@@ -59,6 +59,7 @@ def interrupted(count, **options):
 # What is built
 
 
+@pytest.mark.slow
 def test_the_files_hold_what_the_live_view_gives(storage, client, settings):
     """Page for page, entry for entry."""
     result = run()
@@ -110,6 +111,7 @@ def test_the_same_rows_give_the_same_bytes(storage, settings):
     assert all(content[4:8] == bytes(4) and not content[3] for content in first.values())
 
 
+@pytest.mark.slow
 def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
     """All other lines keep name and lastmod; the changed page has another of both."""
     run()
@@ -128,6 +130,7 @@ def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
         assert (line.page.lastmod > EPOCH) == (key in stored), key
 
 
+@pytest.mark.slow
 def test_the_index_says_when_each_file_last_changed(storage, client):
     """Its lastmods are those of the manifest, of the changed file alone a new one."""
     run()
@@ -139,6 +142,7 @@ def test_the_index_says_when_each_file_last_changed(storage, client):
     assert body.count("<lastmod>") == 7
 
 
+@pytest.mark.slow
 def test_a_lost_file_is_made_again_and_keeps_its_lastmod(storage):
     """What the storage lost is stored by the next build, under a name never used before."""
     run()
@@ -161,6 +165,7 @@ def test_a_lost_index_is_made_again(storage):
     assert manifest()[("", 0)].name in storage.names()
 
 
+@pytest.mark.slow
 def test_a_distrusted_file_is_made_again(storage):
     """Whatever its manifest says of it."""
     run()
@@ -201,6 +206,7 @@ def test_an_unknown_section_is_refused(storage):
     assert not Build.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["removed", "disabled"])
 def test_a_section_that_went_away_leaves_with_the_next_build(storage, sections, client, how):
     """It is in the manifest and the index no more."""
@@ -260,6 +266,7 @@ def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, clie
     assert len(in_order(served(client))) == 1
 
 
+@pytest.mark.slow
 def test_an_emptied_page_leaves_the_index(storage, client):
     """It is in the manifest as empty, without a file."""
     run()
@@ -374,6 +381,7 @@ def test_a_small_build_costs_few_queries(
     assert result.status == {"first": "published", "unchanged": "unchanged"}[state]
 
 
+@pytest.mark.slow
 def test_a_row_too_large_for_any_file_is_left_out_of_the_build(storage, settings, sections):
     """It stands before the others on a page that overflows; live and dry, it is the same."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -443,6 +451,7 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
     assert result.adopted >= count - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["save", "size"])
 @pytest.mark.inline_runner
 def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, method):
@@ -484,6 +493,7 @@ def test_a_page_that_is_made_twice_has_two_names(storage):
     assert names <= storage.names()
 
 
+@pytest.mark.slow
 def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
     """The result says why; the new declaration is what is published."""
     interrupted(3)
@@ -625,6 +635,7 @@ def test_build_is_the_public_call(storage):
     assert result.xml_bytes == sum(line.xml_bytes for key, line in manifest().items() if key[0])
 
 
+@pytest.mark.slow
 def test_an_unchanged_build_says_why_the_one_before_it_was_abandoned(storage, sections):
     """As any other build does."""
     run()

@@ -14,7 +14,7 @@ from tests.killloop.places import Folders
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILDS = 50
+BUILDS = 20
 
 
 class Server:

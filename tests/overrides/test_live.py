@@ -138,6 +138,7 @@ def test_extra_urls_are_served_at_once_beside_what_is_published(client, sections
     assert address not in pages(client)
 
 
+@pytest.mark.slow
 def test_published_pages_wait_for_a_build(client, sections, settings):
     """And have it then."""
     use_storage(settings, "Memory")

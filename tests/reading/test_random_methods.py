@@ -341,7 +341,7 @@ class RandomMethods(TestCase):
 def many(part):
     """Return a test of a part of the examples, for a processor of its own.
 
-    The thorough run has some hundred of them, other ones each time; `exhaustive` has thousands.
+    The thorough run has two hundred of them, other ones each time; `exhaustive` has thousands.
     """
 
     def test(self, example):
@@ -349,7 +349,7 @@ def many(part):
         self.compare(example)
 
     test.__name__ = f"test_it_gives_the_same_for_many_{part}"  # By which its examples differ.
-    more = settings(max_examples=4 * settings.default.max_examples)
+    more = settings(max_examples=2 * settings.default.max_examples)
     return pytest.mark.thorough(more(given(examples())(test)))
 
 

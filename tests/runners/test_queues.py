@@ -202,6 +202,7 @@ def test_helpers_get_only_what_has_changed(storage):
     assert len(result.files) == len(states(result)) == 8
 
 
+@pytest.mark.slow
 def test_a_helper_makes_pages_until_its_time_is_up(storage, monkeypatch):
     """Then it is replaced; none is needed for a page that another one makes."""
     monkeypatch.setattr(helper, "HELP_SECONDS", 60)
@@ -446,6 +447,7 @@ def test_a_worker_stops_when_the_lease_is_taken(storage, records, settings):
     assert records == []
 
 
+@pytest.mark.slow
 def test_workers_make_no_page_of_a_cancelled_build(storage, records, monkeypatch):
     """Neither the one at work nor those that are still in the queue; the build ends at once."""
     queued = []

@@ -150,6 +150,7 @@ def test_head_tells_what_get_tells(client, settings, served, encoding, middlewar
         assert "Content-Length" in got or not is_whole or "txt" in address
 
 
+@pytest.mark.slow
 def test_head_has_no_body_of_its_own(served):
     """The package itself sends none, also where no server or client would cut it off."""
     for address in ADDRESSES:

@@ -130,6 +130,7 @@ def with_files(server):
     return answers
 
 
+@pytest.mark.slow
 def test_files_of_pages_are_checked(with_files, site, tmp_path):
     """Each is asked for once, without its body, and followed only if a link leads to it as well."""
     with LiveFetcher(allow_private=True) as fetcher:

@@ -69,6 +69,7 @@ def test_an_incomplete_crawl_says_it():
     )
 
 
+@pytest.mark.slow
 def test_json_has_all():
     """An object for each finding, and one for the crawl."""
     *findings, crawled = map(json.loads, command("--json", "--max-depth", "1")[1].splitlines())

@@ -439,6 +439,7 @@ def test_no_progress_line_where_it_would_not_change(tmp_path, options):
     )
 
 
+@pytest.mark.slow
 def test_many_findings_are_counted(tmp_path):
     """Twenty are printed, and the number of the others."""
     file = tmp_path / "a.xml"
@@ -897,6 +898,7 @@ def test_published_index_may_list_declared_hosts(products, sections):
     assert (code, out.count("INVALID"), out.count("URL not allowed")) == (1, 1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [True, False])
 def test_address_may_list_declared_hosts(answers, base, sections, declared):
     """Of any site of ours; a child there may have pages of the index's host or of its own."""

@@ -223,6 +223,7 @@ def test_what_is_written_is_not_parsed(monkeypatch):
     assert len(entries) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [None, ADDRESS])
 @pytest.mark.parametrize("between", BETWEEN)
 def test_between_entries(between, address):
@@ -241,6 +242,7 @@ def test_roots(start):
     assert validated(document, {}) == parsed(document, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [None, ADDRESS, "http://a.b/a.xml"])
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_entries(odd, address):

@@ -136,6 +136,7 @@ def test_documents_of_a_run_are_compared():
     assert read(urlset(a), urlset(entry("c")))[0] == [[], []]
 
 
+@pytest.mark.slow
 def test_languages_in_a_file_each():
     """Of three, one does not link to another."""
     files = [

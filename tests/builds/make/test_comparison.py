@@ -302,6 +302,7 @@ def test_the_urls_of_builds_that_were_given_up_are_deleted(storage, settings):
     assert not Place.objects.filter(url_hashes__isnull=False).exists()
 
 
+@pytest.mark.slow
 @db
 def test_a_killed_build_of_another_secret_key_is_given_up(storage, settings):
     """Its hashes tell nothing any more."""

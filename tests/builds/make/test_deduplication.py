@@ -132,6 +132,7 @@ db = pytest.mark.django_db
 # What is listed where
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_the_first_section_wins(bench):
@@ -175,6 +176,7 @@ def test_of_two_rows_of_a_section_the_first_is_listed(bench, letters):
     assert pages == {"firsts": "".join(dict.fromkeys(letters))}
 
 
+@pytest.mark.slow
 @db
 def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     """And is not in the index."""
@@ -319,6 +321,7 @@ def test_a_url_that_comes_late_is_left_out(built):
     assert rendered == [("thirds", 2)] * 2
 
 
+@pytest.mark.slow
 @db
 def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     """It is listed when it is none any more."""
@@ -345,6 +348,7 @@ def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_sa
     assert set(rendered) == {("thirds", 1)}
 
 
+@pytest.mark.slow
 @db
 def test_an_override_counts_as_a_row_does(built):
     """Set or taken back, it has the pages made that it concerns, and those behind."""
@@ -407,6 +411,7 @@ def test_pages_are_due_for_duplicates(built, settings):
 # The setting
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_switched_on_it_makes_the_pages_concerned(built, settings):
@@ -453,6 +458,7 @@ def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     assert rendered == [("thirds", 1)]
 
 
+@pytest.mark.slow
 @db
 def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     """Just its own page is made at once; what that lists now the next build takes from others."""
@@ -468,6 +474,7 @@ def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     assert of_each(listed(built.storage)) == {"firsts": "bc", "seconds": "xyz", "thirds": "tu"}
 
 
+@pytest.mark.slow
 @db
 def test_excluding_once_more_leaves_out_what_was_left_out_before(bench, monkeypatch):
     """Nothing is compared, and nothing is left that a comparison would need."""
@@ -482,6 +489,7 @@ def test_excluding_once_more_leaves_out_what_was_left_out_before(bench, monkeypa
     assert bench.build()[2] == {"firsts": "a", "seconds": "d"}
 
 
+@pytest.mark.slow
 @db
 def test_a_lost_page_of_another_section_that_has_grown_is_split(bench, settings, monkeypatch):
     """It is compared as a page of the build, whatever is known of its URLs."""
@@ -501,6 +509,7 @@ def test_a_lost_page_of_another_section_that_has_grown_is_split(bench, settings,
 # Ends of all kinds
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("count", few(1, [3, 1, 2, 4, 5]))
 def test_a_killed_build_is_finished(bench, count):
@@ -553,6 +562,7 @@ def test_a_build_that_is_held_back_is_compared_with(built, settings):
     assert built.build()[2] == {"firsts": "cd", "seconds": "xayz", "thirds": "tu"}
 
 
+@pytest.mark.slow
 @db
 def test_an_earlier_build_that_is_gone_back_to_counts(built):
     """What is published is what pages are compared with."""
@@ -634,6 +644,7 @@ def test_a_damaged_page_does_not_stay_because_it_is_made_the_same(built, way):
     assert manifest()["thirds", 1].name != line.name
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("dry", [True, False])
@@ -859,7 +870,7 @@ def test_each_change_ends_in_each_url_once(runner, changes):
 
 @pytest.mark.thorough
 class AnySequence(TestCase):
-    @effort(max_examples=15, suppress_health_check=list(HealthCheck))
+    @effort(max_examples=10, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(STEP, st.sampled_from(sorted(RUNNERS))), max_size=14))
     def test_any_sequence_of_changes_ends_in_each_url_once(self, steps):
         """On the first section's page, whatever was built in between, by each runner."""

@@ -1124,6 +1124,7 @@ def test_what_the_project_writes_is_part_of_its_declaration(declared):
     assert one.declaration() == again.declaration() != other.declaration()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("changed", ["a date as text", "a date in a filter", "a year"])
 def test_a_trusted_page_is_made_again_if_a_date_is_changed(site, changed, client, settings):

@@ -100,6 +100,7 @@ IMAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("images", "change"), IMAGES.values(), ids=IMAGES)
 def test_a_changed_image_makes_its_page_anew(storage, sections, images, change):
     """Of the row itself, or of a row beside it."""
@@ -111,6 +112,7 @@ def test_a_changed_image_makes_its_page_anew(storage, sections, images, change):
     assert stored(run()) == set()
 
 
+@pytest.mark.slow
 def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     """No row tells that the storage gives other URLs; the declaration does."""
     declare(sections, location=COLUMNS, images="cover")
@@ -121,6 +123,7 @@ def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     assert b"https://cdn.example.net/c0.jpg" in xml(storage, manifest()["places", 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("location", [ROUTE, COLUMNS], ids=["same", "columns"])
 def test_a_new_language_makes_all_pages_anew(storage, sections, settings, location):
     """Every one of its objects may link to one more version."""

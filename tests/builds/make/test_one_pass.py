@@ -43,6 +43,7 @@ def require_fingerprints():
             assert row.fingerprint == alone.compute(section, [keys_of(row, section)])[0][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 def test_a_build_of_all_pages_asks_for_no_digest(digested, full):
     """Neither the first one nor a full one; and the next build keeps every page."""
@@ -55,6 +56,7 @@ def test_a_build_of_all_pages_asks_for_no_digest(digested, full):
     assert build(SITE).status == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_page_that_changed_is_digested_as_it_is_read(digested):
     """Its digest was computed before, to find that it changed; all others were computed once."""
     build(SITE)

@@ -135,6 +135,7 @@ SETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", few(2, SETS))
 def test_what_is_set_makes_the_pages_that_it_concerns(site, change):
     """And no other: by the keys of their objects, or the URLs in their files."""
@@ -456,6 +457,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", few(1, EDITS))
 def test_an_edit_while_its_page_is_made_is_in_the_next_build(site, monkeypatch, edit):
     """If not in this one already."""

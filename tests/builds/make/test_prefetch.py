@@ -59,6 +59,7 @@ def one():
     yield VARIABLE.get()
 
 
+@pytest.mark.slow
 def test_it_is_one_read_ahead_and_no_more():
     """Memory is that of some chunks."""
     begun = []

@@ -71,6 +71,7 @@ def test_no_url_is_compared_where_all_are_proven(storage, sections, monkeypatch,
     assert states(result)["articles", 1] == "same"
 
 
+@pytest.mark.slow
 def test_what_may_meet_is_compared_and_nothing_else(storage, sections, caplog):
     """The first section has the URL; pages of others stay out of it, whichever comes or goes."""
     for section in (Products, Articles, Again):
@@ -110,6 +111,7 @@ def test_what_was_left_out_is_listed_once_it_is_proven(storage, sections):
     assert [item for item in due(SITE) if item.pages] == []
 
 
+@pytest.mark.slow
 def test_the_files_of_sections_that_are_not_built_prove_nothing(storage, sections):
     """They may be of another declaration."""
     sections.add(Products)
@@ -123,6 +125,7 @@ def test_the_files_of_sections_that_are_not_built_prove_nothing(storage, section
     assert build(SITE).status == "unchanged"
 
 
+@pytest.mark.slow
 def test_the_status_says_how_each_section_is_compared(storage, sections, settings):
     """Proven, hashed, or nothing where duplicates stay."""
     for section in (Products, Articles, Again):

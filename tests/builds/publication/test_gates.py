@@ -51,6 +51,7 @@ def gate(monkeypatch):
     return judge
 
 
+@pytest.mark.slow
 def test_a_strict_build_with_skipped_rows_is_held(storage):
     """The reason names section, count and first problem, in the result and with the build."""
     result = run(strict=True)
@@ -64,6 +65,7 @@ def test_a_strict_build_with_skipped_rows_is_held(storage):
     assert run(strict=True).build == record.pk
 
 
+@pytest.mark.slow
 def test_a_build_that_was_held_for_skipped_rows_can_be_published(storage):
     """As one that shrank too much can."""
     held = run(strict=True)
@@ -84,6 +86,7 @@ def test_a_strict_build_without_skipped_rows_is_published(storage, sections):
     assert run(strict=True).status == "published"
 
 
+@pytest.mark.slow
 def test_a_gate_of_a_project_holds_a_build(storage, gate):
     """It is asked once a build, and sees the pages and what is published."""
     run()
@@ -107,6 +110,7 @@ def test_a_build_that_is_published_already_passes_no_gate(storage, gate):
     assert not gate.asked
 
 
+@pytest.mark.slow
 def test_a_strict_build_of_one_section_is_not_held_for_another(storage):
     """Only the rows of the sections that were asked for count."""
     run()
@@ -115,6 +119,7 @@ def test_a_strict_build_of_one_section_is_not_held_for_another(storage):
     assert result.status == "published"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_the_text_of_a_gate_is_never_read(storage, gate, is_paused):
     """Advice follows from what holds the build, not from how the reason begins."""

@@ -94,6 +94,7 @@ def test_what_is_lost_of_a_section_that_is_not_asked_for_is_rendered_too(storage
     assert run().stored == 0
 
 
+@pytest.mark.slow
 def test_a_page_that_lost_its_file_and_its_rows_is_empty(storage, client):
     """Nothing of the file that is gone stays in the manifest."""
     run()
@@ -106,6 +107,7 @@ def test_a_page_that_lost_its_file_and_its_rows_is_empty(storage, client):
     require_all_stored(storage)
 
 
+@pytest.mark.slow
 def test_an_exclusion_publishes_no_lost_file(storage, client):
     """Its build is made of the files of the published one."""
     run()
@@ -115,6 +117,7 @@ def test_an_exclusion_publishes_no_lost_file(storage, client):
     require_all_stored(storage)
 
 
+@pytest.mark.slow
 @pytest.mark.inline_runner
 def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     """The build ends with the name of a file, and is not published."""

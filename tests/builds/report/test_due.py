@@ -84,6 +84,7 @@ def test_pages_whose_rows_changed_are_due(built):
     assert shown() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["held for review", "rolled back"])
 def test_what_is_due_is_measured_against_what_is_live(built, how):
     """Neither a held build nor one that was rolled back has published its changes."""
@@ -157,6 +158,7 @@ def test_code_and_settings_are_a_reason(built, sections, settings, what):
     assert shown() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
 
 
+@pytest.mark.slow
 def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     """Until then the page stays as it is, without it."""
     Product.objects.filter(slug="p0").update(updated_at=timezone.now() + dt.timedelta(hours=2))
@@ -166,6 +168,7 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     assert shown() == {"products": {Reason.DATE: 1}}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("methods_are_called")
 def test_methods_are_known_only_by_rendering(storage, sections):
     """Such pages are rendered by each build, and stored where they differ."""
@@ -195,6 +198,7 @@ def rows_read():
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["never planned", "planned", "built", "key changed"])
 def test_quick_looks_at_no_row(storage, sections, rows_read, state):
     """What is due because of rows is not reported, and what was never counted has no figure."""

@@ -95,6 +95,7 @@ def left_by(error, sections, settings):
     return Build.objects.get()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "state", "reason"),
     [

@@ -196,6 +196,7 @@ def test_several_pages_are_called_by_their_titles(client, sections, show):
     ]
 
 
+@pytest.mark.slow
 def test_many_pages_are_not_all_named(client, sections, show, monkeypatch):
     """The first ones are; one more link leads on, and each page to the next."""
     show(2)

@@ -325,6 +325,7 @@ def steps(client, number):
     return found
 
 
+@pytest.mark.slow
 def test_neighbours_are_told_by_the_keys(client, sections):
     """A page that was split off has a higher number than those behind it."""
     section = declare(sections, Readings, limit=1)

@@ -260,6 +260,7 @@ def test_a_limit_beyond_the_protocol_is_capped(kit):
 # Views of the project
 
 
+@pytest.mark.slow
 def test_sitemaps_of_each_request(rows, kits):
     """A view that makes the dict for a tenant, a shop or a host, and passes it on."""
     expected, found = [], []
