@@ -24,7 +24,6 @@ from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     duration_text,
     id_or_none,
-    moment_text,
     number,
     number_or_blank,
     paged_context,
@@ -308,7 +307,9 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     The group with the gravest item comes first; of equal ones, the newest.
     """
     items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
-    looks = groupby(items, key=lambda item: (moment_text(item.found_at), str(item.found_by)))
+    looks = groupby(
+        items, key=lambda item: (item.found_at.replace(second=0, microsecond=0), str(item.found_by))
+    )
     return {
         "looks": sorted((list(found) for _look, found in looks), key=lambda look: look[0].level),
         "attention": attention_context(items),

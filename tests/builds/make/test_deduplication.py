@@ -870,7 +870,7 @@ def test_each_change_ends_in_each_url_once(runner, changes):
 
 @pytest.mark.thorough
 class AnySequence(TestCase):
-    @effort(max_examples=10, suppress_health_check=list(HealthCheck))
+    @effort(max_examples=15, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(STEP, st.sampled_from(sorted(RUNNERS))), max_size=14))
     def test_any_sequence_of_changes_ends_in_each_url_once(self, steps):
         """On the first section's page, whatever was built in between, by each runner."""
