@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_474,
-    "package: tokens": 295_974,
+    "package: tokens": 295_980,
     "core: statements": 18_184,
-    "core: tokens": 214_164,
+    "core: tokens": 214_170,
     "builds, runners, planning, publishing: statements": 4_542,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
