@@ -33,17 +33,17 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_474,
-    "package: tokens": 295_980,
-    "core: statements": 18_184,
-    "core: tokens": 214_170,
-    "builds, runners, planning, publishing: statements": 4_542,
+    "package: statements": 25_493,
+    "package: tokens": 296_397,
+    "core: statements": 18_203,
+    "core: tokens": 214_587,
+    "builds, runners, planning, publishing: statements": 4_559,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,
     "first build of five rows: functions": 388,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 403,
+    "Exclude now: functions": 404,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 59,

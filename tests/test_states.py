@@ -179,7 +179,7 @@ EXAMPLES = {
             "stored": 8,
             "more": {"code": "rows-skipped", "rows": 1},
         },
-        "Build 7: published; 9 URLs in 8 files and the index, 8 new. 1 row skipped.",
+        "Build 7: published; 9 URLs in 8 files and the index, 8 of them new. 1 row skipped.",
     ),
     "put-back": (
         {"build": 1_200, "files": 1, "before": 1_000, "urls": 2_000},
@@ -244,7 +244,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; 1 URL in 1 file and the index, 0 new.",
+        "Build 7: unchanged; 1 URL in 1 file and the index, 0 of them new.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""

@@ -1,7 +1,6 @@
 """The page "Activity": who did what in the admin, when and why, from Django's own log."""
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,6 +31,7 @@ from django_sitemapkit.admin.base import (
     number,
     paged_context,
     screen,
+    without_host,
 )
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
@@ -122,7 +122,7 @@ class FilterForm(forms.Form):
 
     def clean_q(self) -> str:
         """Return the path of a pasted URL, or the text as it is."""
-        return re.sub("^https?://[^/]+", "", self.cleaned_data["q"])
+        return without_host(self.cleaned_data["q"])
 
     def applied_to(self, entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
         """Return the entries that match; none if a value is invalid."""

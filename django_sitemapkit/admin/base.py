@@ -1,6 +1,7 @@
 """What all screens share: sites, lists that survive any query string, and texts."""
 
 import datetime as dt
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial, wraps
@@ -31,7 +32,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds import Pause
-from django_sitemapkit.builds.report.status import BuildProgress, SiteState
+from django_sitemapkit.builds.report.status import STATES, BuildProgress, SiteState
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_read
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
@@ -228,6 +229,11 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, template, {**shared, **context})
 
 
+def without_host(text: str) -> str:
+    """Return the path of a pasted URL, or the text as it is."""
+    return re.sub("^https?://[^/]+", "", text)
+
+
 def paged_context(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
     """Return the page of some items that the query string names, as context of ``pages.html``."""
     page = Paginator(items, per_page).get_page(request.GET.get("p"))
@@ -287,8 +293,15 @@ def request_text(request: BuildRequest) -> str:
 
 
 def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
-    """Return requests with their texts, for templates."""
-    return [{"request": request, "text": request_text(request)} for request in requests]
+    """Return requests with their texts and the states of their builds now, for templates."""
+    return [
+        {
+            "request": request,
+            "text": request_text(request),
+            "state": STATES[request.build.outcome] if request.build else "",
+        }
+        for request in requests
+    ]
 
 
 def pause_text(pause: Pause) -> str:

@@ -206,8 +206,8 @@ def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
             "shown": unquote(folder),
             "is_leaf": folder in {below, OTHER_FOLDERS},
             "counts": [
-                (name, number_or_blank(counts.get(kind.value, 0)))
-                for name, (kind, _title) in KINDS.items()
+                (name, title, number_or_blank(counts.get(kind.value, 0)))
+                for name, (kind, title) in KINDS.items()
             ],
         }
         for (section, folder), counts in rows

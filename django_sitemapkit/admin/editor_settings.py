@@ -24,6 +24,7 @@ from django_sitemapkit.admin.base import (
     known_sites,
     number,
     site_or_reason,
+    without_host,
 )
 from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.builds.publication.gates import pause_of
@@ -235,6 +236,10 @@ class EditorSettingAdmin(CheckedListAdmin):
         keys = site_keys_of(queryset)
         super().delete_queryset(request, queryset)
         add_due_message(request, keys, section=self.section)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Search for the path if the search term is a URL."""
+        return super().get_search_results(request, queryset, without_host(search_term))
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         """Return the preview of a row, as saved or as it would be saved; None if there is none."""

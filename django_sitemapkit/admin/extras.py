@@ -21,13 +21,14 @@ from django_sitemapkit.admin.editor_settings import (
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds.report.matches import matching_paths
-from django_sitemapkit.inspection import inspect_path, url_match
+from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
 from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compare_rows
 from django_sitemapkit.registry import EXTRA_URLS
+from django_sitemapkit.scaffold.discovery import why_no_page_at
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
 MAX_PASTED_LINES = 5_000
@@ -164,11 +165,11 @@ def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
 
 
 def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say how many of the URLs added to a site no view of its URLconf answers."""
-    unknown = [row.path for row in added if url_match(site, row.path) is None]
+    """Say at how many of the URLs added to a site the project has no page for everyone."""
+    unknown = [row.path for row in added if why_no_page_at(site, row.path)]
     text = ngettext(
-        "The site's URLconf has no page at %(count)s URL: %(url)s",
-        "The site's URLconf has no page at %(count)s URLs, such as %(url)s",
+        "The project has no public page at %(count)s URL: %(url)s",
+        "The project has no public page at %(count)s URLs, such as %(url)s",
         len(unknown),
     )
     if unknown:
@@ -250,7 +251,7 @@ class ExtraUrlAdmin(TransferAdmin):
         return {"inspections": [inspect_path(site, row.path)]}
 
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
-        """Save the row, and warn if the URLconf has no page there, or a section lists the URL."""
+        """Save the row, and warn if no page is there, or a section lists the URL."""
         super().save_model(request, obj, form, change)
         _warn_of_unknown(request, form.site, [obj])
         _warn_of_sections(request, form.site, [obj])

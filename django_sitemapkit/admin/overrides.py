@@ -99,23 +99,6 @@ class OverrideForm(HashedSettingForm):
         return cleaned
 
 
-class KindFilter(admin.SimpleListFilter):
-    """Filters by whether overrides are by path or by object."""
-
-    title = _("set for")
-    parameter_name = "kind"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return the choices."""
-        return [("path", _("a path")), ("object", _("an object"))]
-
-    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
-        """Return the rows with the chosen value."""
-        if self.value() == "path":
-            return queryset.exclude(path="")
-        return queryset.filter(path="") if self.value() == "object" else queryset
-
-
 @screen(
     "<path:object_id>/exclude/",
     "urloverride_exclude",
@@ -243,7 +226,10 @@ class UrlOverrideAdmin(TransferAdmin):
         *("subject", "site", "include", "priority", "changefreq", "lastmod", "note"),
         "changed_at",
     )
-    list_filter = (SiteFilter, "include", KindFilter, "changefreq", "changed_at")
+    list_filter = (
+        *(SiteFilter, "include", ("path", admin.EmptyFieldListFilter)),
+        *("changefreq", "changed_at"),
+    )
     search_fields = ("path", "object_id", "note")
     actions = ("include_them", "exclude_them", "reset_them")
     readonly_fields = ("subject_object",)
@@ -279,17 +265,6 @@ class UrlOverrideAdmin(TransferAdmin):
     def subject(self, obj: UrlOverride) -> str:
         """Return the path, or the model and key of the object, without a query."""
         return str(obj)
-
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Search for the path if the search term is a URL."""
-        if "://" in search_term:
-            for site in known_sites(request):
-                try:
-                    search_term = pasted_path(site, search_term)
-                except InvalidValue:
-                    continue
-                break
-        return super().get_search_results(request, queryset, search_term)
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False

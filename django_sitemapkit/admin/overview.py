@@ -273,13 +273,10 @@ def _level_context(found: dict[str, Any] | None, attention: dict[str, Any]) -> d
     """Return what needs attention, the worst first, and the level of the whole site."""
     attention["items"].sort(key=lambda item: item.level)  # Of a level, the newest stay first.
     status = found and found["status"]
-    level = "ok"
-    is_held = status and status.held and status.held.outcome == Build.Status.HELD
-    if attention["warnings"] or not status or is_held or status.pause or not status.build:
-        level = "warning"
     if attention["errors"] or (status and status.missing):
-        level = "error"
-    return {"attention": attention, "level": level}
+        return {"attention": attention, "level": "error"}
+    is_calm = status and status.build and not attention["warnings"]
+    return {"attention": attention, "level": "ok" if is_calm else "warning"}
 
 
 def _health_list_context(
@@ -347,7 +344,9 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
         "is_cancellable": bool(status.lease or status.progress)
         and cancellable_lease(site) is not None,
         "open": request_rows(status.queue),
-        "ended": request_rows(ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]),
+        "ended": request_rows(
+            ended.select_related("build").order_by("-ended_at", "-pk")[:RECENT_REQUESTS]
+        ),
         "missing": words_of(status.missing),
         "pause": pause_text(status.pause) if status.pause else "",
         "builds": [
@@ -387,6 +386,8 @@ def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
         {
             "name": section.name,
             "built": section.built,
+            "removed": section.removed,
+            "off": section.name in status.switched_off,
             "pages": number(section.pages),
             "urls": section.change,
             "change": section.change.text,
@@ -399,14 +400,12 @@ def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
         for section in status.sections
     ]
     index = dues.pop("", None)
-    rows += [
-        {"name": name, "gone": True, "off": name in status.switched_off, "due": item}
-        for name, item in {**dict.fromkeys(status.switched_off), **dues}.items()
-    ]
+    known = {row["name"] for row in rows}
+    rows += [{"name": name, "off": True} for name in status.switched_off if name not in known]
     if index is not None:
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
-        row["why"] = _reasons_text(row["due"].pages) if row["due"] else ""
+        row["why"] = _reasons_text(row["due"].pages) if row.get("due") else ""
     return rows
 
 
@@ -450,9 +449,6 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     lease = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).first()
     if lease is None:
         return _("It starts now.")
-    builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
-    if build := builds.filter(fence=lease.fence).first():
-        return _("It starts when build %(build)s has finished.") % {"build": build.pk}
     return _("It starts when the work in progress has finished.")
 
 

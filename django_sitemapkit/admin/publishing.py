@@ -22,6 +22,7 @@ from django_sitemapkit.admin.base import (
     screen,
     site_or_reason,
 )
+from django_sitemapkit.admin.editor_settings import add_due_message
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
     PAUSED,
@@ -161,11 +162,8 @@ def publish_view(
     replaced = counts[live] if served else {}
     stay_live = _served_live_after(request, obj, replaced)
     before = {name: urls for name, urls in replaced.items() if name not in stay_live}
-    title = (
-        _("Roll back to build %(build)s?")
-        if is_back and served and obj.newness() < served.build.newness()
-        else _("Publish build %(build)s?")
-    )
+    is_older = bool(is_back and served and obj.newness() < served.build.newness())
+    title = _("Roll back to build %(build)s?") if is_older else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
     excluded = UrlOverride.objects.filter(
         site=obj.site, include=False, revision__gt=edits["since"]
@@ -185,7 +183,8 @@ def publish_view(
         publish_error=publish_error(obj),
         edits=edits,
         excluded=excluded[:MAX_EXCLUDED] if may_view(request, UrlOverride) else (),
-        undone=_undone_builds(obj, live) if is_back and served else None,
+        is_older=is_older,
+        undone=_undone_builds(obj, live) if is_older else None,
         # They compare it with what was live when it ended.
         warnings=[
             words_of(each) for each in obj.warnings if not is_back and obj.previous_id == live
@@ -195,21 +194,25 @@ def publish_view(
     )
 
 
-def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]]:
-    """Return the builds that led from a build to the live one, this first, and what they removed.
+def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]] | None:
+    """Return the builds from a build to the live one, this first, that may have removed URLs.
 
-    "removed" is how many URLs these were, or "" if the build was not compared yet. The list is
-    empty if the live build does not descend from ``build``, as after a roll-back to before it.
+    "removed" is how many URLs these were, or "" if the build was not compared yet. It is None if
+    the live build does not descend from ``build``, as after a roll-back to before it.
     """
     before = dict(Build.objects.filter(site=build.site).values_list("pk", "previous"))
     undone: list[int] = []
     while live and live != build.pk:
         undone.append(live)
         live = before[live]
+    if live is None:
+        return None
     stored = BuildDifferences.objects.defer("kept").in_bulk(undone)
+    removed = {pk: stored[pk].count("-") if pk in stored else None for pk in undone}
     return [
-        {"pk": pk, "removed": number(stored[pk].count("-")) if pk in stored else ""}
-        for pk in (undone if live == build.pk else ())
+        {"pk": pk, "removed": "" if count is None else number(count)}
+        for pk, count in removed.items()
+        if count != 0
     ]
 
 
@@ -321,9 +324,8 @@ def resume_view(
     if resume_publishing(site):
         if build := Build.objects.published(site):
             model_admin.log_change(request, build, RESUMED)
-        messages.success(
-            request, gettext("Publishing is resumed. The next build publishes what has changed.")
-        )
+        messages.success(request, gettext(RESUMED))
+        add_due_message(request, [site.key])
     return HttpResponseRedirect(overview_url(model_admin, site.key))
 
 

@@ -22,7 +22,12 @@ from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSe
 from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds.manifest import url_finder
 from django_sitemapkit.builds.report.changes import LOSS
-from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, published_matches
+from django_sitemapkit.builds.report.matches import (
+    COUNT_SECONDS,
+    UrlMatches,
+    acts_in,
+    published_matches,
+)
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
 from django_sitemapkit.inspection.attempts import try_read
@@ -88,8 +93,8 @@ class RuleForm(HashedSettingForm):
         Raises StorageFailure if a file is lost or damaged.
         """
         site: Any = self.site
-        pattern = self.cleaned_data["pattern"]
-        return find_matches(site, pattern, self.session, stored=not self.is_new)
+        stored = None if self.is_new else self.instance
+        return find_matches(site, self.cleaned_data["pattern"], self.session, stored)
 
 
 @screen("count/", "exclusionrule_count", "view", of_site=True)
@@ -101,9 +106,9 @@ def count_view(
     Each request counts for a second; the page loads itself again, or by its link.
     """
     pattern, key = request.GET.get("pattern", ""), id_or_none(request.GET.get("rule"))
-    stored = ExclusionRule.objects.filter(pk=key or 0, site=site.key, pattern=pattern).exists()
+    stored = ExclusionRule.objects.filter(pk=key or 0, site=site.key, pattern=pattern).first()
     matches, failure = try_read(
-        lambda: find_matches(site, normalise_pattern(pattern), request.session, stored=stored)
+        lambda: find_matches(site, normalise_pattern(pattern), request.session, stored)
     )
     page = model_admin.render_page(
         request,
@@ -138,11 +143,7 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: ExclusionRule, form: Any
     ) -> dict[str, Any]:
-        """Return how many URLs the rule matches, and the first of them, if a preview asks for it.
-
-        Published files may lack URLs because of this very rule, so a stored rule is tested against
-        the sections instead.
-        """
+        """Return how many URLs the rule matches, and the first ones, if a preview asks for it."""
         if not form.is_bound:
             return {"matches": None}  # Reading all sections takes long: that is for "Preview".
         matches, failure = try_read(lambda: form.matches)
@@ -169,17 +170,19 @@ def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
 
 
 def find_matches(
-    site: SitemapSite, pattern: str, session: MutableMapping[str, Any], *, stored: bool = False
+    site: SitemapSite,
+    pattern: str,
+    session: MutableMapping[str, Any],
+    stored: ExclusionRule | None = None,
 ) -> UrlMatches:
     """Count the published URLs of a site that a normalised pattern matches, for about a second.
 
     Where ``complete`` of the result is False, call again with the same ``session`` to go on. If
-    nothing is published, or the rule ``stored``, so that files may lack what it matches, the
+    nothing is published, or files lack what the ``stored`` rule of this pattern matches, the
     sections are read, before overrides and rules.
     Raises StorageFailure if a file is lost or damaged.
     """
-    matches = None if stored else published_matches(site)
-    matches = matches or UrlMatches(build=None, total=None)
+    matches = _unread_matches(site, stored)
     key = [site.key, pattern, matches.build and matches.build.pk]
     kept = session.pop(COUNTED, {})
     if key == kept.get("key"):
@@ -187,12 +190,18 @@ def find_matches(
     if matches.build is None:
         _continue_live(matches, site, Pattern(pattern))
     elif not matches.complete:
-        find = url_finder(re.escape(site.origin) + Pattern(pattern).expression)
-        matches.continue_reading(find)
+        matches.continue_reading(url_finder(re.escape(site.origin) + Pattern(pattern).expression))
     if matches.build or not matches.complete:  # Rows may change; published files do not.
         names = ("read", "matched", "last", "locations")
         session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
     return matches
+
+
+def _unread_matches(site: SitemapSite, stored: ExclusionRule | None) -> UrlMatches:
+    """Return a match counter for the published files, or else for the sections."""
+    matches = published_matches(site)
+    is_live = matches is None or (stored is not None and acts_in(matches.build, stored))
+    return UrlMatches(build=None, total=None) if is_live or matches is None else matches
 
 
 def _continue_live(matches: UrlMatches, site: SitemapSite, pattern: Pattern) -> None:

@@ -30,12 +30,14 @@ from django_sitemapkit.builds.report.published import PublishedUrl, is_served_li
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path, url_match
+from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.registry import EXTRA_URLS
+from django_sitemapkit.scaffold.discovery import why_no_page_at
 from django_sitemapkit.sites import SitemapSite
 
 CHOICES_PER_PAGE = 50
@@ -103,7 +105,8 @@ def _search_context(
         }
     ((site, path),) = paths
     report, reason = try_read(lambda: _inspection_context(model_admin, request, site, path))
-    return {"site": site, "failure": reason, **(report or {})}
+    is_other = text.lower().startswith("http:" if site.origin.startswith("https:") else "https:")
+    return {"site": site, "failure": reason, "is_other_scheme": is_other, **(report or {})}
 
 
 def _inspection_context(
@@ -112,6 +115,9 @@ def _inspection_context(
     """Return the context of the page for a path of a site."""
     location, user = site.origin + path, request.user
     found, *others = inspect_all(site, path)
+    if found.section == EXTRA_URLS and why_no_page_at(site, path):
+        doubt = _("The project has no public page at this address.")
+        found = replace(found, problems=(*found.problems, doubt))
     seconds = None if "all" in request.GET else SECONDS
     located = replace(found, location=location)  # It may be known without one.
     state = state_of(site, located, seconds, every=True)
@@ -124,12 +130,12 @@ def _inspection_context(
         links[name].append(_link_context(model_admin, request, row))
     if found.page:
         links["file"].append({"link": format_html('<a href="{0}">{0}</a>', found.page)})
-    also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
-    links["file"] += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
+    links["file"] += _also_listed(state, others)
     return {
         "location": location,
         "path": path,
         "state": state,
+        "sections": ", ".join(row.section for row in (found, *others) if not settings.DEDUPLICATE),
         "steps": list(_steps(found, links)),
         "links": list(_contributed_results(request, site, location)),
         "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
@@ -146,6 +152,18 @@ def _inspection_context(
         else None,
         "is_due": found.section and state.is_due and not pause_of(site),
     }
+
+
+def _also_listed(state: "UrlState", others: Iterable[UrlInspection]) -> Iterator[dict[str, Any]]:
+    """Yield the other sections that have a URL, each with its sitemap file."""
+    published = {each.section for each in state.search.found}
+    also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
+    for row in others:
+        is_late = state.search.build and not (settings.DEDUPLICATE or row.section in published)
+        yield {
+            "text": _("After the next build also listed by") if is_late else also,
+            "link": f"{row.section} ({row.page})",
+        }
 
 
 def _actions(
@@ -166,7 +184,7 @@ def _actions(
             if override
             else (label, "urloverride_add", [], new)
         )
-    if not (found.section or is_listed) and url_match(site, path):
+    if not (found.section or is_listed or "?" in path or why_no_page_at(site, path)):
         yield _("Add it as an extra URL"), "extraurl_add", [], query
 
 
@@ -330,7 +348,7 @@ class UrlState:
         listed, published = self.found.listed, bool(self.published)
         if published == listed or self.search.build is None or self.is_served_live:
             if listed:
-                return "ok", _("It is in the sitemap.")
+                return "warning" if self.found.problems else "ok", _("It is in the sitemap.")
             if self.is_known:
                 return "error", _("It is not in the sitemap.")
             return "warning", _("The next build does not list it.")

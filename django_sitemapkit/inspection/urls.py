@@ -220,7 +220,7 @@ def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionRead
         _("This address belongs to the view %(view)s; whether it answers 404 was not checked.")
         % {"view": match.view_name}
         if match
-        else _("The URLconf of the site has no page at this address.")
+        else _("No view of the project answers this address.")
     )
     text = _("No section produces this URL.")
     tried = [*sections, *sections_off(site)]

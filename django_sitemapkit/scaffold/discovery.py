@@ -91,7 +91,7 @@ def _why_no_section(site: SitemapSite, model: Any, listed: Collection[object]) -
     if len(set(urls)) < len(urls):
         return "several rows with one URL"
     return min(
-        (_why_no_page_at(site, url) for url in urls),
+        (why_no_page_at(site, url) for url in urls),
         default="no URL for the first rows" if rows else "",
     )
 
@@ -132,7 +132,7 @@ def static_pages(
             names.setdefault(reverse(name), name)
     for path, name in names.items():
         not_for_search = "probably not for search engines" if NOT_FOR_SEARCH.search(path) else ""
-        if reason := _why_no_page_at(site, path) or not_for_search:
+        if reason := why_no_page_at(site, path) or not_for_search:
             left_out[reason].add(name)
         elif path not in listed and name not in listed:
             pages[path if "/" in name else name] = _varies_by_language(partial(reverse, name))
@@ -177,7 +177,7 @@ def _named_patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tupl
             )
 
 
-def _why_no_page_at(site: SitemapSite, path: str) -> str:
+def why_no_page_at(site: SitemapSite, path: str) -> str:
     """Return why there is no page for everyone at a path, or "" if nothing in the code says so."""
     match, middleware = url_match(site, path), " ".join(settings.MIDDLEWARE)
     if match is None:

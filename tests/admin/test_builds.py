@@ -648,6 +648,9 @@ def test_publishing_a_newer_build_again_is_no_roll_back(two):
     assert f"Roll back to build {two[0]}?" in text_of(browser.get(page("publish", two[0])))
     browser.post(page("publish", two[0]))
     assert f"Publish build {two[1]}?" in text_of(browser.get(page("publish", two[1])))
+    text = text_of(browser.get(page("change", two[1])))
+    assert "Publish this build" in text
+    assert "Roll back to this build" not in text
 
 
 @pytest.mark.slow
@@ -658,7 +661,7 @@ def test_a_roll_back_says_what_it_brings_back(two):
     third = run().build
     browser = person("super")
     last, before = (
-        f'removed by: <a href="{page("differences", pk)}?kind=removed">Build {pk}</a>'
+        f'excluded ones too: <a href="{page("differences", pk)}?kind=removed">Build {pk}</a>'
         for pk in (third, two[1])
     )
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
@@ -675,11 +678,18 @@ def test_a_roll_back_says_what_it_brings_back(two):
     again = "Excluded since then, and published again if this build lists them:"
     assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
     text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
-    assert f"{last} (2), {before.removeprefix('removed by: ')} (not compared yet) </li>" in text
+    assert (
+        f"{last} (2), {before.removeprefix('excluded ones too: ')} (not compared yet) </li>" in text
+    )
     browser.post(page("publish", two[1]))
     text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
     assert f"{before} (not compared yet) </li>" in text
     browser.post(page("publish", two[0]))
+    text = text_of(browser.get(page("publish", two[1])))  # This is the way forward.
+    assert "excluded ones too" not in text
+    assert "roll-back took place" not in text
+    Product.objects.filter(slug="p3").delete()
+    run()
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
     assert "was not looked at: a roll-back took place between these two builds." in text
 

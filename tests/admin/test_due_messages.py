@@ -8,7 +8,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from django_sitemapkit.builds import Pause, build, pause_publishing
+from django_sitemapkit.builds import Pause, build, pause_publishing, status_of
+from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (
     ALL,
@@ -22,6 +23,7 @@ from tests.admin.editors import (
 )
 from tests.builds import use_storage
 from tests.factories import SITE, products
+from tests.testapp.models import Product
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -144,7 +146,7 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     assert "Waiting: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
     activity = reverse("admin:sitemapkit_activity")
-    assert f'Waiting: <a href="{activity}">deleted settings</a>' in text_of(overview())
+    assert f'Waiting: <a href="{activity}">what editors deleted</a>' in text_of(overview())
     build(SITE)
     assert "Waiting: " not in text_of(overview())
 
@@ -158,6 +160,21 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     text = message(client)
     assert "Not compared with all files yet: " in text
     assert "URL overrides (2)</a>" in text
+
+
+def test_after_exclude_now_nothing_else_waits(published):
+    """All files were searched for the URL, so the overview does not doubt them."""
+    client = chief()
+    exclude = reverse("admin:sitemapkit_urloverride_exclude_path")
+    for path in (Product.objects.first().get_absolute_url(), "/about/"):
+        client.post(exclude, {"site": "default", "path": path})
+    text = text_of(client.get(reverse("admin:sitemapkit_overview")))
+    assert "Not compared with all files yet: " not in text
+    assert "Waiting: " not in text
+    assert "may be affected by changed overrides" not in text
+    dues = status_of(SITE, rows=False).due
+    assert all(item.pages.keys() == {Reason.METHODS} for item in dues)
+    assert build(SITE).status == "unchanged"
 
 
 def test_what_changes_nothing_has_no_message(published):

@@ -98,17 +98,23 @@ def test_shows_what_it_hits():
 
 @pytest.mark.slow
 def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
-    """They are what would lose URLs; a lost file is reported, and a saved rule needs none."""
+    """They are what would lose URLs; a lost file is reported.
+
+    A saved rule is tried on them until it has taken URLs out of them, and then on the sections.
+    """
     storage = use_storage(settings, "Memory")
     ExtraUrl(site="default", path="/it's/").save()
     build(SITE)
     text = text_of(add("exclusionrule", pattern="/it's", _preview="1"))
     assert "The URLs of build" in text
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
-    row = ExclusionRule(site="default", pattern="/about")
+    row = ExclusionRule(site="default", pattern="/it's")
     row.save()
+    assert "The URLs of build" in text_of(change(row, _preview="1"))
+    assert build(SITE).status == "published"
     text = text_of(change(row, _preview="1"))
     assert "The URLs that the sections produce were counted" in text
+    assert "The rule matches 1 of" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
@@ -132,24 +138,26 @@ def test_a_look_is_bounded(monkeypatch):
     assert (len(found.locations), found.matched, found.complete) == (20, 30, True)
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     text = text_of(add_rule("/products/", _preview="1"))
-    assert "The rule matches at least 30 URLs: 30 were read so far." in text
+    assert "URLs that the rule matches so far: 30. URLs read so far: 30." in text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_live_sections_are_counted_on(monkeypatch, is_stored):
-    """Of a stored rule, and where nothing is published; a row that came since is counted, too."""
+def test_live_sections_are_counted_on(monkeypatch, settings, is_stored):
+    """Of a built rule, and where nothing is published; a row that came since is counted, too."""
     products(30)
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     client = chief()
     if is_stored:
+        use_storage(settings, "Memory")
         row = ExclusionRule.objects.create(site="default", pattern="/products/")
+        build(SITE)
         text = text_of(change(row, client=client, _preview="1"))
     else:
         text = text_of(add("exclusionrule", client=client, pattern="/products/", _preview="1"))
     url = unescape(re.search(r'href="([^"]*/count/[^"]*)"', text)[1])
     while "Refresh" in (page_of_count := client.get(url)).headers:
-        assert "so far. Counting…" in text_of(page_of_count)
+        assert "Counting…" in text_of(page_of_count)
     text = text_of(page_of_count)
     assert "The rule matches 30 of 32 URLs (94 %)." in text
     assert ("Exclude 30 URLs" in text, "Back to the rule" in text) == (not is_stored, is_stored)
@@ -213,7 +221,7 @@ def test_a_rule_that_has_matched_nothing_so_far_is_no_danger(published, monkeypa
     """It is not saved before all URLs were read, unless the user says so."""
     monkeypatch.setattr(UrlMatches.continue_reading, "__defaults__", (-1,))
     text = text_of(add_rule("/Products/"))
-    assert "The rule matches none of the 20 URLs that were read so far." in text
+    assert "URLs that the rule matches so far: 0. URLs read so far: 20." in text
     assert "Save the rule</button>" in text
     assert "sitemapkit-danger" not in text
     assert not ExclusionRule.objects.exists()
@@ -241,7 +249,7 @@ def test_many_files_are_counted_on(published, monkeypatch):
     seen = []
     while "Refresh" in (page_of_count := client.get(url)).headers:
         seen.append(text_of(page_of_count))
-    assert all("so far. Counting…" in text for text in seen)
+    assert all("Counting…" in text for text in seen)
     text = text_of(page_of_count)
     assert "Counting…" not in text
     assert "The rule matches 30 of 33 URLs (91 %)." in text

@@ -69,7 +69,7 @@ def test_says_what_is_wrong(values, shown):
 
 def test_a_url_without_a_page_is_doubted():
     """The one that is added alone as those that are pasted."""
-    unknown = "The site&#x27;s URLconf has no page at"
+    unknown = "The project has no public page at"
     client = chief()
     response = add("extraurl", client=client, path="/lost/")
     assert f"{unknown} 1 URL: /lost/" in text_of(client.get(response.url))
@@ -99,7 +99,7 @@ def test_pastes_many():
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
     assert "2 URLs added. Whether their pages answer was not looked at." in text
-    unknown = "The site&#x27;s URLconf has no page at 2 URLs, such as /a/"
+    unknown = "The project has no public page at 2 URLs, such as /a/"
     assert unknown in text
     assert "1 URL already existed." in text
 
@@ -213,13 +213,13 @@ def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings
     assert live in text
     assert waits not in text
     overview = reverse("admin:sitemapkit_overview")
-    assert "Served live besides, and not counted: extra-urls" in text_of(client.get(overview))
+    assert "so not among these numbers: extra-urls" in text_of(client.get(overview))
     assert "served live" in command("inspect_sitemap_url", "/new/")[1]
     build(SITE)
     text = text_of(client.get(paste("/newer/", client=client).url))
     assert live not in text
     assert waits in text
-    assert "Served live besides" not in text_of(client.get(overview))
+    assert "not among these numbers" not in text_of(client.get(overview))
     assert "  not published" in command("inspect_sitemap_url", "/newer/")[1]
 
 

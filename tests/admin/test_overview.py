@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 import django_sitemapkit
 from django_sitemapkit import Section
 from django_sitemapkit.admin import overview
-from django_sitemapkit.builds import requests, status_of
+from django_sitemapkit.builds import publish, requests, status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.requests import process_requests, request
@@ -241,12 +241,11 @@ def message_of(client, what="changed"):
 
 @pytest.mark.slow
 def test_a_click_while_others_build_says_when_it_starts(built):
-    """Named where it is a build; and what was queued before comes first."""
+    """What was queued before comes first."""
     client = person("builder")
     said = []
     run(on_file=lambda *_: said or said.append(message_of(client)))
-    number = Build.objects.get().pk
-    waits = f"Build of changes queued. It starts when build {number} has finished."
+    waits = "Build of changes queued. It starts when the work in progress has finished."
     assert said == [("sitemapkit-queued", waits)]
     waits = "Cleanup queued. It starts when the earlier requests have finished."
     assert message_of(client, what="prune") == ("sitemapkit-queued", waits)
@@ -380,8 +379,11 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     sections.add(new)
     text = text_of(person("builder").get(OVERVIEW))
     assert "never built" in text
-    assert "pages removed: 1 file" in text
-    assert "The site no longer has this section" in text
+    row = text.partition('<th scope="row">articles</th>')[2].partition("</tr>")[0]
+    status = status_of(SITE)
+    assert f'data-label="URLs">{status.sections[-1].urls}</td>' in row
+    assert status.urls == sum(section.urls for section in status.sections)  # The table adds up.
+    assert "The site no longer has this section. The next build removes it." in row
     assert 'value="articles"' not in text
     SectionSettings.objects.create(site="default", section="products", enabled=False)
     link = '<a href="/admin/sitemapkit/sectionsettings/?site=default&amp;q=products">'
@@ -487,6 +489,19 @@ def test_outcomes_are_told(built):
     assert "Nothing is published." in text
     assert "has no section &#x27;gone&#x27;" in text
     assert text.count(">failed<") == 1
+
+
+@pytest.mark.thorough
+def test_an_outcome_has_the_present_state_of_its_build(built):
+    """What it came to may be over: a preview that was published since is live."""
+    run()
+    Product.objects.first().delete()
+    request(SITE, "preview", by="ann")
+    process_requests(SITE)
+    build = Build.objects.latest("pk").pk
+    assert f"Build {build} (now: preview)</a>" in text_of(person("viewer").get(OVERVIEW))
+    publish(SITE, build)
+    assert f"Build {build} (now: live)</a>" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough

@@ -110,7 +110,8 @@ def test_publishing_is_paused_and_resumed(two):
     text = text_of(client.get(OVERVIEW))
     assert "is held for review: publishing was paused by publisher: Wrong prices." in text
     text = text_of(client.post(RESUME, follow=True))
-    assert "Publishing is resumed. The next build publishes what has changed." in text
+    assert "Publishing resumed." in text
+    assert "The published sitemap stays as it is until the next build." in text
     assert WHY not in text
     assert WHY not in text_of(client.get(HEALTH))
     assert run().status == "published"
@@ -175,7 +176,7 @@ def test_where_nothing_is_published_nothing_is_paused(built):
 def test_resuming_what_is_not_paused_changes_nothing(two):
     """Someone may have the page open from before."""
     text = text_of(person("publisher").post(RESUME, follow=True))
-    assert "Publishing is resumed" not in text
+    assert "Publishing resumed" not in text
     assert not LogEntry.objects.exists()
 
 

@@ -153,6 +153,13 @@ def test_a_url_that_two_sections_list_is_told_of_both(sections, settings):
     """With the sitemap file of the second; with deduplication, that it is left out there."""
     sections.add(type("Twice", (StaticSection,), {"items": ["/about/"]}))
     assert "Also listed by twice (https://www.example.com/sitemap-twice-1.xml" in inspect("/about/")
+    assert "Live listed · section pages, twice" in inspect("/about/")
+    build(SITE)
+    ExtraUrl.objects.create(site=SITE.key, path="/about/")
+    text = inspect("/about/")
+    assert " Also listed by twice (" in text
+    assert "After the next build also listed by extra-urls (" in text
+    assert "After the next build listed · section pages, twice, extra-urls" in text
     settings.SITEMAPKIT_DEDUPLICATE = True
     assert "Also listed by" not in inspect("/about/")
     assert "Section that leaves it out twice (" in inspect("/about/")
@@ -166,11 +173,12 @@ def test_the_page_leads_back_to_the_overview():
 
 @pytest.mark.slow
 def test_a_url_of_a_view_may_be_added():
-    """With a link to the form, which has its path; not one at which the site has no page."""
+    """With a link to the form, which has its path; not one at which there is no public page."""
     build(SITE)
-    links = [f"{page('extraurl', 'add')}?site=default&amp;path=%2F{end}" for end in ("", "nowhere")]
-    assert links[0] in text_of(chief().get(PAGE, {"url": "/"}))
-    assert links[1] not in text_of(chief().get(PAGE, {"url": "/nowhere/"}))
+    link = f"{page('extraurl', 'add')}?site=default&amp;path=%2F"
+    assert link in text_of(chief().get(PAGE, {"url": "/"}))
+    for url in ("/nowhere/", "/admin/", "/?page=2"):
+        assert f"{page('extraurl', 'add')}?site" not in text_of(chief().get(PAGE, {"url": url}))
     text = inspect("/nowhere/")
     assert "Published now not listed After the next build not listed" in text
     assert "Exclude now" not in text
@@ -180,6 +188,7 @@ def test_a_url_of_a_view_may_be_added():
     text = inspect("/nowhere/")
     assert "After the next build listed · section extra-urls" in text
     assert "Extra URL /nowhere/" in text
+    assert "Values warning The project has no public page at this address." in text
 
 
 @pytest.mark.parametrize(
@@ -454,11 +463,12 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("/none/such/page/at/all/", "The URLconf of the site has no page at this address."),
+        ("/none/such/page/at/all/", "No view of the project answers this address."),
         ("/", "This address belongs to the view home; whether it answers 404 was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
         ("/about/", "Whether the page answers was not looked at: open the link to see."),
+        ("http://www.example.com/about/", "http and https make two URLs. The site has this one."),
     ],
 )
 def test_what_is_wrong_with_the_url_itself_is_said(url, reason):

@@ -136,7 +136,7 @@ REASONS = {
     "a fragment": ("/countries/japan/#map", "It has a fragment, which search engines ignore."),
     "deleted": ("/countries/chile/town-2-102/", "No section produces this URL"),
     "no section": ("/sitemap/", "This address belongs to the view sitemapkit_people:html;"),
-    "no such page": ("/no/such/page/", "The URLconf of the site has no page at this address."),
+    "no such page": ("/no/such/page/", "No view of the project answers this address."),
     "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
     "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
     "a query string": ("/countries/japan/?utm=1", "lists the URL without it: /countries/japan/"),

@@ -73,7 +73,7 @@ def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
     assert "is held for review: publishing was paused by operator" in operator.messages()
     assert "/about/" in site.entries("pages")
     operator.press("Resume publishing")
-    assert "Publishing is resumed." in operator.messages()
+    assert "Publishing resumed." in operator.messages()
     operator.build()
     assert "/about/" not in site.entries("pages")
 

@@ -43,7 +43,7 @@ def test_text_has_the_figures(built, sections):
         f"Live: build {build.pk}, 3 URLs in 2 files",
         f"Published: {at} (just now)",
         f"Last successful build: {ended} (just now)",
-        f"Rows last compared: {ended} (just now)",
+        f"Content as of: {ended} (just now)",
         "Now: No build is running.",
         "Section URLs Change Problems Files Changed",
         "products 3 2 just now",
@@ -183,6 +183,7 @@ def test_json_has_the_figures(built):
         {
             "name": "products",
             "built": True,
+            "removed": False,
             "pages": 2,
             "urls": 3,
             "xml_bytes": sum(page.xml_bytes for page in pages),

@@ -70,8 +70,8 @@ class HealthItem:
         """The count as text; "" without one."""
         if self.count is None:
             return ""
-        text = number(self.count)
-        return gettext("at least %(count)s") % {"count": text} if self.at_least else text
+        text = gettext("at least %(count)s") if self.at_least else "%(count)s"
+        return text % {"count": number(self.count)}
 
 
 Reporter: TypeAlias = Callable[[HttpRequest, Sequence[SitemapSite]], Iterable[HealthItem]]
@@ -133,7 +133,8 @@ def items_by_site(
 
 def newest_first(items: Iterable[HealthItem]) -> list[HealthItem]:
     """Return items as they are shown: newest first; of one look, the gravest and the most first."""
-    return sorted(items, key=_sort_key)
+    items = sorted(items, key=lambda item: (item.level, -(item.count or 0)))
+    return sorted(items, key=lambda item: (-item.found_at.timestamp(), str(item.found_by)))
 
 
 def attention_context(items: Iterable[HealthItem]) -> dict[str, Any]:
@@ -155,8 +156,3 @@ def items_or_failure(
         return items
     failed = {"found_at": timezone.now(), "details": (reason,), **failed}
     return [HealthItem(site=site.key, level=Level.ERROR, **failed) for site in sites]
-
-
-def _sort_key(item: HealthItem) -> tuple[float, str, int, int]:
-    """Return the sort key: the newest look first, and of what it found the gravest, then most."""
-    return -item.found_at.timestamp(), str(item.found_by), item.level, -(item.count or 0)

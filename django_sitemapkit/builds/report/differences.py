@@ -21,6 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from django.utils.text import Truncator
+
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
     location_and_values,
@@ -60,6 +62,9 @@ Duplicates = dict[str, list[str]]
 MAX_KEPT = 50_000
 """Added, removed or changed URLs that are kept, for each of the three; all are counted."""
 
+MAX_VALUES_TEXT = 200
+"""Characters of the old or new values of a tag that are kept."""
+
 MAX_GROUPS = 1_000
 """Folders of sections that are counted by themselves."""
 
@@ -95,11 +100,11 @@ class Difference:
 
     @property
     def changed_tags(self) -> str:
-        """Which tags of a changed URL differ; of those without a namespace, the values, too."""
+        """Which tags of a changed URL differ, and from what to what."""
         old, new = _elements_by_tag(self.before), _elements_by_tag(self.after)
         changed = [tag for tag in {**old, **new} if old.get(tag) != new.get(tag)]
         return ", ".join(
-            tag if ":" in tag else f"{tag}: {_values_text(old, tag)} → {_values_text(new, tag)}"
+            f"{tag}: {_values_text(tag, old, new)} → {_values_text(tag, new, old)}"
             for tag in changed
         )
 
@@ -211,8 +216,11 @@ def _elements_by_tag(values: bytes) -> dict[str, list[str]]:
     return found
 
 
-def _values_text(found: dict[str, list[str]], tag: str) -> str:
-    return ", ".join(found.get(tag, ["-"]))
+def _values_text(tag: str, found: dict[str, list[str]], other: dict[str, list[str]]) -> str:
+    """Return the values of a tag that only one of two versions of a URL has; "-" for none."""
+    values = [value for value in found.get(tag, ()) if value not in other.get(tag, ())]
+    line = " ".join(", ".join(values).split())  # A caption may have several lines.
+    return Truncator(line or "-").chars(MAX_VALUES_TEXT)
 
 
 def _partition(lines: Lines, parts: int, folder: Path, side: str) -> None:

@@ -1,5 +1,6 @@
 """How many published URLs match: counted in the stored pages, whose bytes are not parsed."""
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import monotonic
@@ -7,7 +8,7 @@ from time import monotonic
 from django.db.models import Sum
 
 from django_sitemapkit.builds.manifest import FindUrls, find_all, locations_of
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.models import Build, ExclusionRule, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -75,6 +76,13 @@ def published_matches(site: SitemapSite) -> UrlMatches | None:
         return None
     pages = Place.objects.in_build(build).pages()
     return UrlMatches(build=build, total=pages.aggregate(urls=Sum("page__urls", default=0))["urls"])
+
+
+def acts_in(build: Build | None, rule: ExclusionRule) -> bool:
+    """Return whether a build lists a URL less because of a stored rule."""
+    known = Place.objects.filter(build=build).exclude(override_hashes=b"")
+    hashes = known.values_list("override_hashes", flat=True).iterator()
+    return any(rule.hash in array("q", bytes(met)) for met in hashes)
 
 
 def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:

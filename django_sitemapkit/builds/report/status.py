@@ -231,6 +231,8 @@ class SectionStatus:
     """The section's name."""
     built: bool
     """Whether the published build has it."""
+    removed: bool = False
+    """Whether the site no longer has it, so that the next build removes it."""
     pages: int = 0
     """Its files that list any URL."""
     urls: int = 0
@@ -277,7 +279,7 @@ class SiteStatus(SiteState):
     progress: BuildProgress | None
     """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
-    """The sections the site has now."""
+    """The sections the site has now, and then those that only the published build has."""
     switched_off: Sequence[str]
     """The sections that the section settings switch off."""
     due: Sequence[SectionDue]
@@ -452,16 +454,18 @@ def _published_values(
         total["problems"] = problems.get(name, 0)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
+    names = [reader.get_name() for reader in readers]
     sections = [
         SectionStatus(
             name=name,
             built=name in now,
+            removed=name not in names,
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,
             urls_before=before[name]["urls"] if name in before else 0 if before else None,
             **now.get(name, {}),
         )
-        for name in (reader.get_name() for reader in readers)
+        for name in dict.fromkeys([*names, *now])
     ]
     return {
         "sections": sections,

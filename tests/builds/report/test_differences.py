@@ -107,7 +107,7 @@ def test_what_is_added_removed_and_changed(edited):
 
 
 def test_it_is_told_which_tags_of_a_changed_url_differ(storage, sections):
-    """With the values of plain ones; of images and languages, the name is enough."""
+    """With their values; of elements, those that only one of both has."""
 
     class Pages(StaticSection):
         items = ("/a/",)
@@ -119,7 +119,8 @@ def test_it_is_told_which_tags_of_a_changed_url_differ(storage, sections):
     Pages.changefreq, Pages.priority, Pages.images = None, "0.9", lambda self, item: ["/a.png"]
     build = run().build
     (difference,) = differences_of(SITE)
-    changed = "changefreq: daily → -, priority: 0.5 → 0.9, image:image"
+    image = "<image:image><image:loc>https://www.example.com/a.png</image:loc></image:image>"
+    changed = f"changefreq: daily → -, priority: 0.5 → 0.9, image:image: - → {image}"
     assert difference.changed_tags == changed
     stored = store_differences(SITE, Build.objects.get(pk=build))
     assert list(kept_differences(stored)) == [(difference, changed)]
