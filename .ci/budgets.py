@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_493,
-    "package: tokens": 296_397,
-    "core: statements": 18_203,
-    "core: tokens": 214_587,
+    "package: statements": 25_496,
+    "package: tokens": 296_473,
+    "core: statements": 18_206,
+    "core: tokens": 214_663,
     "builds, runners, planning, publishing: statements": 4_559,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -38,6 +38,9 @@ SENTENCES: dict[str, Any] = {
     "pause-until": gettext_noop("paused by %(by)s until %(until)s: %(why)s"),
     "paused": gettext_noop("publishing was %(pause)s"),
     "preview": gettext_noop("it is a preview that %(by)s requested"),
+    "preview-held": gettext_noop(
+        "it is a preview that %(by)s requested; a build would be held for review: %(why)s"
+    ),
     "shrinkage": gettext_noop(
         "section '%(section)s' would shrink from %(before)s to %(urls)s;"
         " a loss of %(allowed)s%% is allowed"
@@ -114,7 +117,7 @@ SENTENCES: dict[str, Any] = {
     "damaged": gettext_noop("Damaged: %(damaged)s of %(files)s and the index.\n%(faults)s"),
     "ended": gettext_noop("A build ended: %(reason)s."),
     "failed": gettext_noop("Build %(build)s failed: %(reason)s."),
-    "held": gettext_noop("Build %(build)s is held for review: %(reason)s."),
+    "held": gettext_noop("Build %(build)s was held for review: %(reason)s."),
     "intact": gettext_noop("%(files)s and the index checked, no damage found."),
     "nothing-published": gettext_noop("Nothing is published."),
     "orphans-unknown": gettext_noop(
@@ -124,12 +127,12 @@ SENTENCES: dict[str, Any] = {
     "previewed": gettext_noop("Build %(build)s was made without publishing it: %(reason)s."),
     "published": gettext_noop(
         "Build %(build)s: published; %(urls)s in %(files)s and the index, %(stored)s of them"
-        " new. %(more)s"
+        " written by this build. %(more)s"
     ),
     "rows-skipped": gettext_noop("%(rows)s skipped."),
     "unchanged": gettext_noop(
         "Build %(build)s: unchanged; %(urls)s in %(files)s and the index, %(stored)s of them"
-        " new. %(more)s"
+        " written by this build. %(more)s"
     ),
 }
 """The words of each code, with the names of its values; apps add those of their own codes."""
@@ -178,8 +181,10 @@ def findings_of(state: State) -> list[tuple[str, str]]:
 
     They are its value ``findings``: a list of states, each with a ``url``.
     """
-    found = state.get("findings", ()) if isinstance(state, Mapping) else ()
-    return [(one["url"], words_of(one)) for one in found]
+    if not isinstance(state, Mapping):
+        return []
+    found = [(one["url"], words_of(one)) for one in state.get("findings", ())]
+    return found or findings_of(state.get("why", ""))
 
 
 def _value_text(name: str, value: Any) -> Any:

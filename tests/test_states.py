@@ -76,7 +76,7 @@ EXAMPLES = {
     "failed": ({"build": 7, "reason": "lost"}, "Build 7 failed: lost."),
     "held": (
         {"build": 1_200, "reason": {"code": "no-url"}},
-        "Build 1200 is held for review: no section has a URL.",
+        "Build 1200 was held for review: no section has a URL.",
     ),
     "holder": (
         {"pid": "1200", "host": "web-1", "since": "2026-01-01 09:00:00"},
@@ -148,6 +148,13 @@ EXAMPLES = {
         "Build 1200 was made without publishing it: it is a preview that ann requested.",
     ),
     "preview": ({"by": "ann"}, "it is a preview that ann requested"),
+    "preview-held": (
+        {"by": "ann", "why": {"code": "no-url"}},
+        (
+            "it is a preview that ann requested; a build would be held for review: no section has a"
+            " URL"
+        ),
+    ),
     "progress-at-rate": (
         {"build": 1_200, "done": 1_000, "total": 2_000, "urls": 1, "urls_per_second": 3_000},
         "Build 1200: 1,000 of 2,000 files are done. 1 URL so far; 3,000 per second in new files.",
@@ -179,7 +186,10 @@ EXAMPLES = {
             "stored": 8,
             "more": {"code": "rows-skipped", "rows": 1},
         },
-        "Build 7: published; 9 URLs in 8 files and the index, 8 of them new. 1 row skipped.",
+        (
+            "Build 7: published; 9 URLs in 8 files and the index, 8 of them written by this build."
+            " 1 row skipped."
+        ),
     ),
     "put-back": (
         {"build": 1_200, "files": 1, "before": 1_000, "urls": 2_000},
@@ -244,7 +254,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; 1 URL in 1 file and the index, 0 of them new.",
+        "Build 7: unchanged; 1 URL in 1 file and the index, 0 of them written by this build.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -275,7 +285,8 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, dont 8 nouveaux."
+            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, dont 8 écrits par"
+            " cette génération."
             " Ignorées : 1 ligne."
         )
 

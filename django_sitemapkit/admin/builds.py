@@ -38,6 +38,7 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
 from django_sitemapkit.admin.publishing import (
+    is_older,
     is_publishable,
     publish_error,
     publish_view,
@@ -56,7 +57,7 @@ from django_sitemapkit.builds.report.status import STATES, problems_by_section, 
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
@@ -258,13 +259,12 @@ class BuildAdmin(ReadOnlyAdmin):
         build.state = states_by_build([build])[build.pk]
         build.state_text = STATES[build.state]
         may_publish, before = request.user.has_perm("sitemapkit.publish_build"), build.previous
-        served = Publication.objects.filter(site=build.site).select_related("build").first()
         is_back = may_publish and build.outcome == "live" and before and not publish_error(before)
         context |= {
             "title": str(build),
             "subtitle": None,
             "may_publish": may_publish and not publish_error(build),
-            "is_older": served is not None and build.newness() < served.build.newness(),
+            "is_older": is_older(build),
             "roll_back_to": before if is_back else None,
             "several": [site.key for site in known_sites(request)] != [build.site],
             "duration": duration_text(build),

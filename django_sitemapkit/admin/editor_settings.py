@@ -249,7 +249,7 @@ class EditorSettingAdmin(CheckedListAdmin):
             with transaction.atomic(using=using):
                 row = copy(form.instance)
                 row.save()
-                context = {**self._try_preview(request, row, form), "unsaved": True}
+                context = {**self._try_preview(request, row, form), "unsaved": form.has_changed()}
                 transaction.set_rollback(True, using=using)
         elif obj is not None and not form.is_bound:
             row = obj
@@ -298,15 +298,16 @@ def add_due_message(
         return
     site = sites[0] if len(sites) == 1 else None
     paused = site is not None and pause_of(site) is not None
+    is_live = bool(site and section and is_served_live(site, section))
     context = {
         "is_live": not sites,
-        "section_is_live": site and section and is_served_live(site, section),
+        "section_is_live": is_live,
         "paused": paused,
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
         "edits": edits_since(request, published[site.key])
-        if site and not paused and request.user.has_perms(BUILDING)
+        if site and not (paused or is_live) and request.user.has_perms(BUILDING)
         else None,
         "path": path,
         "undo": undo,

@@ -326,7 +326,9 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "edits": edits_since(request, status.build) if status.build else None,
+        "edits": edits_since(request, status.build)
+        if status.build and (status.due or not rows)
+        else None,
         "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
         "headline": words_of(status.headline),
         "files": number(status.files),
@@ -375,8 +377,11 @@ def _columns_context(
 ) -> dict[str, Any]:
     """Return which columns say anything, and how many stand between a section and what is due."""
     shown = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
-    started_by = any(build.started_by for build in builds)
-    return {**shown, "started_by": started_by, "width": 4 + sum(shown.values())}
+    return {
+        **shown,
+        "started_by": any(build.started_by for build in builds),
+        "width": 4 + sum(shown.values()),
+    }
 
 
 def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
@@ -385,24 +390,19 @@ def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [
         {
             "name": section.name,
-            "built": section.built,
-            "removed": section.removed,
+            "section": section,
             "off": section.name in status.switched_off,
             "pages": number(section.pages),
             "urls": section.change,
             "change": section.change.text,
-            "bytes": section.xml_bytes,
             "problems": number_or_blank(section.problems),
-            "changed_at": section.changed_at,
-            "checked_at": section.checked_at,
             "due": dues.pop(section.name, None),
         }
         for section in status.sections
     ]
-    index = dues.pop("", None)
     known = {row["name"] for row in rows}
     rows += [{"name": name, "off": True} for name in status.switched_off if name not in known]
-    if index is not None:
+    if index := dues.pop("", None):
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
         row["why"] = _reasons_text(row["due"].pages) if row.get("due") else ""
@@ -446,10 +446,10 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
-    lease = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).first()
-    if lease is None:
-        return _("It starts now.")
-    return _("It starts when the work in progress has finished.")
+    leases = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at)
+    if leases.exists():
+        return _("It starts when the work in progress has finished.")
+    return _("It starts now.")
 
 
 def _sites_to_look_at() -> set[str]:

@@ -162,8 +162,8 @@ def publish_view(
     replaced = counts[live] if served else {}
     stay_live = _served_live_after(request, obj, replaced)
     before = {name: urls for name, urls in replaced.items() if name not in stay_live}
-    is_older = bool(is_back and served and obj.newness() < served.build.newness())
-    title = _("Roll back to build %(build)s?") if is_older else _("Publish build %(build)s?")
+    rolls_back = is_back and is_older(obj)
+    title = _("Roll back to build %(build)s?") if rolls_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
     excluded = UrlOverride.objects.filter(
         site=obj.site, include=False, revision__gt=edits["since"]
@@ -183,8 +183,8 @@ def publish_view(
         publish_error=publish_error(obj),
         edits=edits,
         excluded=excluded[:MAX_EXCLUDED] if may_view(request, UrlOverride) else (),
-        is_older=is_older,
-        undone=_undone_builds(obj, live) if is_older else None,
+        is_older=rolls_back,
+        undone=_undone_builds(obj, live) if rolls_back else None,
         # They compare it with what was live when it ended.
         warnings=[
             words_of(each) for each in obj.warnings if not is_back and obj.previous_id == live
@@ -233,6 +233,7 @@ def _publish(
     if site is None or (reason := publish_error(build)):
         messages.error(request, reason)
         return
+    sentence = ROLLED_BACK if is_older(build) else PUBLISHED
     try:
         if "discard" in request.POST:
             discard_build(site, build, by=request.user.get_username())
@@ -247,10 +248,16 @@ def _publish(
         messages.error(request, f"{type(failure).__name__}: {failure}")
     if Build.objects.published(site) != build:
         return  # Otherwise only its export or its announcement has failed.
-    model_admin.log_change(request, build, ROLLED_BACK if build.published_at else PUBLISHED)
-    text = gettext("Site “%(site)s” now serves build %(build)s.")
-    messages.success(request, text % {"site": site.key, "build": build.pk})
+    model_admin.log_change(request, build, sentence)
+    values = {"site": site.key, "build": build.pk}
+    messages.success(request, gettext("Site “%(site)s” now serves build %(build)s.") % values)
     _log_pause(model_admin, request, build, pause)
+
+
+def is_older(build: Build) -> bool:
+    """Return whether a build lists older rows than the live one, so that it is a roll-back."""
+    served = Publication.objects.filter(site=build.site).select_related("build").first()
+    return served is not None and build.newness() < served.build.newness()
 
 
 def publish_error(build: Build) -> str:

@@ -192,8 +192,8 @@ def find_matches(
     elif not matches.complete:
         matches.continue_reading(url_finder(re.escape(site.origin) + Pattern(pattern).expression))
     if matches.build or not matches.complete:  # Rows may change; published files do not.
-        names = ("read", "matched", "last", "locations")
-        session[COUNTED] = {"key": key, "values": {name: getattr(matches, name) for name in names}}
+        values = {name: getattr(matches, name) for name in ("read", "matched", "last", "locations")}
+        session[COUNTED] = {"key": key, "values": values}
     return matches
 
 

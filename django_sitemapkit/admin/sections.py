@@ -52,8 +52,8 @@ Sections = Mapping[str, type[BaseSection]]
 
 def _all_sections(site: SitemapSite) -> Sections:
     """Return the sections that a site has, enabled or not, and that of extra URLs."""
-    sections = {each.get_name(): each for each in registry.at(site) if belongs_to(each, site)}
-    return {**sections, ExtraUrls.get_name(): ExtraUrls}
+    here: list[Any] = [each for each in registry.at(site) if belongs_to(each, site)]
+    return {each.get_name(): each for each in (*here, ExtraUrls)}
 
 
 def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, str]:

@@ -37,7 +37,7 @@ from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
-from django_sitemapkit.scaffold.discovery import why_no_page_at
+from django_sitemapkit.scaffold.discovery import NOT_FOR_SEARCH, why_no_page_at
 from django_sitemapkit.sites import SitemapSite
 
 CHOICES_PER_PAGE = 50
@@ -184,7 +184,8 @@ def _actions(
             if override
             else (label, "urloverride_add", [], new)
         )
-    if not (found.section or is_listed or "?" in path or why_no_page_at(site, path)):
+    no_page = "?" in path or NOT_FOR_SEARCH.search(path) or why_no_page_at(site, path)
+    if not (found.section or is_listed or no_page):
         yield _("Add it as an extra URL"), "extraurl_add", [], query
 
 

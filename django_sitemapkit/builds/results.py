@@ -180,7 +180,7 @@ def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
 def outcome_of(result: BuildResult) -> State:
     """Return the outcome of a build as a state."""
     cause = result.cause
-    name = "previewed" if result.code == "preview" else result.status
+    name = "previewed" if result.code.startswith("preview") else result.status
     return {
         "code": name if result.build else "ended",
         "build": result.build,

@@ -208,7 +208,7 @@ class Build(models.Model):
 
         Of a published one it is "live" as long as its site serves it, then "replaced".
         """
-        if self.status == self.Status.HELD and code_of(self.reason) == "preview":
+        if self.status == self.Status.HELD and code_of(self.reason).startswith("preview"):
             return "preview"
         if self.status != Build.Status.PUBLISHED:
             return self.status

@@ -143,8 +143,7 @@ def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
 
     Raises LeaseLost if the build is not that process's any more that began it.
     """
-    row = lease.claim()
-    if row is None:
+    if (row := lease.claim()) is None:
         return False
     try:
         # Nothing that one page leaves to be recorded is recorded with another one.

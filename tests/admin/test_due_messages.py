@@ -111,7 +111,7 @@ def test_the_button_says_what_waits(published):
     add("urloverride", client=client, path="/press/", priority="0.2")
     add("exclusionrule", client=client, pattern="/nowhere/")
     text = message(client)
-    last = text[text.rindex("Waiting: ") :]
+    last = text[text.rindex("Waiting for the next build: ") :]
     (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(2\\)</a>', last)
     assert "exclusion rules (1)</a>" in last
     assert "extra URLs" not in last.partition("</form>")[0]
@@ -138,17 +138,23 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     )
     also = "also publishes what waits for the same sitemap files."
     assert also not in text_of(inspected())
-    assert "Waiting: " not in text_of(overview())
+    assert "Waiting for the next build: " not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
-        assert "exclusion rules (1)</a>" in text[text.index("Waiting: ") :].partition("</p>")[0]
+        assert (
+            "exclusion rules (1)</a>"
+            in text[text.index("Waiting for the next build: ") :].partition("</p>")[0]
+        )
     build(SITE)
-    assert "Waiting: " not in text_of(overview())
+    assert "Waiting for the next build: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
     activity = reverse("admin:sitemapkit_activity")
-    assert f'Waiting: <a href="{activity}">what editors deleted</a>' in text_of(overview())
+    assert (
+        f'Not compared with all files yet: <a href="{activity}">what editors deleted</a>'
+        in text_of(overview())
+    )
     build(SITE)
-    assert "Waiting: " not in text_of(overview())
+    assert "Waiting for the next build: " not in text_of(overview())
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):
@@ -170,7 +176,7 @@ def test_after_exclude_now_nothing_else_waits(published):
         client.post(exclude, {"site": "default", "path": path})
     text = text_of(client.get(reverse("admin:sitemapkit_overview")))
     assert "Not compared with all files yet: " not in text
-    assert "Waiting: " not in text
+    assert "Waiting for the next build: " not in text
     assert "may be affected by changed overrides" not in text
     dues = status_of(SITE, rows=False).due
     assert all(item.pages.keys() == {Reason.METHODS} for item in dues)
@@ -203,7 +209,10 @@ def test_while_publishing_is_paused_nothing_is_offered(published):
     client = chief()
     add("exclusionrule", client=client, pattern="/nowhere/")
     text = message(client)
-    assert "The published sitemap stays as it is until publishing is resumed." in text
+    assert (
+        "The published sitemap stays as it is until the first build after publishing is resumed."
+        in text
+    )
     assert BUTTON not in text
 
 

@@ -22,7 +22,7 @@ from tests.admin.editors import (
     text_of,
 )
 from tests.builds import use_storage
-from tests.factories import SITE
+from tests.factories import SITE, products
 from tests.management import run as command
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +75,22 @@ def test_a_url_without_a_page_is_doubted():
     assert f"{unknown} 1 URL: /lost/" in text_of(client.get(response.url))
     response = add("extraurl", client=client, path="/?page=2")
     assert unknown not in text_of(client.get(response.url))
+
+
+@pytest.mark.slow
+def test_a_preview_does_not_say_that_an_unsaved_url_is_served(settings):
+    """Where its section is served live; of what is saved as it is, it is no unsaved change."""
+    use_storage(settings, "Memory")
+    products(1)
+    build(SITE)
+    text = text_of(add("extraurl", path="/new/", _preview="1"))
+    assert "Preview of unsaved changes" in text
+    assert "in no sitemap file" in text
+    assert "served live" not in text
+    add("extraurl", path="/new/")
+    text = text_of(change(ExtraUrl.objects.get(), _preview="1"))
+    assert "Preview of unsaved changes" not in text
+    assert "served live" in text
 
 
 def test_a_duplicate_is_told_with_a_link():

@@ -341,9 +341,9 @@ def test_the_page_tells_what_is_published(built):
     assert f'<a href="{page("change", build)}">Build {build}</a>' in text_of(response)
     rows = {row["name"]: row for row in response.context["page"]}
     assert (rows["products"]["pages"], rows["products"]["urls"].count) == ("3", "5")
-    assert rows["products"]["bytes"] > 500
+    assert rows["products"]["section"].xml_bytes > 500
     lines = Place.objects.filter(section="products")
-    assert rows["products"]["changed_at"] == max(line.page.lastmod for line in lines)
+    assert rows["products"]["section"].changed_at == max(line.page.lastmod for line in lines)
 
 
 @pytest.mark.thorough
@@ -383,19 +383,23 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     status = status_of(SITE)
     assert f'data-label="URLs">{status.sections[-1].urls}</td>' in row
     assert status.urls == sum(section.urls for section in status.sections)  # The table adds up.
-    assert "The site no longer has this section. The next build removes it." in row
+    assert "The site no longer has this section. The next published build removes it." in row
     assert 'value="articles"' not in text
     SectionSettings.objects.create(site="default", section="products", enabled=False)
     link = '<a href="/admin/sitemapkit/sectionsettings/?site=default&amp;q=products">'
     off = "Switched off in the section settings"
     assert f"{link}{off}</a>" in text_of(person("super").get(OVERVIEW))
     text = text_of(person("builder").get(OVERVIEW))
-    assert f"{off}. The next build removes it." in text
+    assert f"{off}. The next published build removes it." in text
     assert link not in text
-    run()  # It stays where editors look for it.
+    run()  # It stays where editors look for it, with the loss of the last build.
+    status = status_of(SITE)
+    lost = {section.name: section.change.text for section in status.sections if section.removed}
+    assert lost.keys() == {"articles", "products"}
+    assert all(lost.values())
     text = text_of(person("builder").get(OVERVIEW))
     assert f"{off}.</td>" in text
-    assert "The next build removes it." not in text
+    assert "The next published build removes it." not in text
     assert off in command("sitemap_status")[1]
     assert status_of(SITE).as_dict()["switched_off"] == ["products"]
 
@@ -454,6 +458,22 @@ def test_a_preview_that_waits_is_no_warning(built):
     text = text_of(person("publisher").get(page("publish", held)))
     assert "This build waits: it is a preview that" in text
     assert "This build is held" not in text
+
+
+@pytest.mark.thorough
+def test_a_preview_of_a_large_loss_is_a_preview(built, settings):
+    """It says that a build would be held, and is none: who asked has built nothing."""
+    run()
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    Product.objects.all().delete()
+    preview = run(preview=True).build
+    response = person("publisher").get(OVERVIEW)
+    assert response.context["level"] == "ok"
+    assert f"A preview waits: build {preview}." in text_of(response)
+    text = text_of(person("publisher").get(page("publish", preview)))
+    assert "requested; a build would be held for review: section &#x27;products&#x27;" in text
+    assert run().status == "held"
+    assert "is held for review: section" in text_of(person("publisher").get(OVERVIEW))
 
 
 @pytest.mark.slow

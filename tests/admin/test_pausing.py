@@ -255,7 +255,7 @@ def test_a_held_build_is_published_while_publishing_is_paused(paused):
     text = text_of(client.get(page("publish", held)))
     assert "paused by ann until someone resumes it: Wrong prices &lt;script&gt;" in text
     assert "Publishing stays paused after it." in text
-    assert "The first build after the pause publishes them." in text
+    assert "The first build after the pause publishes it." in text
     assert 'name="pause"' not in text
     client.post(page("publish", held))
     assert Publication.objects.get().build_id == held

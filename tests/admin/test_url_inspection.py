@@ -468,7 +468,10 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
         ("/about/", "Whether the page answers was not looked at: open the link to see."),
-        ("http://www.example.com/about/", "http and https make two URLs. The site has this one."),
+        (
+            "http://www.example.com/about/",
+            "http and https make two URLs. This is the one of the site:",
+        ),
     ],
 )
 def test_what_is_wrong_with_the_url_itself_is_said(url, reason):

@@ -108,12 +108,3 @@ def fill(visitor):
     visitor.press("Save")
     visitor.press(re.compile("^Exclude .* URLs?$"))
     visitor.build()
-
-
-def found_by(script, visitor):
-    """Return what a script finds on every screen, a line each."""
-    found = []
-    for screen in SCREENS:
-        visitor.open(screen)
-        found += [f"{screen}: {each}" for each in visitor.page.evaluate(script)]
-    return "\n".join(found)

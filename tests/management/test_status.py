@@ -48,7 +48,7 @@ def test_text_has_the_figures(built, sections):
         "Section URLs Change Problems Files Changed",
         "products 3 2 just now",
         "readings Not built, served live",
-        "due: readings: never built: 1 page",
+        "due: readings: never built: 1 file",
         "Build State URLs Change Started",
         f"{build.pk} live 3 just now",
         "Run build_sitemaps to build what is due.",
@@ -132,7 +132,7 @@ def test_what_every_build_renders_is_not_worth_a_build(sections):
     make_products("a")
     run("build_sitemaps")
     out = run("sitemap_status")[1]
-    assert "  due: products: rebuilt each time: 1 page\n" in out
+    assert "  due: products: rebuilt each time: 1 file\n" in out
     assert out.splitlines()[-1] == "  Nothing else is due."
 
 

@@ -133,8 +133,13 @@ def items_by_site(
 
 def newest_first(items: Iterable[HealthItem]) -> list[HealthItem]:
     """Return items as they are shown: newest first; of one look, the gravest and the most first."""
-    items = sorted(items, key=lambda item: (item.level, -(item.count or 0)))
-    return sorted(items, key=lambda item: (-item.found_at.timestamp(), str(item.found_by)))
+    return sorted(
+        items,
+        key=lambda item: (
+            *(-item.found_at.timestamp(), str(item.found_by)),
+            *(item.level, -(item.count or 0)),
+        ),
+    )
 
 
 def attention_context(items: Iterable[HealthItem]) -> dict[str, Any]:

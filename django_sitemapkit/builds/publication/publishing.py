@@ -66,13 +66,14 @@ def publish_finished(state: BuildState) -> BuildResult:
         raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
     published = builds.published
     reason = reason_to_hold(finished)
-    if state.preview and not reason:
-        reason = {"code": "preview", "by": state.started_by}
+    if state.preview:
+        gated: State = {"code": "preview-held", "by": state.started_by, "why": reason}
+        reason = gated if reason else {"code": "preview", "by": state.started_by}
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
         reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
     if held is not None and _is_identical(state, held, finished, index):
-        if code_of(reason) == "preview":
+        if code_of(reason).startswith("preview"):
             reason = held.reason  # A preview does not make a preview of what was built to publish.
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()

@@ -81,7 +81,7 @@ def published_matches(site: SitemapSite) -> UrlMatches | None:
 def acts_in(build: Build | None, rule: ExclusionRule) -> bool:
     """Return whether a stored rule has taken a URL out of a build."""
     known = Place.objects.filter(build=build).exclude(override_hashes=b"")
-    hashes = known.values_list("override_hashes", flat=True).iterator()
+    hashes = known.values_list("override_hashes", flat=True)
     return any(rule.hash in array("q", bytes(met)) for met in hashes)
 
 

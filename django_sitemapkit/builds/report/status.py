@@ -232,7 +232,7 @@ class SectionStatus:
     built: bool
     """Whether the published build has it."""
     removed: bool = False
-    """Whether the site no longer has it, so that the next build removes it."""
+    """Whether the site no longer has it."""
     pages: int = 0
     """Its files that list any URL."""
     urls: int = 0
@@ -279,7 +279,8 @@ class SiteStatus(SiteState):
     progress: BuildProgress | None
     """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
-    """The sections the site has now, and then those that only the published build has."""
+    """The sections the site has now, and then those that only the published build has, or had
+    the build before it."""
     switched_off: Sequence[str]
     """The sections that the section settings switch off."""
     due: Sequence[SectionDue]
@@ -465,7 +466,7 @@ def _published_values(
             urls_before=before[name]["urls"] if name in before else 0 if before else None,
             **now.get(name, {}),
         )
-        for name in dict.fromkeys([*names, *now])
+        for name in dict.fromkeys([*names, *now, *before])
     ]
     return {
         "sections": sections,

@@ -113,7 +113,7 @@ class Command(PublishedCommand):
         )
         for section in report.sections:
             line = f"  {section.name:<20}"
-            if section.built:
+            if section.built or section.removed:
                 change = _change(section.urls, section.urls_before)
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
@@ -122,7 +122,8 @@ class Command(PublishedCommand):
             else:
                 line += " Not built, served live"
             self.stdout.write(line, self.style.WARNING if section.problems else None)
-        for name in report.switched_off:
+        listed = {section.name for section in report.sections if section.built}
+        for name in (name for name in report.switched_off if name not in listed):
             self.stdout.write(f"  {name:<20} Switched off in the section settings")
         for how in ("proven", "hashed"):
             if names := [each.name for each in report.sections if each.duplicates == how]:
@@ -132,7 +133,7 @@ class Command(PublishedCommand):
         """Print how many pages are due in each section, and why."""
         for item in report.due:
             reasons = ", ".join(
-                f"{reason}: {count_of(count, 'page')}" if count else reason
+                f"{reason}: {count_of(count, 'file')}" if count else reason
                 for reason, count in item.as_dict()["pages"].items()
             )
             text = ": ".join(filter(None, (item.section or "index", reasons, item.error)))

@@ -68,7 +68,7 @@ def test_a_look_without_rows_asks_a_remote_storage_for_nothing(storage):
 def test_the_status_names_the_index_that_is_gone(storage):
     """It is no section's file."""
     storage.delete(manifest()["", 0].name)
-    assert "  due: index: stored files missing: 1 page\n" in command("sitemap_status")[1]
+    assert "  due: index: stored files missing: 1 file\n" in command("sitemap_status")[1]
     assert [item.section for item in status_of(SITE).due] == [""]
 
 

@@ -239,8 +239,8 @@ def test_the_status_has_what_is_due(built, sections):
     sections.remove("readings")
     lines = [line for line in command("sitemap_status")[1].splitlines() if "due:" in line]
     assert lines == [
-        "  due: products: rows changed: 1 page",
-        "  due: readings: pages removed: 3 pages",
+        "  due: products: rows changed: 1 file",
+        "  due: readings: pages removed: 3 files",
     ]
     (site,) = json.loads(command("sitemap_status", "--json")[1])
     assert site["due"] == [
