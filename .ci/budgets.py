@@ -33,9 +33,9 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_496,
+    "package: statements": 25_495,
     "package: tokens": 296_473,
-    "core: statements": 18_206,
+    "core: statements": 18_205,
     "core: tokens": 214_663,
     "builds, runners, planning, publishing: statements": 4_559,
     "audit: statements": 5_205,

@@ -298,16 +298,15 @@ def add_due_message(
         return
     site = sites[0] if len(sites) == 1 else None
     paused = site is not None and pause_of(site) is not None
-    is_live = bool(site and section and is_served_live(site, section))
     context = {
         "is_live": not sites,
-        "section_is_live": is_live,
+        "section_is_live": site and section and is_served_live(site, section),
         "paused": paused,
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
         "edits": edits_since(request, published[site.key])
-        if site and not (paused or is_live) and request.user.has_perms(BUILDING)
+        if site and not paused and request.user.has_perms(BUILDING)
         else None,
         "path": path,
         "undo": undo,

@@ -34,7 +34,7 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     editor.press("Exclude 108 URLs")
     operator.build()
     assert len(site.entries("cities")) == 108
-    assert "Build 2 is held for review" in operator.messages()
+    assert "Build 2 was held for review" in operator.messages()
     operator.follow("Review this build")
     operator.follow("Show changes")
     assert "Removed 108" in operator.text()
@@ -70,7 +70,7 @@ def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
     operator.press(PUBLISH)
     operator.build()
     operator.sees("Publishing is paused by operator until someone resumes it: It is wrong")
-    assert "is held for review: publishing was paused by operator" in operator.messages()
+    assert "was held for review: publishing was paused by operator" in operator.messages()
     assert "/about/" in site.entries("pages")
     operator.press("Resume publishing")
     assert "Publishing resumed." in operator.messages()
