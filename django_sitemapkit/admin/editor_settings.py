@@ -14,6 +14,7 @@ from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.encoding import iri_to_uri
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
@@ -238,8 +239,10 @@ class EditorSettingAdmin(CheckedListAdmin):
         add_due_message(request, keys, section=self.section)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Search for the path if the search term is a URL."""
-        return super().get_search_results(request, queryset, without_host(search_term))
+        """Search for the path, as it is stored, if the search term is a URL."""
+        path = without_host(search_term)
+        term = search_term if path == search_term else iri_to_uri(path)
+        return super().get_search_results(request, queryset, term)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         """Return the preview of a row, as saved or as it would be saved; None if there is none."""

@@ -26,7 +26,7 @@ from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compare_rows
+from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compare_rows
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.scaffold.discovery import why_no_page_at
 from django_sitemapkit.sites import SitemapSite, site_by_key
@@ -116,7 +116,7 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
             "%(count)s invalid lines were skipped, such as line %(line)s (%(error)s)",
             len(invalid),
         )
-        values = {"line": invalid[0].number, "error": invalid[0].error.removeprefix("path: ")}
+        values = {"line": invalid[0].number, "error": _error_of(invalid[0])}
         messages.warning(request, text % {"count": number(len(invalid)), **values})
     if known := comparison.count(LineOutcome.UNCHANGED):
         text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
@@ -141,11 +141,7 @@ def _paste_page(
         title=gettext("Paste extra URLs"),
         form=form,
         invalid=[
-            {
-                "number": line.number,
-                "text": pasted[line.number - 1],
-                "error": line.error.removeprefix("path: "),
-            }
+            {"number": line.number, "text": pasted[line.number - 1], "error": _error_of(line)}
             for line in invalid[:MAX_INVALID_LINES]
         ],
         invalid_count=len(invalid),
@@ -156,6 +152,11 @@ def _paste_page(
     )
 
 
+def _error_of(line: Line) -> str:
+    """Return why a pasted line is invalid, without the name of the only column."""
+    return line.error.removeprefix("path: ")
+
+
 def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
     """Return the list's URL, or the index of the admin for users who may not see the list."""
     if model_admin.has_view_or_change_permission(request):
@@ -164,11 +165,11 @@ def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
 
 
 def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say at how many of the URLs added to a site the project has no page for everyone."""
+    """Say at how many of the URLs added to a site there is probably no page for everyone."""
     unknown = [row.path for row in added if why_no_page_at(site, row.path)]
     text = ngettext(
-        "The project has no public page at %(count)s URL: %(url)s",
-        "The project has no public page at %(count)s URLs, such as %(url)s",
+        "The project probably has no public page at %(count)s URL: %(url)s",
+        "The project probably has no public page at %(count)s URLs, such as %(url)s",
         len(unknown),
     )
     if unknown:

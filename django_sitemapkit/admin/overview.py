@@ -337,7 +337,9 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
         "served_live": ", ".join(
             section.name
             for section in status.sections
-            if status.build and not section.built and settings.SERVE_FROM == "auto"
+            if status.build
+            and not (section.built or section.removed)
+            and settings.SERVE_FROM == "auto"
         ),
         **paged_context(request, sections, SECTIONS_PER_PAGE),
         "columns": _columns_context(sections, status.builds),

@@ -25,8 +25,7 @@ from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import (
     COUNT_SECONDS,
     UrlMatches,
-    acts_in,
-    published_matches,
+    unread_matches,
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
@@ -182,7 +181,7 @@ def find_matches(
     sections are read, before overrides and rules.
     Raises StorageFailure if a file is lost or damaged.
     """
-    matches = _unread_matches(site, stored)
+    matches = unread_matches(site, stored)
     key = [site.key, pattern, matches.build and matches.build.pk]
     kept = session.pop(COUNTED, {})
     if key == kept.get("key"):
@@ -195,13 +194,6 @@ def find_matches(
         values = {name: getattr(matches, name) for name in ("read", "matched", "last", "locations")}
         session[COUNTED] = {"key": key, "values": values}
     return matches
-
-
-def _unread_matches(site: SitemapSite, stored: ExclusionRule | None) -> UrlMatches:
-    """Return a match counter for the published files, or else for the sections."""
-    matches = published_matches(site)
-    is_live = matches is None or (stored is not None and acts_in(matches.build, stored))
-    return UrlMatches(build=None, total=None) if is_live or matches is None else matches
 
 
 def _continue_live(matches: UrlMatches, site: SitemapSite, pattern: Pattern) -> None:

@@ -116,7 +116,7 @@ def _inspection_context(
     location, user = site.origin + path, request.user
     found, *others = inspect_all(site, path)
     if found.section == EXTRA_URLS and why_no_page_at(site, path):
-        doubt = _("The project has no public page at this address.")
+        doubt = _("The project probably has no public page at this address.")
         found = replace(found, problems=(*found.problems, doubt))
     seconds = None if "all" in request.GET else SECONDS
     located = replace(found, location=location)  # It may be known without one.

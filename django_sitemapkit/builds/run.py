@@ -197,8 +197,9 @@ def exclude_now(
         state.leaving = Counter[str]()
         for (section, _number), urls in listing.items():
             state.leaving[section] += urls
+        reason = packed_hashes([override.hash])
         try:
-            result = run(state, partial(_draft, published, listing, withdrawn, override))
+            result = run(state, partial(_draft, published, listing, withdrawn, reason))
         except PagesMoved as error:
             lease.abandon([state.build.pk], str(error))
             raise BuildFailed(
@@ -213,41 +214,27 @@ def _draft(
     published: Build,
     listing: Collection[PageName],
     withdrawn: Collection[PageName],
-    override: UrlOverride,
+    reason: bytes,
     state: BuildState,
 ) -> None:
     """Draft a build from the published rows; the pages in ``listing`` have to be made.
 
     Pages in ``withdrawn`` become empty, so that their addresses answer 404; their rows store the
-    override's hash. Stored plans stay, and pages are not compared with each other, which would read
-    all of them.
+    override's hash, ``reason``. Stored plans stay, and pages are not compared with each other,
+    which would read all of them.
     """
     state.sections = sections_of(state.site)
     known: dict[PageName, Place] = {}
     for row in state.builds.rows_of(published):
         if row.section:
             name = page_name_of(row)
-            known[name] = _drafted_copy(row, override, is_made=name in listing)
-    reason = packed_hashes([override.hash])
+            known[name] = unsaved_copy(row, LEFT_OUT) if name in listing else unsaved_copy(row)
     for section, number in withdrawn:
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
         known.setdefault((section, number), emptied).override_hashes = reason
     state.rows = list(known.values())
     state.record = state.new_build(published.options.get("declaration", ""))
     state.record.checked_by = published.checkers_by_section({section for section, _number in known})
-
-
-def _drafted_copy(row: Place, override: UrlOverride, *, is_made: bool) -> Place:
-    """Return the copy of a published row for the draft, without its file if the page is made again.
-
-    All pages were searched for the override's URL: one that followed all that editors changed
-    before follows the override now, too.
-    """
-    copy = unsaved_copy(row, LEFT_OUT) if is_made else unsaved_copy(row)
-    may_only_withdraw = row.status == Place.Status.EMPTY and not row.revision
-    if row.revision == override.revision - 1 and not may_only_withdraw:
-        copy.revision = override.revision
-    return copy
 
 
 def _pages_that_may_list(

@@ -8,8 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from django_sitemapkit.builds import Pause, build, pause_publishing, status_of
-from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds import Pause, build, pause_publishing
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (
     ALL,
@@ -23,7 +22,6 @@ from tests.admin.editors import (
 )
 from tests.builds import use_storage
 from tests.factories import SITE, products
-from tests.testapp.models import Product
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -154,7 +152,9 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
         in text_of(overview())
     )
     build(SITE)
-    assert "Waiting for the next build: " not in text_of(overview())
+    text = text_of(overview())
+    assert "Waiting for the next build: " not in text
+    assert "Not compared with all files yet: " not in text
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):
@@ -166,21 +166,6 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     text = message(client)
     assert "Not compared with all files yet: " in text
     assert "URL overrides (2)</a>" in text
-
-
-def test_after_exclude_now_nothing_else_waits(published):
-    """All files were searched for the URL, so the overview does not doubt them."""
-    client = chief()
-    exclude = reverse("admin:sitemapkit_urloverride_exclude_path")
-    for path in (Product.objects.first().get_absolute_url(), "/about/"):
-        client.post(exclude, {"site": "default", "path": path})
-    text = text_of(client.get(reverse("admin:sitemapkit_overview")))
-    assert "Not compared with all files yet: " not in text
-    assert "Waiting for the next build: " not in text
-    assert "may be affected by changed overrides" not in text
-    dues = status_of(SITE, rows=False).due
-    assert all(item.pages.keys() == {Reason.METHODS} for item in dues)
-    assert build(SITE).status == "unchanged"
 
 
 def test_what_changes_nothing_has_no_message(published):

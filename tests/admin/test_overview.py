@@ -398,6 +398,7 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     assert lost.keys() == {"articles", "products"}
     assert all(lost.values())
     text = text_of(person("builder").get(OVERVIEW))
+    assert "served live from the database" not in text
     assert f"{off}.</td>" in text
     assert "The next published build removes it." not in text
     assert off in command("sitemap_status")[1]

@@ -188,7 +188,7 @@ def test_a_url_of_a_view_may_be_added():
     text = inspect("/nowhere/")
     assert "After the next build listed · section extra-urls" in text
     assert "Extra URL /nowhere/" in text
-    assert "Values warning The project has no public page at this address." in text
+    assert "Values warning The project probably has no public page at this address." in text
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,8 @@ def test_one_site_is_not_asked_for_and_several_are(settings):
         ({"changefreq__exact": "daily"}, 1),
         ({"q": "note-of-a"}, 1),
         ({"q": "https://www.example.com/a/"}, 1),
+        ({"q": "https://www.example.com/é/"}, 1),
+        ({"q": "http://elsewhere.example/a/"}, 1),
         ({"q": "77"}, 1),
     ],
 )
@@ -353,7 +355,7 @@ def test_finds_by_filters_and_words(query, found):
     """The list is filtered by what is set and for what, and searched, also for a pasted URL."""
     overrides("/a/", include=True, note="note-of-a")
     overrides("/b/", include=False, changefreq="daily")
-    overrides("/c/", include=False)
+    overrides("/é/", include=False)
     UrlOverride(site="default", model="testapp.product", object_id="77").save()
     response = chief().get(page("urloverride", "changelist"), query)
     assert response.context["cl"].result_count == found

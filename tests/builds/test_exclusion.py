@@ -7,7 +7,7 @@ from django_sitemapkit.builds import Pause, build, pause_publishing, publish, st
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.run import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
-from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.models import Build, Publication, UrlOverride
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.signals import sitemaps_published
@@ -86,6 +86,32 @@ def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
     assert record.previous_id != result.build
     site.require({FIRST}, {FIRST})
     site.require()
+    assert "/products/all/p2/" not in locations(client)
+
+
+@pytest.mark.slow
+def test_what_was_changed_at_once_with_it_waits_for_the_next_build(site, client):
+    """Overrides that one action has changed have one revision; only this one is published."""
+    for number in (0, 2):
+        by_path(f"/products/all/p{number}/")
+    build(SITE)
+    UrlOverride.objects.update(include=False)
+    now(UrlOverride.objects.get(path="/products/all/p2/"))
+    assert "/products/all/p0/" in locations(client)
+    build(SITE)
+    assert not {"/products/all/p0/", "/products/all/p2/"}.intersection(locations(client))
+
+
+@pytest.mark.slow
+def test_what_the_override_excluded_before_comes_back_with_the_next_build(site, client):
+    """Its path was corrected: no file has to list the new one for the old one to come back."""
+    override = by_path("/products/all/p0/", include=False)
+    build(SITE)
+    override.path = "/products/all/p2/"
+    override.save()
+    now(override)
+    build(SITE)
+    assert "/products/all/p0/" in locations(client)
     assert "/products/all/p2/" not in locations(client)
 
 

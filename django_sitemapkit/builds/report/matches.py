@@ -78,7 +78,18 @@ def published_matches(site: SitemapSite) -> UrlMatches | None:
     return UrlMatches(build=build, total=pages.aggregate(urls=Sum("page__urls", default=0))["urls"])
 
 
-def acts_in(build: Build | None, rule: ExclusionRule) -> bool:
+def unread_matches(site: SitemapSite, rule: ExclusionRule | None = None) -> UrlMatches:
+    """Return a match counter that has read nothing yet: for the published build, or the sections.
+
+    For the sections if nothing is published, or the stored ``rule`` has taken URLs out of it.
+    """
+    matches = published_matches(site)
+    if matches is None or (rule is not None and _acts_in(matches.build, rule)):
+        return UrlMatches(build=None, total=None)
+    return matches
+
+
+def _acts_in(build: Build | None, rule: ExclusionRule) -> bool:
     """Return whether a stored rule has taken a URL out of a build."""
     known = Place.objects.filter(build=build).exclude(override_hashes=b"")
     hashes = known.values_list("override_hashes", flat=True)

@@ -126,7 +126,9 @@ class Command(PublishedCommand):
         for name in (name for name in report.switched_off if name not in listed):
             self.stdout.write(f"  {name:<20} Switched off in the section settings")
         for how in ("proven", "hashed"):
-            if names := [each.name for each in report.sections if each.duplicates == how]:
+            if names := [
+                each.name for each in report.sections if each.duplicates == how and not each.removed
+            ]:
                 self.stdout.write(f"  Duplicates, {how}: {', '.join(names)}")
 
     def _show_due(self, report: SiteStatus) -> None:
