@@ -81,7 +81,7 @@ SENTENCES: dict[str, Any] = {
     "progress-interrupted": gettext_noop(
         "Build %(build)s was interrupted. The next build adopts its pages."
     ),
-    "progress-planning": gettext_noop("Planning sitemap files, or deleting old ones."),
+    "progress-planning": gettext_noop("In progress; nothing to count yet."),
     "progress-queued": gettext_noop("Queued requests start in the background."),
     "progress-running": gettext_noop("Build %(build)s: %(done)s of %(total)s files are done."),
     # What a build may have lost by mistake, and what lastmods say that can hardly be true.

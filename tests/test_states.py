@@ -165,7 +165,7 @@ EXAMPLES = {
         {"build": 1_200},
         "Build 1200 was interrupted. The next build adopts its pages.",
     ),
-    "progress-planning": ({}, "Planning sitemap files, or deleting old ones."),
+    "progress-planning": ({}, "In progress; nothing to count yet."),
     "progress-queued": ({}, "Queued requests start in the background."),
     "progress-running": (
         {"build": 1_200, "done": 1_000, "total": 2_000},

@@ -50,7 +50,9 @@ class PasteForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 15, "class": "vLargeTextField", "spellcheck": "false"}
         ),
-        help_text=_("One per line: a path such as /about/, or a full URL of the site."),
+        help_text=_(
+            "One per line: a path such as /about/, or a full URL of the site, with http or https."
+        ),
     )
     save_rest = forms.BooleanField(
         label=_("Add the valid lines and skip the invalid ones"), required=False

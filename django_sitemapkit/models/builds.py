@@ -135,9 +135,9 @@ class Build(models.Model):
         """The state of a build."""
 
         RUNNING = "running", _("unfinished")
-        PUBLISHED = "published", _("published")
+        PUBLISHED = "published", _("published: live or replaced")
         UNCHANGED = "unchanged", _("unchanged")
-        HELD = "held", _("held")
+        HELD = "held", _("held or preview")
         ABANDONED = "abandoned", _("abandoned")
         FAILED = "failed", _("failed")
 

@@ -264,7 +264,9 @@ class UrlOverride(HashedEditorSetting):
         _("path"),
         max_length=MAX_LOCATION,
         blank=True,
-        help_text=_("Such as /about/. You can also paste a full URL of the site."),
+        help_text=_(
+            "Such as /about/. You can also paste a full URL of the site, with http or https."
+        ),
     )
     model = models.CharField(_("model"), max_length=200, blank=True)
     object_id = models.CharField(_("object"), max_length=255, blank=True)
@@ -326,7 +328,9 @@ class ExtraUrl(HashedEditorSetting):
     path = models.CharField(
         _("path"),
         max_length=MAX_LOCATION,
-        help_text=_("Such as /about/. You can also paste a full URL of the site."),
+        help_text=_(
+            "Such as /about/. You can also paste a full URL of the site, with http or https."
+        ),
     )
     title = models.CharField(
         _("title"),

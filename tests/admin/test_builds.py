@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from django_sitemapkit import Section
@@ -23,6 +24,7 @@ from django_sitemapkit.models import (
     BuildRequest,
     Place,
     Publication,
+    SectionSettings,
     StoredPage,
     UrlOverride,
 )
@@ -670,6 +672,7 @@ def test_a_roll_back_says_what_it_brings_back(two):
     assert '<a href="?kind=removed">2</a>' in removed
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
     assert f"{last} (2) </li>" in text
+    assert f'<a href="{page("differences", third)}">Show what it takes back</a>' in text
     rows = page("changelist").replace("/build/", "/urloverride/")
     assert (
         f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
@@ -692,6 +695,20 @@ def test_a_roll_back_says_what_it_brings_back(two):
     run()
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
     assert "was not looked at: a roll-back took place between these two builds." in text
+
+
+@pytest.mark.slow
+def test_what_was_reset_since_a_build_is_in_the_activity(held):
+    """Its row is gone, so only the log has it."""
+    browser = person("super")
+    done = "Everything that editors did since that day, also what they deleted"
+    assert done not in text_of(browser.get(page("publish", held[1])))
+    settings = SectionSettings.objects.create(site="default", section="products", priority="0.3")
+    settings.delete()
+    text = text_of(browser.get(page("publish", held[1])))
+    day = timezone.localdate(Build.objects.get(pk=held[1]).started_at).isoformat()
+    activity = reverse("admin:sitemapkit_activity")
+    assert f'<a href="{activity}?since={day}">{done}</a>' in text
 
 
 @pytest.mark.slow

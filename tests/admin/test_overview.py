@@ -615,7 +615,7 @@ def test_before_the_pages_are_known_there_is_no_measure(built):
     Lease.objects.acquire(LEASE, seconds=60)
     client = person("viewer")
     assert poll(client)["total"] == 0
-    assert poll(client)["text"] == "Planning sitemap files, or deleting old ones."
+    assert poll(client)["text"] == "In progress; nothing to count yet."
     assert '<progress aria-label="Progress"></progress>' in text_of(client.get(OVERVIEW))
 
 

@@ -48,7 +48,9 @@ INTERRUPTED = "interrupted"
 
 STATES = {
     **dict(Build.Status.choices),
+    # A filter has fewer states, as the database does.
     Build.Status.RUNNING: _("running"),
+    Build.Status.HELD: _("held"),
     INTERRUPTED: _("interrupted"),
     "live": _("live"),
     "preview": _("preview"),

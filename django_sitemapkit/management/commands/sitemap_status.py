@@ -179,10 +179,11 @@ class Command(PublishedCommand):
             if report.is_idle(hours=24):
                 self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
         elif not (_is_due(report) or held):
-            what = "Nothing else" if report.due else "Nothing"
+            else_due = "Nothing else is due. Only a build tells whether these files change."
+            what = else_due if report.due else "Nothing is due."
             looked = " Rows were not compared; files were looked for on a local disk only."
             compared = looked if quick else ""
-            self.stdout.write(f"  {what} is due.{compared}", self.style.SUCCESS)
+            self.stdout.write(f"  {what}{compared}", self.style.SUCCESS)
 
 
 def _is_due(report: SiteStatus) -> bool:
