@@ -99,9 +99,17 @@ def reveal(visitor, name):
         tab.click()
 
 
-def test_screens_are_usable_under_a_theme(site, visit):
-    """Each screen answers and has its buttons; a build and an override come through them."""
-    visitor = visit(strict=False)
+def has(visitor, name, role="button", **options):
+    """Return whether the page shows an element of that role and name."""
+    return visitor.page.get_by_role(role, name=name, **options).first.is_visible()
+
+
+def test_screens_are_usable_and_seen_under_a_theme(site, visit):
+    """A build and an override come through the screens, and each has its buttons, day and night.
+
+    Buttons, fields and statuses look like what they are, and their texts can be read.
+    """
+    visitor = visit(strict=False, color_scheme="light")
     visitor.build()
     visitor.open("sitemapkit/urloverride/add/")
     visitor.page.locator("#id_path").fill("/countries/japan/")
@@ -109,31 +117,19 @@ def test_screens_are_usable_under_a_theme(site, visit):
     visitor.page.locator("#id_include").select_option("No, exclude it")
     visitor.press("Save")
     visitor.build("Full build")
-    for screen, buttons in BUTTONS.items():
-        visitor.open(screen)
-        for button in buttons:
-            assert visitor.page.get_by_role("button", name=button).first.is_visible(), (
-                screen,
-                button,
-            )
-        if screen in TITLES:
-            heading = visitor.page.get_by_role("heading", level=1, name=TITLES[screen], exact=True)
-            assert heading.is_visible(), screen
+    found = []
+    for looker in (visitor, visit(strict=False, color_scheme="dark")):
+        for screen, buttons in BUTTONS.items():
+            looker.open(screen)
+            looker.wait_until_still()
+            found += [f"{screen}: no button {name}" for name in buttons if not has(looker, name)]
+            if screen in TITLES and not has(looker, TITLES[screen], "heading", level=1, exact=True):
+                found.append(f"{screen}: no heading {TITLES[screen]}")
+            found += [f"{screen}: {each}" for each in looker.page.evaluate(UNSEEN)]
+            found += violations(looker, rules=["color-contrast"], include=OWN)
+    assert "\n".join(found) == ""
     assert "/countries/japan/" not in site.entries("countries")
     assert [fault for fault in visitor.faults() if fault.startswith(("5", "4"))] == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screens_look_like_screens_under_a_theme(visit, scheme):
-    """By day and by night buttons, fields and statuses are seen, and their texts can be read."""
-    visitor = visit(strict=False, color_scheme=scheme)
-    found = []
-    for screen in BUTTONS:
-        visitor.open(screen)
-        visitor.wait_until_still()
-        found += [f"{screen}: {each}" for each in visitor.page.evaluate(UNSEEN)]
-        found += violations(visitor, rules=["color-contrast"], include=OWN)
-    assert "\n".join(found) == ""
 
 
 @pytest.mark.parametrize(("theme", "locale"), LOOKS, indirect=["theme"])
