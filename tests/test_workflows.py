@@ -97,3 +97,17 @@ def test_only_the_upload_may_ask_for_an_identity():
     assert [job for _, job in JOBS if "permissions" in job] == [jobs["publish"]]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("build", "release")
+
+
+@pytest.mark.parametrize("kind", ["browser", "killloop", "readers", "recipes", "release", "s3"])
+def test_each_marked_file_is_where_its_environment_looks(kind):
+    """An environment that runs one kind of tests collects only the folders that have them."""
+    found = re.search(
+        rf"pytest -m {kind} .*\{{posargs\}} (.+)", toxini.read()[f"testenv:{kind}"]["commands"]
+    )
+    folders = [ROOT / folder for folder in found[1].split()]
+    marked = re.compile(rf"mark\.{kind}\b")
+    files = [path for path in ROOT.glob("tests/**/*.py") if marked.search(path.read_text("utf-8"))]
+    assert files
+    elsewhere = [path for path in files if not any(map(path.is_relative_to, folders))]
+    assert elsewhere == []
