@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
-                ('status', models.CharField(choices=[('running', 'unfinished'), ('published', 'published'), ('unchanged', 'unchanged'), ('held', 'held'), ('abandoned', 'abandoned'), ('failed', 'failed')], default='running', max_length=20, verbose_name='status')),
+                ('status', models.CharField(choices=[('running', 'unfinished'), ('published', 'published: live or replaced'), ('unchanged', 'unchanged'), ('held', 'held or preview'), ('abandoned', 'abandoned'), ('failed', 'failed')], default='running', max_length=20, verbose_name='status')),
                 ('fence', models.PositiveBigIntegerField(verbose_name='fencing token')),
                 ('started_at', models.DateTimeField(verbose_name='started at')),
                 ('ended_at', models.DateTimeField(null=True, verbose_name='ended at')),
