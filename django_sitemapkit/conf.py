@@ -85,16 +85,13 @@ def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
     return check
 
 
-def _whole_number(minimum: int, maximum: int | None = None) -> Callable[[str, Any], int]:
-    allowed = (
-        f"{minimum} up" if maximum is None else f"{minimum:,} to {maximum:,}, the protocol's limit"
-    )
-
+def _whole_number(minimum: int, maximum: int = 1_000_000_000) -> Callable[[str, Any], int]:
+    # So many seconds can be taken from a date, and so many rows be asked for, in any database.
     def check(name: str, value: Any) -> int:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole or value < minimum or (maximum is not None and value > maximum):
+        if not is_whole or not minimum <= value <= maximum:
             raise ImproperlyConfigured(
-                f"{name} must be a whole number from {allowed}; it is {value!r}."
+                f"{name} must be a whole number from {minimum:,} to {maximum:,}; it is {value!r}."
             )
         return int(value)
 
@@ -103,7 +100,7 @@ def _whole_number(minimum: int, maximum: int | None = None) -> Callable[[str, An
 
 _switch = _one_of(False, True)
 at_least_one = _whole_number(1)
-"""Returns a whole number from 1 up; raises ImproperlyConfigured, with its name, for others."""
+"""Returns a whole number from 1 to a billion; for others it raises ImproperlyConfigured by name."""
 
 
 def _fraction(name: str, value: Any) -> float | None:

@@ -51,7 +51,10 @@ class AuditOptions:
 
 
 _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "sample": (lambda value: _is_number(value, int) and value > 0, "a whole number from 1 up"),
+    "sample": (
+        lambda value: _is_number(value, int) and 0 < value <= 1_000_000_000,
+        "a whole number from 1 to 1,000,000,000",
+    ),
     "max_bad": (
         lambda value: value is None or (_is_number(value, int, float) and 0 <= value <= 1),
         "a number from 0 to 1, or None",

@@ -252,19 +252,19 @@ def parse_kinds(
 
 
 def positive_integer(text: str) -> int:
-    """Return a whole number from 1 up; raises ArgumentTypeError for anything else."""
+    """Return a whole number from 1 to a billion; raises ArgumentTypeError for anything else."""
     with suppress(ValueError):
-        if (number := int(text)) >= 1:
+        if 1 <= (number := int(text)) <= 1_000_000_000:
             return number
-    raise ArgumentTypeError(f"{quoted(text)} is not a whole number from 1 up.")
+    raise ArgumentTypeError(f"{quoted(text)} is not a whole number from 1 to 1,000,000,000.")
 
 
 def positive_number(text: str) -> float:
-    """Return a finite number above 0; raises ArgumentTypeError for anything else."""
+    """Return a number by which one can wait; raises ArgumentTypeError for anything else."""
     with suppress(ValueError):
-        if 0 < (number := float(text)) < float("inf"):
+        if 0.000_001 <= (number := float(text)) <= 1_000_000_000:
             return number
-    raise ArgumentTypeError(f"{quoted(text)} is not a number above 0.")
+    raise ArgumentTypeError(f"{quoted(text)} is not a number from 0.000001 to 1,000,000,000.")
 
 
 def import_audit_module(name: str) -> Any:

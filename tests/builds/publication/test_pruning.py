@@ -366,3 +366,14 @@ def test_without_time_zones_files_are_swept_too(storage, settings):
         storage.put(orphan, b"x")
         storage.aged = aged
         assert prune(SITE).orphans == aged
+
+
+def test_the_largest_numbers_that_settings_take_keep_everything(storage, settings):
+    """A database can compute with all of them."""
+    for name in ("KEEP_REPLACED_SECONDS", "KEEP_BUILDS", "LEASE_SECONDS"):
+        setattr(settings, f"SITEMAPKIT_{name}", 1_000_000_000)
+    generations(2)
+    before = storage.names()
+    let_time_pass(10 * DAY)
+    prune(SITE)
+    assert storage.names() == before
