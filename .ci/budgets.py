@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_496,
-    "package: tokens": 296_450,
-    "core: statements": 18_206,
-    "core: tokens": 214_636,
+    "package: statements": 25_495,
+    "package: tokens": 296_431,
+    "core: statements": 18_205,
+    "core: tokens": 214_615,
     "builds, runners, planning, publishing: statements": 4_558,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

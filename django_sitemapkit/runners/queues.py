@@ -87,8 +87,8 @@ class QueueRunner(Runner):
 
 def _positive(name: str, value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and value > 0):
-        raise ImproperlyConfigured(f"{name} must be a number above 0; it is {value!r}.")
+    if not (is_number and value >= 0.000_001):  # Its inverse is a time to wait.
+        raise ImproperlyConfigured(f"{name} must be a number from 0.000001 up; it is {value!r}.")
     return value
 
 

@@ -63,6 +63,7 @@ def test_a_runner_that_cannot_be_is_refused(name, workers, error):
         ("dummy", {"stalled_seconds": "60"}, ImproperlyConfigured, "stalled_seconds must be"),
         ("dummy", {"stalled_seconds": None}, ImproperlyConfigured, "stalled_seconds must be"),
         ("dummy", {"pages_per_minute": 0}, ImproperlyConfigured, "pages_per_minute must be"),
+        ("dummy", {"pages_per_minute": 1e-300}, ImproperlyConfigured, "pages_per_minute must be"),
     ],
 )
 def test_a_wrong_option_is_named(settings, backend, options, error, says):
