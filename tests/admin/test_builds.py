@@ -649,7 +649,9 @@ def test_publishing_a_newer_build_again_is_no_roll_back(two):
     browser = person("publisher")
     assert f"Roll back to build {two[0]}?" in text_of(browser.get(page("publish", two[0])))
     browser.post(page("publish", two[0]))
-    assert f"Publish build {two[1]}?" in text_of(browser.get(page("publish", two[1])))
+    text = text_of(browser.get(page("publish", two[1])))
+    assert f"Publish build {two[1]}?" in text
+    assert page("differences", two[1]) in text
     text = text_of(browser.get(page("change", two[1])))
     assert "Publish this build" in text
     assert "Roll back to this build" not in text

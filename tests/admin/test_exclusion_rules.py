@@ -106,7 +106,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     ExtraUrl(site="default", path="/it's/").save()
     build(SITE)
     text = text_of(add("exclusionrule", pattern="/it's", _preview="1"))
-    assert "The URLs of build" in text
+    assert "Counted in the files of build" in text
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
     row = ExclusionRule(site="default", pattern="/it's")
     row.save()

@@ -412,7 +412,7 @@ def test_what_a_preview_contains_is_not_doubted(built):
     run()
     text = text_of(person("builder").get(OVERVIEW))
     assert "not compared" not in text
-    assert text.count("nothing when last compared:") == 3
+    assert text.count("last compared by a build:") == 3
     ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
     text = text_of(person("builder").get(OVERVIEW))
     assert text.count("may be affected by changed overrides or rules") == 3
@@ -420,7 +420,7 @@ def test_what_a_preview_contains_is_not_doubted(built):
     text = text_of(person("builder").get(OVERVIEW))
     assert "may be affected by changed overrides or rules" not in text
     assert text.count("different in a build that is not live: 1 file") == 1
-    assert text.count("nothing when last compared:") == 2
+    assert text.count("last compared by a build:") == 2
 
 
 @pytest.mark.thorough

@@ -100,7 +100,7 @@ def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
     text = inspect("/about/")
     assert "Published now listed" in text
     assert text.index("It is in the sitemap until the next") < text.index("Published now")
-    assert f"Rules and overrides leaves it out {reason}" in text
+    assert f"Rules and overrides left out here {reason}" in text
     assert link in text
 
 
@@ -115,7 +115,7 @@ def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     text = inspect(first.get_absolute_url())
     assert "Published now listed" in text
     assert (
-        "Object leaves it out Section public does not list it: its queryset leaves out public ="
+        "Object left out here Section public does not list it: its queryset leaves out public ="
         " False." in text
     )
     assert f"Product {first}" in text
@@ -391,7 +391,7 @@ def steps(url):
     found = re.findall("<li><strong>(.*?)</strong>(.*?)</li>", inspected(url), re.DOTALL)
     titles = [title for title, _text in found]
     assert titles == sorted(titles, key=STEPS.index)
-    assert all("leaves it out" not in text for _title, text in found[:-1])
+    assert all("left out here" not in text for _title, text in found[:-1])
     return titles, " ".join(re.sub("<[^>]+>", " ", found[-1][1]).split())
 
 
@@ -420,7 +420,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
         ("/about/", "Rules and overrides", "A URL override excludes it."),
     ):
         titles, last = steps(path)
-        assert (titles[-1], last.startswith("leaves it out")) == (step, True)
+        assert (titles[-1], last.startswith("left out here")) == (step, True)
         assert reason in last
         assert "Why it is not listed" in inspected(path)
 

@@ -74,7 +74,7 @@ def test_a_page_is_taken_out_in_three_steps(site, visit):
     editor.press("Exclude now")
     editor.sees("its sitemap file is published without it")
     assert "It is not in the sitemap." in editor.text()
-    assert "Rules and overrides leaves it out A URL override excludes it." in editor.text()
+    assert "Rules and overrides left out here A URL override excludes it." in editor.text()
     assert CITY not in site.entries("cities")
 
 
