@@ -110,7 +110,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
     row = ExclusionRule(site="default", pattern="/it's")
     row.save()
-    assert "The URLs of build" in text_of(change(row, _preview="1"))
+    assert "Counted in the files of build" in text_of(change(row, _preview="1"))
     assert build(SITE).status == "published"
     text = text_of(change(row, _preview="1"))
     assert "The URLs that the sections produce were counted" in text
