@@ -363,7 +363,7 @@ def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sectio
     assert len(manifest()) < len(before)
 
 
-@pytest.mark.parametrize(("state", "most"), [("first", 63), ("unchanged", 22)])
+@pytest.mark.parametrize(("state", "most"), [("first", 64), ("unchanged", 22)])
 @pytest.mark.inline_runner
 def test_a_small_build_costs_few_queries(
     storage, sections, django_assert_max_num_queries, state, most

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from django_sitemapkit.models import (
     StoredNow,
     StoredPage,
 )
+from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import registry
@@ -82,8 +83,13 @@ def publish_finished(state: BuildState) -> BuildResult:
         _end_as_identical(state, held, finished, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
+    dated: Sequence[StoredPage] = ()
+    if not reason:
+        dated, with_dates = _dated_index(state, finished.pages)
+        index = with_dates or index
     stored = builds.index_of(published)
-    result = _store_index(state, index, stored if _is_stored(state, index, stored) else None)
+    same = stored if _is_stored(state, index, stored) else None
+    result = _store_index(state, index, same, dated)
     reason = reason or _serve(state, record, despite_pause=state.by_editor)
     state.report(result, len(state.files) + 1)
     if reason:
@@ -114,6 +120,41 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     return state.result(Build.Status.UNCHANGED)
 
 
+def _dated_index(
+    state: BuildState, pages: Sequence[Place]
+) -> tuple[list[StoredPage], Index | None]:
+    """Return which files of a build change when it is served now, and an index with this date.
+
+    They may have been made days ago, for a preview or a review: a crawler that has read the address
+    since then would think that it knows them.
+    """
+    published = page_rows_of(state.builds.rows_of(state.builds.published))
+    served = {page_name_of(row): row.page.sha256 for row in published}
+    new = [row.page for row in pages if served.get(page_name_of(row)) != row.page.sha256]
+    now = timezone.now()
+    for page in new:
+        page.lastmod = now
+    entries = page_entries_of(state.site, pages)
+    return new, write_index([*entries, *external_entries(state.site)])
+
+
+def _date_again(state: BuildState, rows: Collection[Place]) -> None:
+    """Give the files and the index of a stored build the date of this moment, as it is served now.
+
+    Where no index can be stored, they keep the dates that they have.
+    """
+    dated, index = _dated_index(state, page_rows_of(rows))
+    row = next(row for row in rows if not row.section)
+    if index is None or index.problem or _is_stored(state, index, row):
+        return
+    try:
+        _store_file(state, index, row)
+    except Exception:  # Each storage raises errors of its own.
+        logger.exception("The index of build %s keeps its earlier dates.", row.build_id)
+    else:
+        _save_index(state, row, dated)
+
+
 def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
     """Return whether a stored index has the same bytes, and is there still."""
     if row is None or row.page.sha256 != _sha256(index):
@@ -121,20 +162,30 @@ def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
     return state.stored_files.has(row.page.name)
 
 
-def _store_index(state: BuildState, index: Index, same: Place | None) -> FileResult:
-    """Store an index and record its place in the build; it may be the ``same`` as a stored one."""
+def _store_index(
+    state: BuildState, index: Index, same: Place | None, dated: Sequence[StoredPage]
+) -> FileResult:
+    """Store an index and record its place in the build; it may be the ``same`` as a stored one.
+
+    The files in ``dated`` have got another date.
+    """
     started = time.perf_counter()
     row = Place(build=state.build)
     if same is None:
         _store_file(state, index, row)
     else:
         copy_file_facts(row, same)
-    with state.lease.fenced_transaction():
-        if same is None:
-            row.page.save()
-        row.save()
+    _save_index(state, row, dated)
     seconds = time.perf_counter() - started
     return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
+
+
+def _save_index(state: BuildState, row: Place, dated: Sequence[StoredPage]) -> None:
+    with state.lease.fenced_transaction():
+        StoredPage.objects.bulk_update(dated, ["lastmod"], batch_size=500)
+        if row.page.pk is None:  # Else it is that of another build, too.
+            row.page.save()
+        row.save()
 
 
 def _store_file(state: BuildState, index: Index, row: Place) -> None:
@@ -250,6 +301,8 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
                     f"Build {build} cannot be published: {row.page.name} has the wrong size."
                 )
         again = state.builds.published == record
+        if not again:
+            _date_again(state, rows)
         with lease.fenced_transaction():
             _serve(state, record, despite_pause=True)
             if pause is not None:

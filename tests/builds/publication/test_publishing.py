@@ -1,7 +1,11 @@
 """Going back: an earlier build is published again if it is all there, and never otherwise."""
 
+import datetime as dt
+
 import pytest
 from django.db.models import F
+from django.utils import timezone
+from django.utils.http import parse_http_date
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import publish
@@ -9,20 +13,24 @@ from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPub
 from django_sitemapkit.models import Build, Lease, Place, Publication
 from tests.builds import (
     BASE,
+    INDEX,
     LEASE,
     SITE,
     edit_product,
     manifest,
+    read,
     run,
     served,
     states,
     use_storage,
 )
-from tests.builds.storages import Killed, not_on_s3
+from tests.builds.storages import Killed, failing, not_on_s3
 from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
 
 
 @pytest.fixture
@@ -181,3 +189,68 @@ def test_a_finished_build_that_cannot_be_published_is_an_error_of_its_own(storag
         run()
     assert issubclass(NothingToPublish, BuildFailed)
     assert Build.objects.get().status == "failed"
+
+
+def dates(client):
+    """Return by address when each sitemap of the index has last changed."""
+    entries = read(client.get("/sitemap.xml"), INDEX)
+    found = {address: dt.datetime.fromisoformat(date) for address, date in entries}
+    for address, date in found.items():
+        said = client.get(address.removeprefix(BASE))["Last-Modified"]
+        assert parse_http_date(said) == int(date.timestamp())
+    return found
+
+
+@pytest.fixture
+def tomorrow(monkeypatch):
+    """Give a function that lets a day pass, and returns the moment."""
+    now = timezone.now
+
+    def let_pass():
+        monkeypatch.setattr(timezone, "now", lambda: now() + DAY)
+        return timezone.now().replace(microsecond=0)
+
+    return let_pass
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_was_made_before_it_is_published_changes_when_it_is(two, client, tomorrow, by_hand):
+    """A crawler that has read an address since a preview reads it again; other files keep dates."""
+    edit_product(day=3)
+    preview = run(preview=True).build
+    before, began = dates(client), tomorrow()
+    if by_hand:
+        publish(SITE, preview)
+    else:
+        run()
+    after = dates(client)
+    changed = {address for address, date in after.items() if date >= began}
+    assert {address.rpartition("/")[2] for address in changed} == {"sitemap-products-1.xml.gz"}
+    others = after.keys() - changed
+    assert {each: after[each] for each in others} == {each: before[each] for each in others}
+    assert run().status == "unchanged"
+
+
+def test_files_change_when_a_site_goes_back_to_them(two, client, tomorrow):
+    """Those that both builds have do not; and what is published once more does not again."""
+    first, *_ = two
+    began = tomorrow()
+    publish(SITE, first)
+    found = dates(client)
+    assert {date >= began for date in found.values()} == {True, False}
+    publish(SITE, first)
+    assert dates(client) == found
+
+
+def test_a_site_goes_back_though_nothing_can_be_stored(two, client, storage, tomorrow, caplog):
+    """The files have the dates that they had."""
+    first, before, *_ = two
+    tomorrow()
+    storage.on_call = lambda index, method, *call: (
+        failing()(method, *call) if method == "save" else call[-1]()
+    )
+    publish(SITE, first)
+    storage.on_call = None
+    assert served(client) == before
+    assert dates(client)
+    assert "keeps its earlier dates" in caplog.text
