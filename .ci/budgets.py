@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_524,
-    "package: tokens": 296_773,
-    "core: statements": 18_234,
-    "core: tokens": 214_957,
-    "builds, runners, planning, publishing: statements": 4_587,
+    "package: statements": 25_528,
+    "package: tokens": 296_825,
+    "core: statements": 18_238,
+    "core: tokens": 215_009,
+    "builds, runners, planning, publishing: statements": 4_591,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,

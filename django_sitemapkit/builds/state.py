@@ -12,6 +12,7 @@ from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.models import Build, Place
+from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.rendering import Index
@@ -49,6 +50,8 @@ class BuildState:
     """Tells which pages keep their stored files."""
     sections: Sequence[SectionReader] = field(init=False)
     finished: FinishedBuild = field(init=False)
+    externals: Sequence[IndexEntry] = field(init=False)
+    """What its index lists besides its pages."""
     index: Index | None = field(init=False)
     """What the build lists; None if that is nothing."""
 

@@ -42,6 +42,7 @@ from django_sitemapkit.models import (
     StoredPage,
 )
 from django_sitemapkit.printable import logger
+from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import registry
@@ -85,7 +86,7 @@ def publish_finished(state: BuildState) -> BuildResult:
     record.previous = published
     dated: Sequence[StoredPage] = ()
     if not reason:
-        dated, with_dates = _dated_index(state, finished.pages)
+        dated, with_dates = _dated_index(state, finished.pages, state.externals)
         index = with_dates or index
     stored = builds.index_of(published)
     same = stored if _is_stored(state, index, stored) else None
@@ -109,7 +110,8 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     """
     finished, published, record = state.finish(), state.builds.published, state.build
     entries = page_entries_of(state.site, finished.pages)
-    index = state.index = write_index([*entries, *external_entries(state.site)])
+    state.externals = [*external_entries(state.site)]
+    index = state.index = write_index([*entries, *state.externals])
     if index is None or index.problem:
         return None
     record.warnings = list(warnings_of(finished))
@@ -121,7 +123,7 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
 
 
 def _dated_index(
-    state: BuildState, pages: Sequence[Place]
+    state: BuildState, pages: Sequence[Place], externals: Iterable[IndexEntry]
 ) -> tuple[list[StoredPage], Index | None]:
     """Return which files of a build change when it is served now, and an index with this date.
 
@@ -135,21 +137,22 @@ def _dated_index(
     for page in new:
         page.lastmod = now
     entries = page_entries_of(state.site, pages)
-    return new, write_index([*entries, *external_entries(state.site)])
+    return new, write_index([*entries, *externals])
 
 
 def _date_again(state: BuildState, rows: Collection[Place]) -> None:
     """Give the files and the index of a stored build the date of this moment, as it is served now.
 
-    Where no index can be stored, they keep the dates that they have.
+    Where no index can be made or stored, they keep the dates that they have: going back helps when
+    something else is broken.
     """
-    dated, index = _dated_index(state, page_rows_of(rows))
     row = next(row for row in rows if not row.section)
-    if index is None or index.problem or _is_stored(state, index, row):
-        return
     try:
+        dated, index = _dated_index(state, page_rows_of(rows), external_entries(state.site))
+        if index is None or index.problem or _is_stored(state, index, row):
+            return
         _store_file(state, index, row)
-    except Exception:  # Each storage raises errors of its own.
+    except Exception:  # The project's code and each storage raise errors of their own.
         logger.exception("The index of build %s keeps its earlier dates.", row.build_id)
     else:
         _save_index(state, row, dated)

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.http import parse_http_date
 
-from django_sitemapkit import StaticSection
+from django_sitemapkit import ExternalSection, StaticSection
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish
 from django_sitemapkit.models import Build, Lease, Place, Publication
@@ -253,4 +253,17 @@ def test_a_site_goes_back_though_nothing_can_be_stored(two, client, storage, tom
     storage.on_call = None
     assert served(client) == before
     assert dates(client)
+    assert "keeps its earlier dates" in caplog.text
+
+
+def test_a_site_goes_back_though_the_code_of_the_project_is_broken(two, client, sections, caplog):
+    """The index that it has needs no code."""
+    first, before, *_ = two
+
+    def broken(section):
+        raise RuntimeError("deployed by mistake")
+
+    sections.add(type("Feeds", (ExternalSection,), {"sitemaps": broken}))
+    publish(SITE, first)
+    assert served(client) == before
     assert "keeps its earlier dates" in caplog.text
