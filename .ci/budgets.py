@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_528,
-    "package: tokens": 296_825,
-    "core: statements": 18_238,
-    "core: tokens": 215_009,
-    "builds, runners, planning, publishing: statements": 4_591,
+    "package: statements": 25_530,
+    "package: tokens": 296_854,
+    "core: statements": 18_240,
+    "core: tokens": 215_038,
+    "builds, runners, planning, publishing: statements": 4_593,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 64,

@@ -86,7 +86,7 @@ def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
 
 
 def _whole_number(minimum: int, maximum: int = 1_000_000_000) -> Callable[[str, Any], int]:
-    # So many seconds can be taken from a date, and so many rows be asked for, in any database.
+    # The default maximum: any database can subtract as many seconds, or limit to as many rows.
     def check(name: str, value: Any) -> int:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not is_whole or not minimum <= value <= maximum:

@@ -674,7 +674,7 @@ def test_a_roll_back_says_what_it_brings_back(two):
     assert '<a href="?kind=removed">2</a>' in removed
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
     assert f"{last} (2) </li>" in text
-    assert f'<a href="{page("differences", third)}">Show what it takes back</a>' in text
+    assert f'<a href="{page("differences", third)}">Show what it undoes</a>' in text
     rows = page("changelist").replace("/build/", "/urloverride/")
     assert (
         f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
@@ -703,7 +703,7 @@ def test_a_roll_back_says_what_it_brings_back(two):
 def test_what_was_reset_since_a_build_is_in_the_activity(held):
     """Its row is gone, so only the log has it."""
     browser = person("super")
-    done = "Everything that editors did since that day, also what they deleted"
+    done = "All changes by editors since that day, including deletions"
     assert done not in text_of(browser.get(page("publish", held[1])))
     settings = SectionSettings.objects.create(site="default", section="products", priority="0.3")
     settings.delete()

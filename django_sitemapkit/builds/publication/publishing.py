@@ -18,6 +18,7 @@ from django_sitemapkit.builds.manifest import (
     page_entries_of,
     page_name_of,
     page_rows_of,
+    rows_in_batches,
     stored_build,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
@@ -84,7 +85,7 @@ def publish_finished(state: BuildState) -> BuildResult:
         _end_as_identical(state, held, finished, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
-    dated: Sequence[StoredPage] = ()
+    dated: Sequence[Place] = ()
     if not reason:
         dated, with_dates = _dated_index(state, finished.pages, state.externals)
         index = with_dates or index
@@ -124,18 +125,18 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
 
 def _dated_index(
     state: BuildState, pages: Sequence[Place], externals: Iterable[IndexEntry]
-) -> tuple[list[StoredPage], Index | None]:
-    """Return which files of a build change when it is served now, and an index with this date.
+) -> tuple[list[Place], Index | None]:
+    """Return which pages of a build change when it is served now, and an index with this date.
 
     They may have been made days ago, for a preview or a review: a crawler that has read the address
     since then would think that it knows them.
     """
     published = page_rows_of(state.builds.rows_of(state.builds.published))
     served = {page_name_of(row): row.page.sha256 for row in published}
-    new = [row.page for row in pages if served.get(page_name_of(row)) != row.page.sha256]
+    new = [row for row in pages if served.get(page_name_of(row)) != row.page.sha256]
     now = timezone.now()
-    for page in new:
-        page.lastmod = now
+    for row in new:
+        row.page.lastmod = now
     entries = page_entries_of(state.site, pages)
     return new, write_index([*entries, *externals])
 
@@ -166,11 +167,11 @@ def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
 
 
 def _store_index(
-    state: BuildState, index: Index, same: Place | None, dated: Sequence[StoredPage]
+    state: BuildState, index: Index, same: Place | None, dated: Sequence[Place]
 ) -> FileResult:
     """Store an index and record its place in the build; it may be the ``same`` as a stored one.
 
-    The files in ``dated`` have got another date.
+    The files of the pages in ``dated`` have got another date.
     """
     started = time.perf_counter()
     row = Place(build=state.build)
@@ -183,9 +184,11 @@ def _store_index(
     return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
 
 
-def _save_index(state: BuildState, row: Place, dated: Sequence[StoredPage]) -> None:
+def _save_index(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
     with state.lease.fenced_transaction():
-        StoredPage.objects.bulk_update(dated, ["lastmod"], batch_size=500)
+        for some in rows_in_batches(dated):  # All have one date: bulk_update() takes much longer.
+            files = StoredPage.objects.filter(pk__in=[each.page_id for each in some])
+            files.update(lastmod=some[0].page.lastmod)
         if row.page.pk is None:  # Else it is that of another build, too.
             row.page.save()
         row.save()
