@@ -126,13 +126,13 @@ SENTENCES: dict[str, Any] = {
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
     "previewed": gettext_noop("Build %(build)s was made without publishing it: %(reason)s."),
     "published": gettext_noop(
-        "Build %(build)s: published; %(urls)s in %(files)s and the index, %(stored)s of them"
-        " written by this build. %(more)s"
+        "Build %(build)s: published; looked at %(urls)s in %(files)s and the index, and wrote"
+        " %(stored)s of them. %(more)s"
     ),
     "rows-skipped": gettext_noop("%(rows)s skipped."),
     "unchanged": gettext_noop(
-        "Build %(build)s: unchanged; %(urls)s in %(files)s and the index, %(stored)s of them"
-        " written by this build. %(more)s"
+        "Build %(build)s: unchanged; looked at %(urls)s in %(files)s and the index, and wrote"
+        " %(stored)s of them. %(more)s"
     ),
 }
 """The words of each code, with the names of its values; apps add those of their own codes."""

@@ -187,7 +187,7 @@ EXAMPLES = {
             "more": {"code": "rows-skipped", "rows": 1},
         },
         (
-            "Build 7: published; 9 URLs in 8 files and the index, 8 of them written by this build."
+            "Build 7: published; looked at 9 URLs in 8 files and the index, and wrote 8 of them."
             " 1 row skipped."
         ),
     ),
@@ -254,7 +254,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; 1 URL in 1 file and the index, 0 of them written by this build.",
+        "Build 7: unchanged; looked at 1 URL in 1 file and the index, and wrote 0 of them.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -285,9 +285,8 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; 2\xa0000 URL dans 8 fichiers et l’index, dont 8 écrits par"
-            " cette génération."
-            " Ignorées : 1 ligne."
+            "Génération 7 : publiée ; a examiné 2\xa0000 URL dans 8 fichiers et l’index ; fichiers"
+            " écrits : 8. Ignorées : 1 ligne."
         )
 
 

@@ -165,6 +165,9 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     screens: ClassVar[Sequence[Any]] = ()
     """Its views besides those of Django: functions decorated with ``screen``."""
 
+    class Media:
+        css = {"all": ["sitemapkit/theme.css"]}
+
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return the list; raises IncorrectLookupParameters for what the database rejects."""
         try:
@@ -242,9 +245,6 @@ def paged_context(request: HttpRequest, items: Any, per_page: int) -> dict[str, 
 
 class ReadOnlyAdmin(CheckedListAdmin):
     """A screen of rows that the package writes, and nobody adds, changes or deletes by hand."""
-
-    class Media:
-        css = {"all": ["sitemapkit/theme.css"]}
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return False."""

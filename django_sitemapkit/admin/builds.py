@@ -213,9 +213,6 @@ class BuildAdmin(ReadOnlyAdmin):
     fields = ()
     """The page has a template of its own for what it shows of a build."""
 
-    class Media:
-        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
-
     # The list
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:

@@ -122,9 +122,12 @@ def _takes_long(site: SitemapSite, build: Build) -> bool:
     """
     if build.previous_id is None:
         return False
-    places = Place.objects
     old, new = (
-        set(places.in_build(stored_build(site, each)).pages().values_list("page", "page__urls"))
+        set(
+            Place.objects.in_build(stored_build(site, each))
+            .pages()
+            .values_list("page", "page__urls")
+        )
         for each in (build.previous_id, build.pk)
     )
     return sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE

@@ -173,9 +173,6 @@ class EditorSettingAdmin(CheckedListAdmin):
     section = ""
     """The section that a row is in; "" if it acts on any."""
 
-    class Media:
-        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
-
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: Any, form: Any
     ) -> dict[str, Any]:

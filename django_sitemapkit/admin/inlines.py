@@ -227,7 +227,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     readonly_fields = ("in_the_sitemap",)
 
     class Media:
-        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
+        css = {"all": ["sitemapkit/theme.css"]}
         js = ["sitemapkit/inline.js"]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:

@@ -113,14 +113,14 @@ def exclude_now_view(
     return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 
-@screen("exclude/", "urloverride_exclude_path", *EXCLUDING, methods=["POST"], of_site=True)
-def exclude_path_view(
+@screen("include/", "urloverride_set_include", *EXCLUDING, methods=["POST"], of_site=True)
+def set_include_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Exclude the URL of a posted site and path as ``exclude_now_view`` does.
+    """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
 
-    An override for it is added if there is none. Redirects to what becomes of the URL, by a search
-    of all files, which all have been read for it.
+    An override for it is added if there is none. Included, it waits for a build. Redirects to what
+    becomes of the URL, by a search of all files, which are read to exclude it.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -128,7 +128,11 @@ def exclude_path_view(
         raise Http404(str(error)) from error
     row = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path)).first()
     row = row or UrlOverride(site=site.key, path=url_path)
-    _exclude(request, site, row)
+    if request.POST.get("include") == "1":
+        _save_include(request, row, True)
+        add_due_message(request, [site.key])
+    else:
+        _exclude(request, site, row)
     return HttpResponseRedirect(
         model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
     )
@@ -139,15 +143,20 @@ def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -
 
     If the site no longer exists, nothing is published.
     """
-    if row.include is not False:
-        row.include = False
-        flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
-        with transaction.atomic(using=router.db_for_write(UrlOverride)):
-            row.save(update_fields=fields)
-            log_rows(request.user.pk, [row], flag, message=EXCLUDED)
+    _save_include(request, row, False)
     if site is not None:
         level, text = _publish_without(site, row, request.user.get_username())
         messages.add_message(request, level, text)
+
+
+def _save_include(request: HttpRequest, row: UrlOverride, include: bool) -> None:
+    """Save that a URL is included or excluded, with an entry in the history."""
+    if row.include is not include:
+        row.include = include
+        flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
+        with transaction.atomic(using=router.db_for_write(UrlOverride)):
+            row.save(update_fields=fields)
+            log_rows(request.user.pk, [row], flag, message=INCLUDED if include else EXCLUDED)
 
 
 def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
@@ -218,7 +227,7 @@ def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:
 class UrlOverrideAdmin(TransferAdmin):
     """URL overrides, with previews, bulk actions, import and export."""
 
-    screens = (*TransferAdmin.screens, exclude_now_view, exclude_path_view)
+    screens = (*TransferAdmin.screens, exclude_now_view, set_include_view)
     form = OverrideForm
     transfer = OVERRIDE_TABLE
     preview_template = "admin/sitemapkit/editor_settings/explanations.html"
@@ -226,10 +235,7 @@ class UrlOverrideAdmin(TransferAdmin):
         *("subject", "site", "include", "priority", "changefreq", "lastmod", "note"),
         "changed_at",
     )
-    list_filter = (
-        *(SiteFilter, "include", ("path", admin.EmptyFieldListFilter)),
-        *("changefreq", "changed_at"),
-    )
+    list_filter = (SiteFilter, "include", "changefreq", "changed_at")
     search_fields = ("path", "object_id", "note")
     actions = ("include_them", "exclude_them", "reset_them")
     readonly_fields = ("subject_object",)

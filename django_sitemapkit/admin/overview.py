@@ -253,14 +253,12 @@ def overview_url(model_admin: CheckedListAdmin, site: str, **query: int) -> str:
 def _site_context(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> dict[str, Any]:
-    """Return the context of a site's page; with ``rows`` in the query string, compare its rows."""
-    rows = "rows" in request.GET
-    found, failure = try_read(lambda: _status_context(request, site, rows=rows))
+    """Return the context of a site's page."""
+    found, failure = try_read(lambda: _status_context(request, site))
     if found is not None:
         setattr(request, STATES_READ, [found["status"]])
     message, _reason = try_read(lambda: _message_of_request(site, request))
     return {
-        "rows_compared": rows,
         "url": overview_url(model_admin, site.key),
         "failure": failure,
         "message": message,
@@ -314,9 +312,9 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     }
 
 
-def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> dict[str, Any]:
+def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
-    status = status_of(site, rows=rows, export=False)
+    status = status_of(site, rows=False, export=False)
     # The page of the changes shows comparisons.
     ended = BuildRequest.objects.filter(site=site.key).exclude(
         Q(ended_at=None) | Q(kind=RequestKind.COMPARE)
@@ -326,9 +324,7 @@ def _status_context(request: HttpRequest, site: SitemapSite, *, rows: bool) -> d
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "edits": edits_since(request, status.build)
-        if status.build and (status.due or not rows)
-        else None,
+        "edits": edits_since(request, status.build) if status.build else None,
         "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
         "headline": words_of(status.headline),
         "files": number(status.files),

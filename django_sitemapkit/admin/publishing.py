@@ -41,6 +41,7 @@ from django_sitemapkit.builds import (
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
+from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
@@ -160,14 +161,13 @@ def publish_view(
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
     replaced = counts[live] if served else {}
-    stay_live = _served_live_after(request, obj, replaced)
+    site, _reason = site_or_reason(request, obj.site)
+    stay_live = _served_live_after(site, obj, replaced)
     before = {name: urls for name, urls in replaced.items() if name not in stay_live}
     rolls_back = is_back and is_older(obj)
     title = _("Roll back to build %(build)s?") if rolls_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
-    excluded = UrlOverride.objects.filter(
-        site=obj.site, include=False, revision__gt=edits["since"]
-    ).order_by("-revision")
+    excluded = _excluded_since(site, obj, edits["since"]) if may_view(request, UrlOverride) else {}
     return render_build_page(
         model_admin,
         request,
@@ -182,7 +182,7 @@ def publish_view(
         served_live=sorted(stay_live),
         publish_error=publish_error(obj),
         edits=edits,
-        excluded=excluded[:MAX_EXCLUDED] if may_view(request, UrlOverride) else (),
+        **excluded,
         is_older=rolls_back,
         undone=_undone_builds(obj, live) if rolls_back else None,
         # They compare it with what was live when it ended.
@@ -216,9 +216,28 @@ def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]] | Non
     ]
 
 
-def _served_live_after(request: HttpRequest, build: Build, names: Collection[str]) -> set[str]:
+def _excluded_since(site: SitemapSite | None, build: Build, revision: int) -> dict[str, Any]:
+    """Return the overrides that exclude URLs since a revision, and that a build may list.
+
+    If ``all_are_listed``, its files were read, and list each of these URLs.
+    """
+    rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
+    some = list(rows.order_by("-revision")[:MAX_EXCLUDED])
+    if site is None or not some:
+        return {"excluded": some}
+    paths = [row.path for row in some if row.path]
+    matches, _reason = try_read(lambda: matching_paths(site, paths, build))
+    if not matches or not matches.complete or matches.matched > len(matches.locations):
+        return {"excluded": some}
+    listed = {location.removeprefix(site.origin) for location in matches.locations}
+    return {
+        "excluded": [row for row in some if not row.path or row.path in listed],
+        "all_are_listed": len(paths) == len(some),
+    }
+
+
+def _served_live_after(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
     """Return those published sections that are served live once a build without them is live."""
-    site, _reason = site_or_reason(request, build.site)
     declared, _why = try_read(
         lambda: [each.get_name() for each in sections_of(site)] if site else []
     )

@@ -30,7 +30,7 @@ from django_sitemapkit.builds.report.published import PublishedUrl, is_served_li
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
+from django_sitemapkit.inspection import UrlInspection, all_rows, inspect_all, similar_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import overrides_of, section_of
@@ -93,7 +93,8 @@ def _search_context(
     paths, failures = [], []
     for site in sites:
         try:
-            paths.append((site, pasted_path(site, text)))
+            # A fragment is a place on the same page.
+            paths.append((site, pasted_path(site, text.partition("#")[0])))
         except InvalidValue as error:
             failures.append((site, error))
     if len(paths) > 1:
@@ -147,6 +148,7 @@ def _inspection_context(
             if user.has_perm("sitemapkit.{1}_{0}".format(*name.split("_")))
         ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
+        "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
         "edits": edits_since(request, state.search.build.pk)
         if is_listed and state.search.build and user.has_perms(EXCLUDING)
         else None,
@@ -171,18 +173,12 @@ def _actions(
 ) -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
     """Yield what may be done with a URL: a label, and the screen with its arguments and query."""
     query: dict[str, Any] = {"site": site.key, "path": path}
-    is_excluded = found.step == "rules"
-    if found.listed or is_excluded:
-        is_cause = is_excluded and not found.rule
-        rows = (row for row in set_for if isinstance(row, UrlOverride))
-        override = next((row for row in rows if not is_cause or row.include is False), None)
-        again = _("Change what excludes it") if override else _("Include again")
-        label = again if is_excluded else _("Change its values")
-        new = {**query, "include": True} if is_excluded else query
+    if found.listed or found.step == "rules":
+        override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
         yield (
-            (label, "urloverride_change", [override.pk], {})
+            (_("Change its values"), "urloverride_change", [override.pk], {})
             if override
-            else (label, "urloverride_add", [], new)
+            else (_("Change its values"), "urloverride_add", [], query)
         )
     no_page = "?" in path or NOT_FOR_SEARCH.search(path) or why_no_page_at(site, path)
     if not (found.section or is_listed or no_page):
@@ -282,10 +278,7 @@ def _same_path_on_sites(
 def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
     """Return the object that a URL is of, even if its section no longer lists it; or None."""
     section = section_of(site, found.section) if found.section and found.pk is not None else None
-    if section is None or section.keyset is None:
-        return None
-    rows = section.keyset.queryset
-    return rows.model._base_manager.using(rows.db).filter(pk=found.pk).first()
+    return all_rows(section).filter(pk=found.pk).first() if section and section.keyset else None
 
 
 # The state of a URL -----------------------------------------------------------------------------
@@ -393,9 +386,9 @@ def inspection_states_context(
     """
     shown = list(islice(inspections, MAX_URLS_SHOWN + 1))
     end = monotonic() + SECONDS
+    states = [state_of(site, each, max(0.0, end - monotonic())) for each in shown[:MAX_URLS_SHOWN]]
     return {
-        "states": [
-            state_of(site, found, max(0.0, end - monotonic())) for found in shown[:MAX_URLS_SHOWN]
-        ],
+        "states": states,
         "is_cut": len(shown) > MAX_URLS_SHOWN,
+        "may_be_published": any(state.published or not state.is_known for state in states),
     }

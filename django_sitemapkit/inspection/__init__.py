@@ -4,6 +4,7 @@ And of a section: how each of its options is read, and why a method is called fo
 """
 
 from django_sitemapkit.inspection.candidates import (
+    all_rows,
     label_or_none,
     listed_locations_of,
     object_at,
@@ -29,6 +30,7 @@ __all__ = [
     "ReadAs",
     "SectionReading",
     "UrlInspection",
+    "all_rows",
     "inspect_all",
     "inspect_object",
     "inspect_path",

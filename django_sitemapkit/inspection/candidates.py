@@ -127,8 +127,7 @@ def object_at(site: SitemapSite, name: str, key: str) -> Model | None:
     if section is None or section.keyset is None:
         return None
     with suppress(ValidationError, ValueError, OverflowError):
-        found: Model | None = all_rows(section).filter(**{section.keyset.name: key}).first()
-        return found
+        return all_rows(section).filter(**{section.keyset.name: key}).first()
     return None
 
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
@@ -117,22 +118,16 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
     looked for among all rows of their models; if there is none either, only the values that editors
     set for the URL are known. The section ``without`` is ignored.
     """
-    first = None
-    sections = [section for section in sections_of(site) if section.get_name() != without]
-    for inspected in _inspections(site, path, sections):
-        if inspected.listed:
-            return inspected
-        first = first or inspected
-    return first or _inspect_unlisted(site, path, sections)
+    return inspect_all(site, path, without=without)[0]
 
 
-def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
+def inspect_all(site: SitemapSite, path: str, *, without: str = "") -> list[UrlInspection]:
     """Return each row and item that lists a URL, in the order of the index.
 
     Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item. If nothing lists the
-    URL, it is what ``inspect_path`` returns.
+    URL, it is what ``inspect_path`` returns. The section ``without`` is ignored.
     """
-    sections = sections_of(site)
+    sections = [section for section in sections_of(site) if section.get_name() != without]
     order = [section.get_name() for section in sections]
     found = list(_inspections(site, path, sections))
     listed = [inspected for inspected in found if inspected.listed]
@@ -215,13 +210,11 @@ def similar_path(site: SitemapSite, path: str) -> str:
 
 
 def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionReader]) -> str:
-    match = url_match(site, path)
-    page = (
-        _("This address belongs to the view %(view)s; whether it answers 404 was not checked.")
-        % {"view": match.view_name}
-        if match
-        else _("No view of the project answers this address.")
-    )
+    page = _("No URL pattern of the project matches this address.")
+    if url_match(site, path):
+        page = _("The project may have a page at this address; whether it answers was not checked.")
+    elif settings.APPEND_SLASH and url_match(site, f"{path}/"):
+        page = _("The address lacks a slash at its end; Django redirects to the one that has it.")
     text = _("No section produces this URL.")
     tried = [*sections, *sections_off(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:
@@ -279,26 +272,26 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
             return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
-    if values := ", ".join(_failed_filters(section, pk)):
+    obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
+    if values := ", ".join(_failed_filters(section, obj) if obj else ()):
         text = _("Section %(section)s does not list it: its queryset leaves out %(values)s.")
-    return _own_reason(section, pk) or text % {"section": section.get_name(), "values": values}
+    own = _own_reason(section, obj) if obj else ""
+    return own or text % {"section": section.get_name(), "values": values}
 
 
-def _failed_filters(section: SectionReader, pk: Any) -> list[str]:
+def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
     """Return ``field = value`` texts of the filters that exclude a row; empty if not known."""
-    obj = all_rows(section).filter(pk=pk).first()
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
         for rows, columns in each_condition_of(listed_rows(section)):
-            if obj and not rows.filter(pk=pk).exists():  # One that is gone has no values.
+            if not rows.filter(pk=obj.pk).exists():
                 names |= columns
     return [f"{name} = {printable(getattr(obj, name))}" for name in sorted(names)]
 
 
-def _own_reason(section: SectionReader, pk: Any) -> str:
+def _own_reason(section: SectionReader, obj: Model) -> str:
     """Return the project's own reason why a section leaves an object out, or its error, or ""."""
-    obj = all_rows(section).filter(pk=pk).first()
-    if obj is None or not isinstance(section.options, Section):
+    if not isinstance(section.options, Section):
         return ""
     try:
         with section.site.active():

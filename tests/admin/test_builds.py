@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.admin import base, builds, differences, publishing
-from django_sitemapkit.builds import publish
+from django_sitemapkit.builds import exclude_now, publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
@@ -680,7 +680,7 @@ def test_a_roll_back_says_what_it_brings_back(two):
         f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
         "URL overrides (1)</a>"
     ) in text
-    again = "Excluded since then, and published again if this build lists them:"
+    again = "Excluded since then, and published again:"
     assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
     text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
     assert (
@@ -697,6 +697,24 @@ def test_a_roll_back_says_what_it_brings_back(two):
     run()
     text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
     assert "was not looked at: a roll-back took place between these two builds." in text
+
+
+@pytest.mark.slow
+def test_what_a_build_left_out_does_not_come_back_with_it(two):
+    """Its "Exclude now" is as old as its other files, which list what was excluded later."""
+    row = UrlOverride.objects.create(site="default", path="/readings/0/", include=False)
+    third = exclude_now(SITE, row).build
+    product = Product.objects.first()
+    UrlOverride.objects.create(site="default", path=product.get_absolute_url(), include=False)
+    run()
+    text = " ".join(text_of(person("super").get(page("publish", third))).split())
+    again = "Excluded since then, and published again:"
+    assert f"{again} <ul><li><bdi>{product.get_absolute_url()}</bdi></li></ul>" in text
+    UrlOverride.objects.create(
+        site="default", model="testapp.product", object_id=product.pk, include=False
+    )
+    text = text_of(person("super").get(page("publish", third)))
+    assert "Excluded since then, and published again if this build lists them:" in text
 
 
 @pytest.mark.slow

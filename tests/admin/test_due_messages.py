@@ -147,14 +147,12 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     assert "Waiting for the next build: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
     activity = reverse("admin:sitemapkit_activity")
-    assert (
-        f'Not compared with all files yet: <a href="{activity}">what editors deleted</a>'
-        in text_of(overview())
+    assert f'Waiting for the next build: <a href="{activity}">what editors deleted</a>' in text_of(
+        overview()
     )
     build(SITE)
     text = text_of(overview())
     assert "Waiting for the next build: " not in text
-    assert "Not compared with all files yet: " not in text
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):
@@ -164,7 +162,7 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     client.post(page("urloverride", "exclude", override("/about/").pk))
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Not compared with all files yet: " in text
+    assert "Waiting for the next build, at most: " in text
     assert "URL overrides (2)</a>" in text
 
 

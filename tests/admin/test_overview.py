@@ -348,17 +348,14 @@ def test_the_page_tells_what_is_published(built):
 
 
 @pytest.mark.thorough
-def test_the_page_tells_what_is_due_and_looks_at_rows_when_asked_to(built):
-    """Looking at rows is not for each visit."""
+def test_the_page_tells_what_is_due_without_reading_rows(built):
+    """A preview compares them."""
     run()
     edit_product()
     client = person("viewer")
     text = text_of(client.get(OVERVIEW))
     assert "rows changed" not in text
-    assert f'href="{OVERVIEW}?site=default&amp;rows=1"' in text
-    text = text_of(client.get(OVERVIEW, {"site": "default", "rows": "1"}))
-    assert "rows changed: 1 file<" in text
-    assert "“Due” includes changed rows." in text
+    assert "“What would change?” compares them." in text
 
 
 @pytest.mark.slow
@@ -448,7 +445,7 @@ def test_a_preview_that_waits_is_no_warning(built):
     response = person("publisher").get(OVERVIEW)
     text = text_of(response)
     assert response.context["level"] == "ok"
-    assert f"A preview waits: build {held}. The next build replaces it." in text
+    assert f"A preview waits: build {held}. The next build of all sections replaces it." in text
     assert f'<a href="{page("publish", held)}">Publish it</a>' in text
     assert "is held for review" not in text
     assert "Nothing needs your attention." in text

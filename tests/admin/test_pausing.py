@@ -210,7 +210,7 @@ def test_exclude_now_after_a_roll_back_says_what_returns(two):
     path = Product.objects.first().get_absolute_url()
     values = {"site": SITE.key, "path": path}
     chief = person("super")
-    text = text_of(chief.post("/admin/sitemapkit/urloverride/exclude/", values, follow=True))
+    text = text_of(chief.post("/admin/sitemapkit/urloverride/include/", values, follow=True))
     assert "its sitemap file is published without it" in text
     urls = sum(row.page.urls for row in Place.objects.in_build(two[1]).pages())
     assert f"undoes the roll-back from build {two[1]} ({urls} URLs)" in text_of(chief.get(OVERVIEW))
@@ -309,7 +309,7 @@ def test_exclude_now_works_while_publishing_is_paused(paused):
     client = person("super")
     values = {"site": "default", "path": "/products/all/p3/"}
     before = Publication.objects.get().build_id
-    client.post("/admin/sitemapkit/urloverride/exclude/", values)
+    client.post("/admin/sitemapkit/urloverride/include/", values)
     after = Publication.objects.get().build_id
     assert after != before
     Product.objects.filter(slug="p1").delete()

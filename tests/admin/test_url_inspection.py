@@ -21,7 +21,7 @@ from tests.testapp.models import Product
 pytestmark = pytest.mark.django_db
 
 PAGE = "/admin/sitemapkit/sitemapsoverview/inspect/"
-EXCLUDE = "/admin/sitemapkit/urloverride/exclude/"
+EXCLUDE = "/admin/sitemapkit/urloverride/include/"
 
 
 @pytest.fixture(autouse=True)
@@ -204,8 +204,9 @@ def test_another_spelling_is_suggested(url, suggested):
 
 
 def test_what_is_no_url_is_refused():
-    """In words that an editor understands."""
-    assert "It has a fragment, which search engines ignore." in inspect("/about/#team")
+    """In words that an editor understands. A fragment is a place on the page that is meant."""
+    assert "It has a . or .. segment. Enter the path it leads to." in inspect("/about/../")
+    assert "Live listed · section pages" in inspect("/about/#team")
 
 
 def test_of_many_sites_none_is_left_out(settings):
@@ -463,8 +464,9 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("/none/such/page/at/all/", "No view of the project answers this address."),
-        ("/", "This address belongs to the view home; whether it answers 404 was not checked."),
+        ("/none/such/page/at/all/", "No URL pattern of the project matches this address."),
+        ("/about", "Django redirects to the one that has it."),
+        ("/", "The project may have a page at this address; whether it answers was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
         ("/about/", "Whether the page answers was not looked at: open the link to see."),
@@ -501,18 +503,33 @@ def test_what_may_be_done_has_an_effect():
     add_page = f"{page('urloverride', 'add')}?site=default&amp;path="
     assert f'{add_page}%2Fabout%2F">Change its values' in inspected("/about/")
     (draft,) = products(1)
-    rule = ExclusionRule.objects.create(site=SITE.key, pattern=draft.get_absolute_url())
+    ExclusionRule.objects.create(site=SITE.key, pattern=draft.get_absolute_url())
     assert "Include again" in inspected(draft.get_absolute_url())
-    assert "include=True" in inspected(draft.get_absolute_url())
-    query = {"site": "default", "path": draft.get_absolute_url(), "include": "True"}
-    form = text_of(chief().get(page("urloverride", "add"), query))
-    assert '<option value="True" selected>' in form
-    rule.delete()
+    assert "Include again" not in inspected("/about/")
     row = UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
     text = inspected("/about/")
-    assert f'{page("urloverride", "change", row.pk)}">Change what excludes it</a>' in text
-    assert "Change its values" not in text
+    assert "Include again" in text
+    assert f'{page("urloverride", "change", row.pk)}">Change its values</a>' in text
     assert "Change its values" not in inspected("/nowhere/")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["override", "rule"])
+def test_what_is_excluded_is_included_again(by):
+    """By its own override, whatever excludes it; the next build lists it."""
+    if by == "rule":
+        ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
+    else:
+        UrlOverride.objects.create(site=SITE.key, path="/about/", include=False, priority="0.3")
+    build(SITE)
+    client = chief()
+    values = {"site": "default", "path": "/about/", "include": "1"}
+    text = text_of(client.post(EXCLUDE, values, follow=True))
+    assert "It is not in the sitemap yet. The next published build adds it." in text
+    assert "Publish the changes of section pages now" in text
+    assert LogEntry.objects.get().change_message == "Included in the sitemap."
+    build(SITE)
+    assert "It is in the sitemap." in inspect("/about/", client)
 
 
 @pytest.mark.slow

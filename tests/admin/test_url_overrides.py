@@ -341,8 +341,6 @@ def test_one_site_is_not_asked_for_and_several_are(settings):
         ({"include__exact": "1"}, 1),
         ({"include__exact": "0"}, 2),
         ({"include__isnull": "True"}, 1),
-        ({"path__isempty": "0"}, 3),
-        ({"path__isempty": "1"}, 1),
         ({"changefreq__exact": "daily"}, 1),
         ({"q": "note-of-a"}, 1),
         ({"q": "https://www.example.com/a/"}, 1),

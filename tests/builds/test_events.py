@@ -299,8 +299,8 @@ def test_a_build_is_one_record_for_each_moment(heard, caplog):
     assert messages[-2] == f"Site 'default': Build {build} is published."
     assert (
         messages[-1]
-        == f"Site 'default': Build {build}: published; 6 URLs in 4 files and the index, 5 of them"
-        " written by this build."
+        == f"Site 'default': Build {build}: published; looked at 6 URLs in 4 files and the index,"
+        " and wrote 5 of them."
     )
     assert {record.build for record in records} == {build}
     assert (records[0].started_by, records[1].page, records[-1].urls) == ("test", 1, 6)

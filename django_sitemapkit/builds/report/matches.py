@@ -66,12 +66,12 @@ class UrlMatches:
                     return
 
 
-def published_matches(site: SitemapSite) -> UrlMatches | None:
-    """Return a match counter for the published build that has read nothing yet.
+def published_matches(site: SitemapSite, build: Build | None = None) -> UrlMatches | None:
+    """Return a match counter for a build, by default the published one, that has read nothing yet.
 
     Returns None if the site has no published build.
     """
-    build = Build.objects.published(site)
+    build = build or Build.objects.published(site)
     if build is None:
         return None
     pages = Place.objects.in_build(build).pages()
@@ -96,12 +96,15 @@ def _acts_in(build: Build | None, rule: ExclusionRule) -> bool:
     return any(rule.hash in array("q", bytes(met)) for met in hashes)
 
 
-def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
-    """Count for a second how many of some paths are published; None without a published build.
+def matching_paths(
+    site: SitemapSite, paths: Iterable[str], build: Build | None = None
+) -> UrlMatches | None:
+    """Count for a second how many of some paths a build lists, by default the published one.
 
-    Raises StorageFailure where a stored page is lost or damaged.
+    Returns None without a published build. Raises StorageFailure where a stored page is lost or
+    damaged.
     """
-    matches = published_matches(site)
+    matches = published_matches(site, build)
     if matches is not None:
         wanted = {f"{site.origin}{path}".encode() for path in paths}
         matches.continue_reading(lambda block: wanted.intersection(find_all(block)))

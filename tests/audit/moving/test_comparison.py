@@ -39,7 +39,7 @@ def compare(tmp_path):
     return compared
 
 
-NOWHERE = "No view of the project answers this address. No section produces this URL."
+NOWHERE = "No URL pattern of the project matches this address. No section produces this URL."
 
 
 def lines(compared):
@@ -101,7 +101,7 @@ def test_not_all_are_explained(sections, compare, monkeypatch):
     pages(sections)
     document = urlset(*(f"{BASE}/{name}/" for name in "abcd"))
     first, second = lines(compare(document))
-    assert first.startswith("- /c/  No view")
+    assert first.startswith("- /c/  No URL pattern")
     assert second == "- /d/"
 
 
