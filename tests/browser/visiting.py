@@ -13,8 +13,9 @@ PUBLISH = re.compile("^Yes, publish it")
 """The button that publishes a build; it says how many URLs are lost."""
 
 STILL = """() => getComputedStyle(document.body).opacity === "1" && document.getAnimations().every(
-    (animation) => animation.effect.getComputedTiming().endTime === Infinity)"""
-"""The page is opaque, and only endless animations run, such as those of spinners."""
+    (animation) => animation.timeline !== document.timeline
+        || animation.effect.getComputedTiming().endTime === Infinity)"""
+"""The page is opaque, and only endless animations run, such as spinners, or those of scrolling."""
 
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
