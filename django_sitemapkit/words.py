@@ -46,8 +46,8 @@ SENTENCES: dict[str, Any] = {
         " a loss of %(allowed)s%% is allowed"
     ),
     "shrinkage-besides-moved": gettext_noop(
-        "section '%(section)s' would shrink from %(before)s to %(urls)s, and others list %(moved)s"
-        " of the rest; a loss of %(allowed)s%% is allowed"
+        "section '%(section)s' would shrink from %(before)s to %(urls)s (other sections list"
+        " %(moved)s of those that go); a loss of %(allowed)s%% is allowed"
     ),
     "site-shrinkage": gettext_noop(
         "the site would shrink from %(before)s to %(urls)s; a loss of %(allowed)s%% is allowed"
@@ -126,13 +126,13 @@ SENTENCES: dict[str, Any] = {
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
     "previewed": gettext_noop("Build %(build)s was made without publishing it: %(reason)s."),
     "published": gettext_noop(
-        "Build %(build)s: published; looked at %(urls)s in %(files)s and the index, and wrote"
-        " %(stored)s of them. %(more)s"
+        "Build %(build)s: published; looked at %(urls)s in %(files)s and the index, wrote"
+        " %(stored)s. %(more)s"
     ),
     "rows-skipped": gettext_noop("%(rows)s skipped."),
     "unchanged": gettext_noop(
-        "Build %(build)s: unchanged; looked at %(urls)s in %(files)s and the index, and wrote"
-        " %(stored)s of them. %(more)s"
+        "Build %(build)s: unchanged; looked at %(urls)s in %(files)s and the index, wrote"
+        " %(stored)s. %(more)s"
     ),
 }
 """The words of each code, with the names of its values; apps add those of their own codes."""
@@ -142,6 +142,7 @@ COUNT_TEXTS = {
     "orphans": ngettext_lazy("%(count)s leftover file", "%(count)s leftover files", "count"),
     "pages": ngettext_lazy("%(count)s page", "%(count)s pages", "count"),
     "rows": ngettext_lazy("%(count)s row", "%(count)s rows", "count"),
+    "stored": ngettext_lazy("%(count)s file", "%(count)s files", "count"),
     "urls": ngettext_lazy("%(count)s URL", "%(count)s URLs", "count"),
 }
 """The values that are shown with what they count."""

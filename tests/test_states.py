@@ -187,7 +187,7 @@ EXAMPLES = {
             "more": {"code": "rows-skipped", "rows": 1},
         },
         (
-            "Build 7: published; looked at 9 URLs in 8 files and the index, and wrote 8 of them."
+            "Build 7: published; looked at 9 URLs in 8 files and the index, wrote 8 files."
             " 1 row skipped."
         ),
     ),
@@ -210,8 +210,8 @@ EXAMPLES = {
     "shrinkage-besides-moved": (
         {"section": "shop", "before": 2_000, "urls": 100, "moved": 1_000, "allowed": "50"},
         (
-            "section 'shop' would shrink from 2,000 to 100 URLs, and others list 1,000 of the rest;"
-            " a loss of 50% is allowed"
+            "section 'shop' would shrink from 2,000 to 100 URLs (other sections list 1,000 of those"
+            " that go); a loss of 50% is allowed"
         ),
     ),
     "live": (
@@ -254,7 +254,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; looked at 1 URL in 1 file and the index, and wrote 0 of them.",
+        "Build 7: unchanged; looked at 1 URL in 1 file and the index, wrote 0 files.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -285,8 +285,8 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; a examiné 2\xa0000 URL dans 8 fichiers et l’index ; fichiers"
-            " écrits : 8. Ignorées : 1 ligne."
+            "Génération 7 : publiée ; a examiné 2\xa0000 URL dans 8 fichiers et l’index, a écrit"
+            " 8 fichiers. Ignorées : 1 ligne."
         )
 
 

@@ -35,6 +35,7 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
+    BUILD_DISCARDED,
     EXCLUDED,
     HISTORY_SENTENCES,
     PAUSED,
@@ -89,6 +90,7 @@ ACTIONS: dict[str, tuple[Any, Q]] = {
     "published": (_("Build published"), Q(change_message=PUBLISHED)),
     "rolled-back": (_("Rolled back"), Q(change_message=ROLLED_BACK)),
     "cancelled": (_("Build cancelled"), Q(change_message=BUILD_CANCELLED)),
+    "discarded": (_("Build discarded"), Q(change_message=BUILD_DISCARDED)),
     "paused": (_("Publishing paused"), Q(change_message__startswith=f"{PAUSED}\n")),
     "resumed": (_("Publishing resumed"), Q(change_message=RESUMED)),
     "added": (_FLAGS[ADDITION], Q(action_flag=ADDITION) & ~_REQUESTED),
@@ -270,11 +272,12 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     groups = _action_rows(model_admin.admin_site, listed["page"].object_list)
     if len(groups) < len(listed["page"]):
         rows = ngettext(
-            "grouped in %(count)s row on this page",
-            "grouped in %(count)s rows on this page",
+            "%(shown)s on this page, grouped in %(count)s row",
+            "%(shown)s on this page, grouped in %(count)s rows",
             len(groups),
         )
-        text = f"{text}, {rows % {'count': number(len(groups))}}"
+        values = {"shown": number(len(listed["page"])), "count": number(len(groups))}
+        text = f"{text}, {rows % values}"
     return model_admin.render_page(
         request,
         "activity",

@@ -279,7 +279,7 @@ REQUESTED = {
     ("build", "section"): _("Build of section “%(section)s”"),
     ("check", "changes"): _("File check"),
     ("compare", "changes"): _("Changes in build %(build)s"),
-    ("preview", "changes"): _("Preview of the next build"),
+    ("preview", "changes"): _("Preview (what would change)"),
     ("prune", "changes"): _("Cleanup"),
 }
 """What a request asks for, by its kind and scope."""

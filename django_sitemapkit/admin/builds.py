@@ -48,11 +48,12 @@ from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (
     UrlCounts,
     changes_by_build,
+    section_changes,
     total_change,
     url_counts_by_build,
 )
 from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete
+from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_at
@@ -336,19 +337,20 @@ def _problem_rows(file: Place) -> list[dict[str, Any]]:
 
 def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
+    pending = Count("pk", filter=Q(status=Place.Status.PENDING))
+    totals = {each["section"]: each for each in manifest.totals("section", pending=pending)}
+    # Of a build without files, nothing is known to be gone.
+    urls = {name: total["urls"] for name, total in totals.items()}
     return [
         {
-            **total,
+            **(total := totals.get(name, {"pages": 0, "pending": 0, "xml_bytes": 0, "skipped": 0})),
+            "section": name,
             "pages": number(total["pages"]),
             "pending": number_or_blank(total["pending"]),
-            "urls": UrlChange(
-                total["urls"], None if before is None else before.get(total["section"], 0)
-            ),
+            "urls": change,
             "skipped": number_or_blank(total["skipped"]),
         }
-        for total in manifest.totals(
-            "section", pending=Count("pk", filter=Q(status=Place.Status.PENDING))
-        )
+        for name, change in section_changes(urls, before if urls else None).items()
     ]
 
 

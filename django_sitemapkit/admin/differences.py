@@ -60,8 +60,6 @@ KINDS: dict[str, tuple[DifferenceKind, Any]] = {
 
 COMPARE = BuildRequest.Kind.COMPARE
 
-FILTERS = ("kind", "section", "below", "folder")
-
 
 @screen("<path:object_id>/differences/", "build_differences", "view")
 def differences_view(
@@ -155,7 +153,11 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
         "totals": [(name, title, number(count)) for name, title, count in totals],
         "groups": groups[:MAX_GROUPS_SHOWN],
         "more_groups": len(groups) > MAX_GROUPS_SHOWN,
-        "filters": {name: request.GET[name] for name in FILTERS if request.GET.get(name)},
+        "filters": {
+            name: request.GET[name]
+            for name in ("kind", "section", "below", "folder")
+            if request.GET.get(name)
+        },
         "query": request.GET.get("q", "").strip(),
         **shown,
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))

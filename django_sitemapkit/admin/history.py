@@ -28,6 +28,7 @@ PAUSED = gettext_noop("Publishing paused.")
 """Its reason is on the next line."""
 RESUMED = gettext_noop("Publishing resumed.")
 BUILD_CANCELLED = gettext_noop("Build cancelled.")
+BUILD_DISCARDED = gettext_noop("Build discarded.")
 
 REQUEST_STARTED = {
     "changed": gettext_noop("Build of changes requested."),
@@ -49,6 +50,7 @@ HISTORY_SENTENCES = frozenset(
         PAUSED,
         RESUMED,
         BUILD_CANCELLED,
+        BUILD_DISCARDED,
         *REQUEST_STARTED.values(),
     }
 )

@@ -128,8 +128,8 @@ def set_include_view(
         raise Http404(str(error)) from error
     row = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path)).first()
     row = row or UrlOverride(site=site.key, path=url_path)
-    if request.POST.get("include") == "1":
-        _save_include(request, row, True)
+    if request.POST.get("include") == "1":  # By the rules again, or in spite of one.
+        _save_include(request, row, None if row.include is False else True)
         add_due_message(request, [site.key])
     else:
         _exclude(request, site, row)
@@ -149,14 +149,16 @@ def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -
         messages.add_message(request, level, text)
 
 
-def _save_include(request: HttpRequest, row: UrlOverride, include: bool) -> None:
-    """Save that a URL is included or excluded, with an entry in the history."""
+def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:
+    """Save whether a URL is included, excluded or neither, with an entry in the history."""
     if row.include is not include:
         row.include = include
         flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
         with transaction.atomic(using=router.db_for_write(UrlOverride)):
             row.save(update_fields=fields)
-            log_rows(request.user.pk, [row], flag, message=INCLUDED if include else EXCLUDED)
+            log_rows(
+                request.user.pk, [row], flag, message=EXCLUDED if include is False else INCLUDED
+            )
 
 
 def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:

@@ -25,6 +25,7 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.editor_settings import add_due_message
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
+    BUILD_DISCARDED,
     PAUSED,
     PUBLISHED,
     RESUMED,
@@ -61,16 +62,13 @@ from django_sitemapkit.words import words_of
 MAX_EXCLUDED = 20
 """Overrides later than a build whose URLs are named before it is published."""
 
-MAX_REASON = 500
-"""Maximum length of a reason, in characters."""
-
 
 class PauseForm(forms.Form):
     """A form for why publishing is paused, and until when."""
 
     reason = forms.CharField(
         label=_("Reason"),
-        max_length=MAX_REASON,
+        max_length=500,
         widget=forms.TextInput({"class": "vTextField"}),
     )
     until = forms.DateTimeField(
@@ -167,14 +165,19 @@ def publish_view(
     rolls_back = is_back and is_older(obj)
     title = _("Roll back to build %(build)s?") if rolls_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
-    excluded = _excluded_since(site, obj, edits["since"]) if may_view(request, UrlOverride) else {}
+    replaces = served.build if served else None
+    excluded = (
+        _excluded_since(site, obj, replaces, edits["since"])
+        if may_view(request, UrlOverride)
+        else {}
+    )
     return render_build_page(
         model_admin,
         request,
         obj,
         "publish",
         title=title % {"build": obj.pk},
-        served=served.build if served else None,
+        served=replaces,
         served_urls=number(sum(counts[live].values())) if served else "",
         urls=number(sum(counts[obj.pk].values())),
         change=total_change(counts[obj.pk], before if served else None),
@@ -216,17 +219,20 @@ def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]] | Non
     ]
 
 
-def _excluded_since(site: SitemapSite | None, build: Build, revision: int) -> dict[str, Any]:
-    """Return the overrides that exclude URLs since a revision, and that a build may list.
+def _excluded_since(
+    site: SitemapSite | None, build: Build, replaced: Build | None, revision: int
+) -> dict[str, Any]:
+    """Return the overrides that exclude URLs since a revision, and that come back with a build.
 
-    If ``all_are_listed``, its files were read, and list each of these URLs.
+    If ``all_are_listed``, the files that it does not share with the one that it replaces were read,
+    and list each of these URLs.
     """
     rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
-    some = list(rows.order_by("-revision")[:MAX_EXCLUDED])
+    some = rows.order_by("-revision")[:MAX_EXCLUDED]
     if site is None or not some:
         return {"excluded": some}
     paths = [row.path for row in some if row.path]
-    matches, _reason = try_read(lambda: matching_paths(site, paths, build))
+    matches, _reason = try_read(lambda: matching_paths(site, paths, build, replaced))
     if not matches or not matches.complete or matches.matched > len(matches.locations):
         return {"excluded": some}
     listed = {location.removeprefix(site.origin) for location in matches.locations}
@@ -256,7 +262,7 @@ def _publish(
     try:
         if "discard" in request.POST:
             discard_build(site, build, by=request.user.get_username())
-            model_admin.log_change(request, build, BUILD_CANCELLED)
+            model_admin.log_change(request, build, BUILD_DISCARDED)
             messages.success(request, gettext("The build is discarded. Its changes still wait."))
         else:
             publish(site, build.pk, pause=pause)

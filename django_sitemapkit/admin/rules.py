@@ -30,7 +30,7 @@ from django_sitemapkit.builds.report.matches import (
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
 from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import ExclusionRule
+from django_sitemapkit.models import ExclusionRule, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.patterns import Pattern
 from django_sitemapkit.planning import all_pages
@@ -119,6 +119,7 @@ def count_view(
         matches=matches,
         texts=matches and match_texts(matches),
         failure=failure,
+        has_included=UrlOverride.objects.filter(site=site.key, include=True).exists(),
         confirmation="" if stored else f"{site.key} {pattern}",
     )
     if matches and not matches.complete:
@@ -154,6 +155,7 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
             "texts": matches and match_texts(matches),
             "everything": Pattern(row.pattern).matches_everything,
             "failure": failure,
+            "has_included": UrlOverride.objects.filter(site=site.key, include=True).exists(),
             "confirmation": form.confirmation if asks else "",
             "count_url": self.screen_url("exclusionrule_count", **query),
         }

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from time import monotonic
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
@@ -23,6 +22,7 @@ from django_sitemapkit.admin.base import (
     number,
     paged_context,
     screen,
+    without_host,
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
@@ -152,7 +152,8 @@ def _inspection_context(
         "edits": edits_since(request, state.search.build.pk)
         if is_listed and state.search.build and user.has_perms(EXCLUDING)
         else None,
-        "is_due": found.section and state.is_due and not pause_of(site),
+        # No build of one section takes out one that is off.
+        "is_due": found.section and found.step != "section" and state.is_due and not pause_of(site),
     }
 
 
@@ -252,26 +253,19 @@ def _contributed_results(
 ) -> Iterator[dict[str, Any]]:
     """Yield the results of registered functions for a URL, or their failures."""
     for find in _registered:
-        found, reason = try_read(partial(_results_of, find, request, site, location))
+        found, reason = try_read(lambda find=find: [*find(request, site, location)])  # type: ignore[misc]
         yield from ({"text": title, "link": text} for title, text in found or ())
         if reason:
             yield {"text": find.__name__, "link": reason}
-
-
-def _results_of(
-    find: FindOfUrl, request: HttpRequest, site: SitemapSite, location: str
-) -> list[tuple[Any, Any]]:
-    return list(find(request, site, location))
 
 
 def _same_path_on_sites(
     failures: Sequence[tuple[SitemapSite, InvalidValue]], text: str
 ) -> Iterator[dict[str, Any]]:
     """Yield, per site, the same path on it, if the pasted URL is on another host."""
+    path = without_host(text.partition("#")[0])
     for site, error in failures:
-        parts = urlsplit(text)
-        path = parts._replace(scheme="", netloc="", fragment="").geturl()
-        if error.code == "url-not-allowed" and parts.netloc and path.startswith(site.path + "/"):
+        if error.code == "url-not-allowed" and path.startswith(site.path + "/"):
             yield {"text": site.origin + path, "site": site, "path": path}
 
 

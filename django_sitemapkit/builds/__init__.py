@@ -21,7 +21,6 @@ from django_sitemapkit.builds.report.published import (
     PublishedSearch,
     PublishedUrl,
     VerifiedFile,
-    find_url,
     search_published,
     verify_published,
 )
@@ -47,7 +46,6 @@ __all__ = [
     "cancel_build",
     "differences_of",
     "exclude_now",
-    "find_url",
     "pause_publishing",
     "preview",
     "prune",

@@ -210,11 +210,13 @@ def similar_path(site: SitemapSite, path: str) -> str:
 
 
 def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionReader]) -> str:
-    page = _("No URL pattern of the project matches this address.")
+    page = _("No page of the project was found for this address.")
     if url_match(site, path):
         page = _("The project may have a page at this address; whether it answers was not checked.")
     elif settings.APPEND_SLASH and url_match(site, f"{path}/"):
-        page = _("The address lacks a slash at its end; Django redirects to the one that has it.")
+        page = _(
+            "The address lacks a slash at its end; visitors are redirected to the one that has it."
+        )
     text = _("No section produces this URL.")
     tried = [*sections, *sections_off(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:

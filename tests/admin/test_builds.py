@@ -389,12 +389,23 @@ def test_a_page_costs_the_same_for_five_files_and_for_three_hundred(two, monkeyp
 
 @pytest.mark.thorough
 def test_a_build_without_files_says_why(built):
-    """One that was the same as another has none of its own."""
+    """One that was the same as another has none of its own; of no section it says that it went."""
     run()
     build = run().build
     text = text_of(person("viewer").get(page("change", build)))
-    assert "This build has no files" in text
+    assert "This build found no change: its files are those of the build that was live." in text
     assert "unchanged" in text
+    assert ">products</a>" not in text
+
+
+@pytest.mark.slow
+def test_the_page_of_a_build_has_the_sections_that_went(built):
+    """They are part of the change that it names above."""
+    run()
+    Reading.objects.all().delete()
+    text = text_of(person("viewer").get(page("change", run().build)))
+    row = text[text.index(">readings</a>") :].partition("</tr>")[0]
+    assert "(\N{MINUS SIGN}100 %)" in row
 
 
 @pytest.mark.thorough
@@ -623,7 +634,7 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
     assert "The build was never published" in text_of(browser.get(page("publish", held[1])))
     assert Build.objects.held(SITE).pk == later
     assert Publication.objects.get().build_id == held[0]
-    assert LogEntry.objects.get().change_message == "Build cancelled."
+    assert LogEntry.objects.get().change_message == "Build discarded."
 
 
 @pytest.mark.slow

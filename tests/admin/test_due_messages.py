@@ -109,7 +109,7 @@ def test_the_button_says_what_waits(published):
     add("urloverride", client=client, path="/press/", priority="0.2")
     add("exclusionrule", client=client, pattern="/nowhere/")
     text = message(client)
-    last = text[text.rindex("Waiting for the next build: ") :]
+    last = text[text.rindex("Changed by editors since the last build: ") :]
     (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(2\\)</a>', last)
     assert "exclusion rules (1)</a>" in last
     assert "extra URLs" not in last.partition("</form>")[0]
@@ -136,23 +136,24 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     )
     also = "also publishes what waits for the same sitemap files."
     assert also not in text_of(inspected())
-    assert "Waiting for the next build: " not in text_of(overview())
+    assert "Changed by editors since the last build: " not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
         assert (
             "exclusion rules (1)</a>"
-            in text[text.index("Waiting for the next build: ") :].partition("</p>")[0]
+            in text[text.index("Changed by editors since the last build: ") :].partition("</p>")[0]
         )
     build(SITE)
-    assert "Waiting for the next build: " not in text_of(overview())
+    assert "Changed by editors since the last build: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
     activity = reverse("admin:sitemapkit_activity")
-    assert f'Waiting for the next build: <a href="{activity}">what editors deleted</a>' in text_of(
-        overview()
+    assert (
+        f'Changed by editors since the last build: <a href="{activity}">what they deleted</a>'
+        in text_of(overview())
     )
     build(SITE)
     text = text_of(overview())
-    assert "Waiting for the next build: " not in text
+    assert "Changed by editors since the last build: " not in text
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):
@@ -162,7 +163,7 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     client.post(page("urloverride", "exclude", override("/about/").pk))
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Waiting for the next build, at most: " in text
+    assert "Changed by editors since the last build, at most: " in text
     assert "URL overrides (2)</a>" in text
 
 

@@ -10,7 +10,7 @@ from django_sitemapkit.admin.rules import find_matches
 from django_sitemapkit.builds import build
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import ExclusionRule, ExtraUrl
+from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (
     ALL,
     add,
@@ -87,6 +87,10 @@ def test_shows_what_it_hits():
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
     assert "The rule matches 1 of 6 URLs (17 %)." in text
+    stay = "URLs that an override includes are counted, too, and stay."
+    assert stay not in text
+    UrlOverride.objects.create(site="default", path="/about/", include=True)
+    assert stay in text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert not ExclusionRule.objects.exists()
     row = ExclusionRule(site="default", pattern="/about")
     row.save()

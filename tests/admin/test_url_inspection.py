@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from decimal import Decimal
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -464,8 +465,8 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("/none/such/page/at/all/", "No URL pattern of the project matches this address."),
-        ("/about", "Django redirects to the one that has it."),
+        ("/none/such/page/at/all/", "No page of the project was found for this address."),
+        ("/about", "visitors are redirected to the one that has it."),
         ("/", "The project may have a page at this address; whether it answers was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
@@ -492,6 +493,7 @@ def test_a_section_that_is_switched_off_is_the_reason():
     settings_page = f'{page("sectionsettings", "changelist")}?site=default"'
     assert settings_page in inspected("/about/")
     assert settings_page in inspected("/nowhere/")
+    assert "Publish the changes of section" not in inspected("/about/")
     editor = client_of("view_build", name="viewer")
     assert settings_page not in text_of(editor.get(PAGE, {"url": "/about/"}))
     assert "Change its values" not in text
@@ -527,6 +529,8 @@ def test_what_is_excluded_is_included_again(by):
     text = text_of(client.post(EXCLUDE, values, follow=True))
     assert "It is not in the sitemap yet. The next published build adds it." in text
     assert "Publish the changes of section pages now" in text
+    row = UrlOverride.objects.get()
+    assert (row.include, row.priority) == ((True, None) if by == "rule" else (None, Decimal("0.3")))
     assert LogEntry.objects.get().change_message == "Included in the sitemap."
     build(SITE)
     assert "It is in the sitemap." in inspect("/about/", client)

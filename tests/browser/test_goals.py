@@ -136,7 +136,7 @@ REASONS = {
     "a dot segment": ("/countries/../japan/", "It has a . or .. segment."),
     "deleted": ("/countries/chile/town-2-102/", "No section produces this URL"),
     "no section": ("/sitemap/", "The project may have a page at this address;"),
-    "no such page": ("/no/such/page/", "No URL pattern of the project matches this address."),
+    "no such page": ("/no/such/page/", "No page of the project was found for this address."),
     "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
     "a slash": ("/countries/japan", "Did you mean: /countries/japan/"),
     "a query string": ("/countries/japan/?utm=1", "lists the URL without it: /countries/japan/"),
@@ -216,7 +216,7 @@ def test_what_would_disappear(site, chief):
     add_rule(chief, "/countries/france/town")
     actions = Actions(chief)
     actions.press("What would change?")
-    chief.sees("Preview of the next build finished.")
+    chief.sees("Preview (what would change) finished.")
     actions.follow("Show changes")
     assert "Removed 12" in chief.text()
     assert actions.count <= 2

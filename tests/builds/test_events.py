@@ -300,7 +300,7 @@ def test_a_build_is_one_record_for_each_moment(heard, caplog):
     assert (
         messages[-1]
         == f"Site 'default': Build {build}: published; looked at 6 URLs in 4 files and the index,"
-        " and wrote 5 of them."
+        " wrote 5 files."
     )
     assert {record.build for record in records} == {build}
     assert (records[0].started_by, records[1].page, records[-1].urls) == ("test", 1, 6)

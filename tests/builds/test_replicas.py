@@ -5,7 +5,7 @@ from django.db import OperationalError, connections
 
 from django_sitemapkit import Section
 from django_sitemapkit.audit.validation import validate_published
-from django_sitemapkit.builds import find_url, prune, publish, status_of
+from django_sitemapkit.builds import prune, publish, search_published, status_of
 from django_sitemapkit.models import Build, Page, Place, Plan, Publication
 from django_sitemapkit.planning import all_pages, page_of, pages_of, refresh, renumber, split
 from django_sitemapkit.registry import registry
@@ -109,7 +109,7 @@ def test_commands_tell_what_is():
     status = status_of(SITE)
     assert status.build == second
     assert {each.built for each in status.sections} == {True}
-    assert list(find_url(SITE, "/products/all/p0/"))
+    assert search_published(SITE, f"{SITE.origin}/products/all/p0/").found
     assert not any(each.error_count for each in validate_published(SITE))
     prune(SITE)
     publish(SITE, first)

@@ -42,7 +42,7 @@ def main(job, *arguments):
     declare()
     from django.core.management import execute_from_command_line
 
-    from django_sitemapkit.builds import find_url
+    from django_sitemapkit.builds import search_published
     from django_sitemapkit.runners import processes
     from django_sitemapkit.sites import all_sites
     from tests.killloop.models import Item
@@ -53,8 +53,11 @@ def main(job, *arguments):
     elif job == "edit":
         Item.objects.filter(pk=Item.objects.earliest("pk").pk).update(permanent=True)
     elif job == "find":
-        path = f"/items/{Item.objects.earliest('pk').pk}/True/"
-        sys.stdout.write(" ".join(find_url(all_sites()[0], path)))
+        site = all_sites()[0]
+        found = search_published(
+            site, f"{site.origin}/items/{Item.objects.earliest('pk').pk}/True/"
+        ).found
+        sys.stdout.write(" ".join(each.address for each in found))
     else:
         processes.run_helper = enter_slowly
         execute_from_command_line(["manage.py", "build_sitemaps", "--json", *arguments])

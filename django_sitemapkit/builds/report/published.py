@@ -158,18 +158,6 @@ def search_published(
     return search
 
 
-def find_url(site: SitemapSite, url: str) -> Iterator[str]:
-    """Yield the addresses of the published files that list a URL.
-
-    ``url`` is a path or an absolute URL of the site; raises InvalidValue where it cannot be. All
-    files are read. Raises StorageFailure in the end where one is lost or damaged.
-    """
-    search = search_published(site, site.scope().normalise(url))
-    yield from (each.address for each in search.found)
-    if search.failures:
-        raise StorageFailure(search.failures[0])
-
-
 def _likeliest_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
     """Yield the file that a row of a section should be in, the section's others, and the rest."""
     own = [row for row in rows if row.section == name]

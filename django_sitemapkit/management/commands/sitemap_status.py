@@ -182,8 +182,7 @@ class Command(PublishedCommand):
             else_due = "Nothing else is due. Only a build tells whether these files change."
             what = else_due if report.due else "Nothing is due."
             looked = " Rows were not compared; files were looked for on a local disk only."
-            compared = looked if quick else ""
-            self.stdout.write(f"  {what}{compared}", self.style.SUCCESS)
+            self.stdout.write(f"  {what}{looked * quick}", self.style.SUCCESS)
 
 
 def _is_due(report: SiteStatus) -> bool:

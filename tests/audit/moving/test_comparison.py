@@ -39,7 +39,7 @@ def compare(tmp_path):
     return compared
 
 
-NOWHERE = "No URL pattern of the project matches this address. No section produces this URL."
+NOWHERE = "No page of the project was found for this address. No section produces this URL."
 
 
 def lines(compared):
@@ -101,7 +101,7 @@ def test_not_all_are_explained(sections, compare, monkeypatch):
     pages(sections)
     document = urlset(*(f"{BASE}/{name}/" for name in "abcd"))
     first, second = lines(compare(document))
-    assert first.startswith("- /c/  No URL pattern")
+    assert first.startswith("- /c/  No page")
     assert second == "- /d/"
 
 
