@@ -234,7 +234,7 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def without_host(text: str) -> str:
     """Return the path of a pasted URL, or the text as it is."""
-    return re.sub("^https?://[^/]+", "", text)
+    return re.sub("^(https?:)?//[^/]+", "", text, flags=re.IGNORECASE)
 
 
 def paged_context(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:

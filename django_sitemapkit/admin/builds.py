@@ -339,7 +339,6 @@ def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[d
     """Return the totals of each section, and how its URLs have changed since the build before."""
     pending = Count("pk", filter=Q(status=Place.Status.PENDING))
     totals = {each["section"]: each for each in manifest.totals("section", pending=pending)}
-    # Of a build without files, nothing is known to be gone.
     urls = {name: total["urls"] for name, total in totals.items()}
     return [
         {
@@ -350,6 +349,7 @@ def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[d
             "urls": change,
             "skipped": number_or_blank(total["skipped"]),
         }
+        # Of a build without files, nothing is known to be gone.
         for name, change in section_changes(urls, before if urls else None).items()
     ]
 

@@ -197,6 +197,8 @@ def test_a_url_of_a_view_may_be_added():
     [
         ("/about", "/about/"),
         ("https://shop.example.net/about/?x=1", "https://www.example.com/about/?x=1"),
+        ("HTTPS://SHOP.example.net/about/#team", "https://www.example.com/about/"),
+        ("//shop.example.net/about/", "https://www.example.com/about/"),
     ],
 )
 def test_another_spelling_is_suggested(url, suggested):
