@@ -1,6 +1,7 @@
 """The page "Activity": who did what in the admin, when and why, from Django's own log."""
 
 import datetime as dt
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -239,8 +240,13 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
     counts["latest"] = Subquery(
         Revision._default_manager.filter(site=OuterRef("site")).values("number")
     )
-    builds = Build.objects.annotate(since=since, until=until, **counts)
-    found = builds.values("site", "since", "until", *counts).get(pk=build)
+    found = (
+        Build.objects.annotate(since=since, until=until, **counts)
+        .values("site", "since", "until", *counts)
+        .get(pk=build)
+    )
+    if found.get("urloverride") and found["since"] < found["until"]:
+        found["urloverride"] -= _overrides_followed(build, found["site"], found["since"])
     return {
         **found,
         # No row has the latest revision, and none is hidden: the one that had it is gone.
@@ -253,6 +259,22 @@ def edits_since(request: HttpRequest, build: int) -> dict[str, Any]:
             if (count := found.get(str(model._meta.model_name)))
         ],
     }
+
+
+def _overrides_followed(build: int, site: str, since: int) -> int:
+    """Return how many overrides that changed since a revision newer files of a build follow.
+
+    Of those that such a file knows; an override has the URL of one file most often.
+    """
+    files = Place.objects.filter(build=build, revision__gt=since).exclude(override_hashes=b"")
+    followed: dict[int, int] = {}
+    for revision, known in files.order_by("revision").values_list("revision", "override_hashes"):
+        followed |= dict.fromkeys(array("q", bytes(known)), revision)
+    rows = UrlOverride.objects.filter(site=site, revision__gt=since).values_list("hash", "revision")
+    # More of them stay counted: the number is a bound.
+    return sum(
+        followed.get(digest, 0) >= revision for digest, revision in rows[:MAX_LISTED_ENTRIES]
+    )
 
 
 @screen("activity/", "activity", "view")
@@ -270,14 +292,6 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     count = listed["page"].paginator.count
     text = ngettext("%(count)s change", "%(count)s changes", count) % {"count": number(count)}
     groups = _action_rows(model_admin.admin_site, listed["page"].object_list)
-    if len(groups) < len(listed["page"]):
-        rows = ngettext(
-            "%(shown)s on this page, grouped in %(count)s row",
-            "%(shown)s on this page, grouped in %(count)s rows",
-            len(groups),
-        )
-        values = {"shown": number(len(listed["page"])), "count": number(len(groups))}
-        text = f"{text}, {rows % values}"
     return model_admin.render_page(
         request,
         "activity",

@@ -26,7 +26,7 @@ from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import Comparison, Line, LineOutcome, compare_rows
+from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compare_rows
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.scaffold.discovery import why_no_page_at
 from django_sitemapkit.sites import SitemapSite, site_by_key
@@ -118,7 +118,7 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
             "%(count)s invalid lines were skipped, such as line %(line)s (%(error)s)",
             len(invalid),
         )
-        values = {"line": invalid[0].number, "error": _error_of(invalid[0])}
+        values = {"line": invalid[0].number, "error": invalid[0].error.removeprefix("path: ")}
         messages.warning(request, text % {"count": number(len(invalid)), **values})
     if known := comparison.count(LineOutcome.UNCHANGED):
         text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
@@ -143,7 +143,11 @@ def _paste_page(
         title=gettext("Paste extra URLs"),
         form=form,
         invalid=[
-            {"number": line.number, "text": pasted[line.number - 1], "error": _error_of(line)}
+            {
+                "number": line.number,
+                "text": pasted[line.number - 1],
+                "error": line.error.removeprefix("path: "),
+            }
             for line in invalid[:MAX_INVALID_LINES]
         ],
         invalid_count=len(invalid),
@@ -152,11 +156,6 @@ def _paste_page(
         max_lines=number(MAX_PASTED_LINES),
         changelist_url=_return_url(model_admin, request),
     )
-
-
-def _error_of(line: Line) -> str:
-    """Return why a pasted line is invalid, without the name of the only column."""
-    return line.error.removeprefix("path: ")
 
 
 def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:

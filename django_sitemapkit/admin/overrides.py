@@ -215,7 +215,7 @@ def _with_url_change(text: str, build: int) -> str:
     change = changes_by_build([Build.objects.get(pk=build)])[build]
     if change.before is None or change.after == change.before - 1:
         return text
-    return f"{text} " + gettext("URLs of the site: %(change)s.") % {"change": change.text or 0}
+    return f"{text} " + gettext("URLs of the site: %(change)s.") % {"change": change.text or "±0"}
 
 
 def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:

@@ -201,6 +201,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
                 request,
                 [site.key],
                 undo=self.view_url("delete", rows[0].pk) if is_new else "",
+                section=rows[0].section if len(rows) == 1 else "",
                 lost=sum(urls.after for urls in lost if urls),
             )
 

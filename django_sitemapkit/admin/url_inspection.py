@@ -243,9 +243,12 @@ def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[A
 
 def _link_context(model_admin: CheckedListAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
     """Return the kind of a row, and its name, linked; or no name for who may not view it."""
-    kind = row._meta.verbose_name
-    link = link_to(model_admin.admin_site, row) if may_view(request, row) else f"({kind})"
-    return {"text": capfirst(kind), "link": link}
+    return {
+        "text": capfirst(row._meta.verbose_name),
+        "link": link_to(model_admin.admin_site, row)
+        if may_view(request, row)
+        else f"({row._meta.verbose_name})",
+    }
 
 
 def _contributed_results(
@@ -366,8 +369,13 @@ def state_of(
     if found.location is None:  # Then nobody knows what to look for.
         search = PublishedSearch(build=Build.objects.published(site))
     else:
-        row = {"section": found.section, "pk": found.pk}
-        search = search_published(site, found.location, **row, seconds=seconds, every=every)
+        search = search_published(
+            *(site, found.location),
+            section=found.section,
+            pk=found.pk,
+            seconds=seconds,
+            every=every,
+        )
     return UrlState(site, found, search)
 
 

@@ -328,9 +328,13 @@ def test_only_what_changed_is_stored_and_recorded():
 
 
 def test_what_is_saved_acts_with_the_next_build():
-    """Of a site with a published build, the message says so."""
-    PublicationFactory(build=BuildFactory())
+    """Of a site with a published build, the message says so; what is served live acts at once."""
+    build = BuildFactory()
+    PublicationFactory(build=build)
+    PlaceFactory(build=build, section="pages", urls=1)
     client = chief()
+    assert set_section("products", client=client, priority="0.9").status_code == 302
+    assert "Live at once: until a build has this section" in shown(client)
     assert set_section("pages", client=client, priority="0.9").status_code == 302
     assert LATER in shown(client)
 
