@@ -159,6 +159,8 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     row = override("/press/")
     client.post(page("urloverride", "exclude", override("/about/").pk))
     assert "Changed by editors" not in text_of(client.get(reverse("admin:sitemapkit_overview")))
+    UrlOverride.objects.filter(path="/about/").delete()
+    assert "what they deleted" in text_of(client.get(reverse("admin:sitemapkit_overview")))
     override("/products/none/")
     change(row, client=client, priority="0.2")
     text = message(client)

@@ -213,7 +213,6 @@ def screens():
                 yield url, site
     yield reverse("admin:sitemapkit_inspect"), {"url": "/3/p2/", **site}
     yield reverse("admin:sitemapkit_inspect"), {"url": "/3/p2/"}
-    yield reverse("admin:sitemapkit_overview"), {"rows": 1, **site}
     build = Build.objects.filter(site=ONE).exclude(previous=None).get()
     for section in ("", "section-all"):
         url = reverse("admin:sitemapkit_build_change", args=[build.pk])
