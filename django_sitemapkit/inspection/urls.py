@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
@@ -213,10 +212,8 @@ def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionRead
     page = _("No page of the project was found for this address.")
     if url_match(site, path):
         page = _("The project may have a page at this address; whether it answers was not checked.")
-    elif settings.APPEND_SLASH and url_match(site, f"{path}/"):
-        page = _(
-            "The address lacks a slash at its end; visitors are redirected to the one that has it."
-        )
+    elif not path.endswith("/") and url_match(site, f"{path}/"):
+        page = _("The project may have a page at this address only with a slash at its end.")
     text = _("No section produces this URL.")
     tried = [*sections, *sections_off(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:
@@ -327,7 +324,8 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     entry = entries.entry(0)
     values = {
         tag: ValueOrigin(
-            getattr(entry, tag), _origin_of(section, row, tag, overridden=tag in texts)
+            text := getattr(entry, tag),
+            _origin_of(section, row, tag, text, overridden=tag in texts),
         )
         for tag in TAGS
     }
@@ -360,8 +358,13 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     )
 
 
-def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bool) -> str:
-    """Return where the value of a tag comes from, in the order in which one wins over another."""
+def _origin_of(
+    section: SectionReader, chunk: Chunk, tag: str, text: str | None, *, overridden: bool
+) -> str:
+    """Return where the value of a tag comes from, in the order in which one wins over another.
+
+    ``text`` is the value; None for an empty or invalid one.
+    """
     if overridden:
         return _("URL override")
     if tag in chunk.row_values and chunk.row_values[tag][0] not in (None, ""):
@@ -369,7 +372,8 @@ def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bo
     if tag in section.setting_values:
         return _("section settings")
     if tag in section.sources:
-        return _("declaration of the section")
+        none = _("declaration of the section, which has no valid value here")
+        return none if text is None else _("declaration of the section")
     return _("not set")
 
 

@@ -373,6 +373,7 @@ def test_values_that_are_left_out_have_their_reason(sections):
     text = inspect(row.get_absolute_url())
     for word in ("priority", "sometimes", "is in the future"):
         assert word in text.partition("Values warning")[2].partition("Rules")[0]
+    assert text.count("declaration of the section, which has no valid value here") == 3
 
 
 @pytest.mark.parametrize(
@@ -468,7 +469,7 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
     ("url", "reason"),
     [
         ("/none/such/page/at/all/", "No page of the project was found for this address."),
-        ("/about", "visitors are redirected to the one that has it."),
+        ("/about", "may have a page at this address only with a slash at its end."),
         ("/", "The project may have a page at this address; whether it answers was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
