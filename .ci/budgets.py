@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_530,
-    "package: tokens": 297_278,
+    "package: tokens": 297_290,
     "core: statements": 18_240,
-    "core: tokens": 215_462,
+    "core: tokens": 215_474,
     "builds, runners, planning, publishing: statements": 4_593,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -156,8 +156,10 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
         flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
         with transaction.atomic(using=router.db_for_write(UrlOverride)):
             row.save(update_fields=fields)
+            # What is taken back alone is a change of the field: a rule may exclude the URL, too.
             log_rows(
-                request.user.pk, [row], flag, message=EXCLUDED if include is False else INCLUDED
+                *(request.user.pk, [row], flag, fields or ()),
+                {True: INCLUDED, False: EXCLUDED, None: ""}[include],
             )
 
 

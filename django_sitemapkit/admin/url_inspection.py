@@ -177,9 +177,10 @@ def _actions(
     if found.listed or found.step == "rules":
         override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
         yield (
-            (_("Change its values"), "urloverride_change", [override.pk], {})
-            if override
-            else (_("Change its values"), "urloverride_add", [], query)
+            _("Change its values"),
+            "urloverride_change" if override else "urloverride_add",
+            [override.pk] if override else [],
+            {} if override else query,
         )
     no_page = "?" in path or NOT_FOR_SEARCH.search(path) or why_no_page_at(site, path)
     if not (found.section or is_listed or no_page):

@@ -157,7 +157,10 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     """What was excluded at once is live already, and what else waits in other files is not."""
     client = chief()
     row = override("/press/")
-    client.post(page("urloverride", "exclude", override("/about/").pk))
+    about = page("urloverride", "change", override("/about/").pk)
+    assert "Exclude now" in text_of(client.get(about))
+    client.post(about.replace("change", "exclude"))
+    assert "Exclude now" not in text_of(client.get(about))
     assert "Changed by editors" not in text_of(client.get(reverse("admin:sitemapkit_overview")))
     UrlOverride.objects.filter(path="/about/").delete()
     assert "what they deleted" in text_of(client.get(reverse("admin:sitemapkit_overview")))

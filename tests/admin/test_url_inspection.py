@@ -534,7 +534,8 @@ def test_what_is_excluded_is_included_again(by):
     assert "Publish the changes of section pages now" in text
     row = UrlOverride.objects.get()
     assert (row.include, row.priority) == ((True, None) if by == "rule" else (None, Decimal("0.3")))
-    assert LogEntry.objects.get().change_message == "Included in the sitemap."
+    said = LogEntry.objects.get().get_change_message()
+    assert said == ("Included in the sitemap." if by == "rule" else "Changed include.")
     build(SITE)
     assert "It is in the sitemap." in inspect("/about/", client)
 

@@ -29,7 +29,7 @@ class UrlMatches:
     """How many URLs match, as far as they have been read."""
 
     build: Build | None
-    """The published build whose stored pages are read; None if the live sections are."""
+    """The build whose stored pages are read; None if the live sections are."""
     total: int | None
     """How many URLs there are; None as long as the live sections have not been read."""
     besides: Build | None = None
