@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_530,
-    "package: tokens": 297_290,
-    "core: statements": 18_240,
-    "core: tokens": 215_474,
-    "builds, runners, planning, publishing: statements": 4_593,
+    "package: statements": 25_538,
+    "package: tokens": 297_486,
+    "core: statements": 18_248,
+    "core: tokens": 215_670,
+    "builds, runners, planning, publishing: statements": 4_601,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
-    "fields of the tables in models/builds.py": 64,
+    "fields of the tables in models/builds.py": 66,
     "first build of five rows: functions": 390,
     "first build of five rows: files": 53,
     "Exclude now: functions": 405,
     "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 26,
+    "functions: lines, 95th percentile": 27,
     "functions: lines, longest": 59,
-    "files: lines, longest": 505,
+    "files: lines, longest": 518,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}

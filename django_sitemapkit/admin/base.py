@@ -232,6 +232,19 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, template, {**shared, **context})
 
 
+def render_build_page(
+    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, name: str, **context: Any
+) -> HttpResponseBase:
+    """Return a page about a build from the template ``name``."""
+    return model_admin.render_page(
+        request,
+        f"build/{name}",
+        build=build,
+        build_url=model_admin.view_url("change", build.pk),
+        **context,
+    )
+
+
 def without_host(text: str) -> str:
     """Return the path of a pasted URL, or the text as it is."""
     return re.sub("^(https?:)?//[^/]+", "", text, flags=re.IGNORECASE)

@@ -31,6 +31,7 @@ from django_sitemapkit.admin.base import (
     number,
     number_or_blank,
     paged_context,
+    render_build_page,
     request_rows,
     screen,
     site_or_reason,
@@ -42,7 +43,6 @@ from django_sitemapkit.admin.publishing import (
     is_publishable,
     publish_error,
     publish_view,
-    render_build_page,
 )
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.admin.url_counts import (

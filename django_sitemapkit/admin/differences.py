@@ -12,14 +12,14 @@ from django.utils.translation import ngettext
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     csv_response,
+    id_or_none,
     number,
     number_or_blank,
     paged_context,
+    render_build_page,
     screen,
     site_or_reason,
 )
-from django_sitemapkit.admin.publishing import render_build_page
-from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
     OTHER_FOLDERS,
@@ -28,19 +28,14 @@ from django_sitemapkit.builds.report.differences import (
     first_folder_of,
     groups_below,
     kept_differences,
-    store_differences,
+    ready_differences,
 )
 from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
+from django_sitemapkit.models import Build, BuildDifferences, BuildRequest
 from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import SitemapSite
-
-MAX_COMPARED_AT_ONCE = 20_000
-"""URLs that a request compares itself, which takes a moment; more are compared in the background.
-"""
 
 MAX_GROUPS_SHOWN = 50
 """Folders that the page counts by themselves."""
@@ -65,44 +60,53 @@ COMPARE = BuildRequest.Kind.COMPARE
 def differences_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
 ) -> HttpResponseBase:
-    """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
-    stored = BuildDifferences.objects.filter(build=obj).first()
+    """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``.
+
+    It is compared with the build that was live before it, or with the one in the query string.
+    """
+    before, here = obj.previous, request.path
+    if "before" in request.GET:
+        wanted = Build.objects.filter(site=obj.site, pk=id_or_none(request.GET["before"]) or 0)
+        before = wanted.first() or before
+    if before is not None:
+        here = f"{here}?before={before.pk}"
+    stored = obj.differences.filter(before=before).first()
     if stored is not None and "csv" in request.GET:
         return _csv_download(request, stored)
-    context = _stored_context(request, stored) if stored else _comparison(request, obj)
+    context = _stored_context(request, stored) if stored else _comparison(request, obj, before)
     page = render_build_page(
         model_admin,
         request,
         obj,
         "differences",
         title=_("Changes in build %(build)s") % {"build": obj.pk},
-        here=request.path,
-        before=obj.previous_id,
+        here=here,
+        before=before,
         **context,
     )
     if "waiting" in context:
         # Without JavaScript, and not in the page: readers of screens may stop it there.
-        page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={request.path}"
+        page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={here}"
     return page
 
 
-def _comparison(request: HttpRequest, build: Build) -> dict[str, Any]:
-    """Compare a build or have it compared, and return the template context.
+def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dict[str, Any]:
+    """Compare two builds or have them compared, and return the template context.
 
     It is the result, a failure, or "waiting" while another process compares.
     """
     site, reason = site_or_reason(request, build.site)
     if site is None:
         return {"failure": reason}
-    last = build.requests.filter(kind=COMPARE).order_by("-pk").first()
+    last = build.requests.filter(kind=COMPARE, before=before).order_by("-pk").first()
     if last is not None and last.failed and "again" not in request.GET:
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if not _takes_long(site, build):
-                return _stored_context(request, store_differences(site, build))
+            if stored := ready_differences(site, build, before):
+                return _stored_context(request, stored)
             name = str(request.user.get_username())
-            record_request(site, COMPARE, about=build, by=name)
+            record_request(site, COMPARE, about=build, before=before, by=name)
     except BuildRunning:
         pass  # Another process compares a build of the site.
     except (SitemapKitError, OSError) as error:
@@ -110,25 +114,6 @@ def _comparison(request: HttpRequest, build: Build) -> dict[str, Any]:
     # Again: its process may have ended meanwhile.
     process_on_commit(site, get_runner, kinds=(COMPARE,))
     return {"waiting": True}
-
-
-def _takes_long(site: SitemapSite, build: Build) -> bool:
-    """Return whether so many URLs are compared that nobody should wait for it.
-
-    These are those of the files that only one build has. Raises BuildFailed if a build has no files
-    any more.
-    """
-    if build.previous_id is None:
-        return False
-    old, new = (
-        set(
-            Place.objects.in_build(stored_build(site, each))
-            .pages()
-            .values_list("page", "page__urls")
-        )
-        for each in (build.previous_id, build.pk)
-    )
-    return sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE
 
 
 def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:

@@ -1,5 +1,6 @@
 """The views that publish a build, pause and resume publishing, and cancel a build."""
 
+from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
@@ -19,9 +20,11 @@ from django_sitemapkit.admin.base import (
     number,
     pause_text,
     progress_text,
+    render_build_page,
     screen,
     site_or_reason,
 )
+from django_sitemapkit.admin.differences import KINDS
 from django_sitemapkit.admin.editor_settings import add_due_message
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
@@ -42,14 +45,16 @@ from django_sitemapkit.builds import (
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
-from django_sitemapkit.builds.report.matches import matching_paths
+from django_sitemapkit.builds.report.differences import (
+    kept_differences,
+    ready_differences,
+)
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import (
     Build,
-    BuildDifferences,
     Publication,
     StoredNow,
     UrlOverride,
@@ -59,8 +64,8 @@ from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
-MAX_EXCLUDED = 20
-"""Overrides later than a build whose URLs are named before it is published."""
+MAX_NAMED = 20
+"""URLs that go, and that come, which are named before a build is published."""
 
 
 class PauseForm(forms.Form):
@@ -153,24 +158,23 @@ def publish_view(
     data = request.POST if request.method == "POST" else None
     form = RollBackForm(data, is_paused=bool(pause)) if is_back else None
     if request.method == "POST" and (form is None or form.is_valid()):
-        added = form.pause_by(request) if form and form.cleaned_data["pause"] else None
-        _publish(model_admin, request, obj, added)
+        new_pause = form.pause_by(request) if form and form.cleaned_data["pause"] else None
+        _publish(model_admin, request, obj, new_pause)
         return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
     replaced = counts[live] if served else {}
     site, _reason = site_or_reason(request, obj.site)
-    stay_live = _served_live_after(site, obj, replaced)
+    replaces = served.build if served else None
+    stay_live = _served_live(site, obj, replaced)
+    were_live = _served_live(site, replaces, counts[obj.pk]) if replaces else set()
     before = {name: urls for name, urls in replaced.items() if name not in stay_live}
+    before |= {name: counts[obj.pk][name] for name in were_live}  # Nobody counted them.
     rolls_back = is_back and is_older(obj)
     title = _("Roll back to build %(build)s?") if rolls_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
-    replaces = served.build if served else None
-    excluded = (
-        _excluded_since(site, obj, replaces, edits["since"])
-        if may_view(request, UrlOverride)
-        else {}
-    )
+    differences, added = _differences_from(site, obj, replaces, stay_live | were_live)
+    excluded = _excluded_since(obj, edits["since"], added) if may_view(request, UrlOverride) else {}
     return render_build_page(
         model_admin,
         request,
@@ -183,11 +187,13 @@ def publish_view(
         change=total_change(counts[obj.pk], before if served else None),
         changes=section_changes(counts[obj.pk], before if served else None),
         served_live=sorted(stay_live),
+        were_live=were_live,
         publish_error=publish_error(obj),
         edits=edits,
         **excluded,
-        is_older=rolls_back,
-        undone=_undone_builds(obj, live) if rolls_back else None,
+        differences=differences,
+        differences_url=f"{model_admin.view_url('differences', obj.pk)}?before={live}",
+        given_up=Build.objects.publishable(obj.site).filter(status="held", pk__lt=obj.pk),
         # They compare it with what was live when it ended.
         warnings=[
             words_of(each) for each in obj.warnings if not is_back and obj.previous_id == live
@@ -197,53 +203,51 @@ def publish_view(
     )
 
 
-def _undone_builds(build: Build, live: int | None) -> list[dict[str, Any]] | None:
-    """Return the builds from a build to the live one, this first, that may have removed URLs.
+def _differences_from(
+    site: SitemapSite | None, build: Build, served: Build | None, live: Collection[str]
+) -> tuple[list[dict[str, Any]], list[str] | None]:
+    """Return how a build differs from the one that is live, by kind, and the paths that it adds.
 
-    "removed" is how many URLs these were, or "" if the build was not compared yet. It is None if
-    the live build does not descend from ``build``, as after a roll-back to before it.
+    Each kind has its count, and the first URLs that go or come. The sections ``live``, which are
+    served live before or after, are left out. Of what is neither known nor found in a moment, it
+    is `([], None)`.
     """
-    before = dict(Build.objects.filter(site=build.site).values_list("pk", "previous"))
-    undone: list[int] = []
-    while live and live != build.pk:
-        undone.append(live)
-        live = before[live]
-    if live is None:
-        return None
-    stored = BuildDifferences.objects.defer("kept").in_bulk(undone)
-    removed = {pk: stored[pk].count("-") if pk in stored else None for pk in undone}
-    return [
-        {"pk": pk, "removed": "" if count is None else number(count)}
-        for pk, count in removed.items()
-        if count != 0
+    if site is None or served is None or publish_error(build):
+        return [], None
+    stored, _reason = try_read(lambda: ready_differences(site, build, served))
+    if stored is None:
+        return [], None
+    paths: defaultdict[str, list[str]] = defaultdict(list)
+    for each, _tags in kept_differences(stored):
+        if each.section not in live:
+            paths[each.kind.value].append(each.location.removeprefix(site.origin))
+    found = [
+        {
+            "name": name,
+            "title": title,
+            "count": number(stored.count(kind.value, besides=live)),
+            "first": [] if name == "changed" else paths[kind.value][:MAX_NAMED],
+        }
+        for name, (kind, title) in KINDS.items()
     ]
+    return found, paths["+"]
 
 
-def _excluded_since(
-    site: SitemapSite | None, build: Build, replaced: Build | None, revision: int
-) -> dict[str, Any]:
+def _excluded_since(build: Build, revision: int, added: list[str] | None) -> dict[str, Any]:
     """Return the overrides that exclude URLs since a revision, and that come back with a build.
 
-    If ``all_are_listed``, the files that it does not share with the one that it replaces were read,
-    and list each of these URLs.
+    If ``all_are_listed``, each of them is among the paths that it adds; these are None if they are
+    not known.
     """
     rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
-    some = rows.order_by("-revision")[:MAX_EXCLUDED]
-    if site is None or not some:
-        return {"excluded": some}
-    paths = [row.path for row in some if row.path]
-    matches, _reason = try_read(lambda: matching_paths(site, paths, build, replaced))
-    if not matches or not matches.complete or matches.matched > len(matches.locations):
-        return {"excluded": some}
-    listed = {location.removeprefix(site.origin) for location in matches.locations}
-    return {
-        "excluded": [row for row in some if not row.path or row.path in listed],
-        "all_are_listed": len(paths) == len(some),
-    }
+    some = rows.order_by("-revision")[:MAX_NAMED]
+    excluded = [row for row in some if added is None or not row.path or row.path in added]
+    is_exact = added is not None and all(row.path for row in excluded)
+    return {"excluded": excluded, "all_are_listed": is_exact}
 
 
-def _served_live_after(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
-    """Return those published sections that are served live once a build without them is live."""
+def _served_live(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
+    """Return those sections that are served live while a build is live that does not have them."""
     declared, _why = try_read(
         lambda: [each.get_name() for each in sections_of(site)] if site else []
     )
@@ -298,19 +302,6 @@ def is_publishable(build: Build) -> bool:
     """Return whether the build was published or held for review and still has its files."""
     ended_well = build.published_at is not None or build.status == Build.Status.HELD
     return ended_well and build.pruned_at is None
-
-
-def render_build_page(
-    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, name: str, **context: Any
-) -> HttpResponseBase:
-    """Return a page about a build from the template ``name``."""
-    return model_admin.render_page(
-        request,
-        f"build/{name}",
-        build=build,
-        build_url=model_admin.view_url("change", build.pk),
-        **context,
-    )
 
 
 # Pausing ------------------------------------------------------------------------------------------

@@ -55,13 +55,14 @@ def request(
     section: str = "",
     full: bool = False,
     about: Build | None = None,
+    before: Build | None = None,
     by: str = "",
 ) -> BuildRequest:
     """Record a request and return it; a request that is queued already is not queued twice.
 
-    ``about`` is the build to compare with the one before it.
+    ``about`` is the build to compare with the one ``before``.
     """
-    scope = section or (f"build-{about.pk}" if about else "*")
+    scope = section or (f"builds {before.pk} {about.pk}" if about and before else "*")
     dedup_key = f"{site.key} {kind} {scope} {'full' if full else 'changed'}"
     values = {
         "site": site.key,
@@ -69,6 +70,7 @@ def request(
         "section": section,
         "full": full,
         "build": about,
+        "before": before,
         "requested_by": str(by)[:200],
         "requested_at": StoredNow(),
     }
@@ -205,9 +207,9 @@ def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
 
 
 def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
-    if asked.build is None:
+    if asked.build is None or asked.before is None:
         return {"code": "build-gone"}
-    found = store_differences(site, asked.build)
+    found = store_differences(site, asked.build, asked.before)
     added, removed, changed = map(found.count, "+-~")
     return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 

@@ -11,10 +11,12 @@ from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles, index_ord
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.rendering import Index
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
@@ -102,13 +104,16 @@ class BuildState:
 
     def finish(self) -> FinishedBuild:
         """Keep and return the build as gates judge it, once no page is missing."""
+        may_shrink = {section.get_name() for section in self.sections if section.has_news}
+        if settings.MAX_SHRINK is None:
+            may_shrink.add(EXTRA_URLS)
         self.finished = FinishedBuild(
             site=self.site,
             build=self.build,
             rows=[row for row in self.rows if row.section],
             published=page_rows_of(self.builds.rows_of(self.builds.published)),
             leaving=self.leaving,
-            news=[section.get_name() for section in self.sections if section.has_news],
+            may_shrink=may_shrink,
             chosen=self.chosen,
             strict=self.strict,
             heartbeat=self.lease.heartbeat,

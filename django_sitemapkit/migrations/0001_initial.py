@@ -84,7 +84,9 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BuildDifferences',
             fields=[
-                ('build', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='differences', serialize=False, to='sitemapkit.build', verbose_name='build')),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='differences', to='sitemapkit.build', verbose_name='build')),
+                ('before', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sitemapkit.build', verbose_name='compared with')),
                 ('groups', models.JSONField(default=list, verbose_name='groups')),
                 ('kept', models.BinaryField(verbose_name='kept URLs')),
             ],
@@ -121,6 +123,7 @@ class Migration(migrations.Migration):
                 ('dedup_key', models.CharField(max_length=250, null=True, unique=True, verbose_name='deduplication key')),
                 ('outcome', models.JSONField(blank=True, default=str, verbose_name='outcome')),
                 ('build', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='requests', to='sitemapkit.build', verbose_name='build')),
+                ('before', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='compared with')),
             ],
             options={
                 'verbose_name': 'request',
@@ -339,6 +342,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='build',
             index=models.Index(fields=['site', 'status'], name='sitemapkit__site_ad367a_idx'),
+        ),
+        migrations.AddConstraint(
+            model_name='builddifferences',
+            constraint=models.UniqueConstraint(fields=('build', 'before'), name='sitemapkit_compared_once'),
         ),
         migrations.AddIndex(
             model_name='buildrequest',

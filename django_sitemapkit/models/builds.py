@@ -1,7 +1,7 @@
 """Builds, their places and stored pages, publications, and requests of the admin."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -398,14 +398,13 @@ class Place(models.Model):
 
 
 class BuildDifferences(models.Model):
-    """The stored differences between a build and the one that was live before it."""
+    """The stored differences between a build and another one."""
 
-    build = models.OneToOneField(
-        Build,
-        models.CASCADE,
-        primary_key=True,
-        related_name="differences",
-        verbose_name=_("build"),
+    build = models.ForeignKey(
+        Build, models.CASCADE, related_name="differences", verbose_name=_("build")
+    )
+    before = models.ForeignKey(
+        Build, models.CASCADE, related_name="+", verbose_name=_("compared with")
     )
     groups = models.JSONField(_("groups"), default=list)
     """How many there are by kind, section and folder, the largest group first."""
@@ -417,13 +416,23 @@ class BuildDifferences(models.Model):
     class Meta:
         verbose_name = _("differences")
         verbose_name_plural = _("differences")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["build", "before"], name="sitemapkit_compared_once")
+        ]
 
     def __str__(self) -> str:
-        return str(self.build_id)
+        return f"{self.before_id} → {self.build_id}"
 
-    def count(self, kind: str) -> int:
-        """Return how many URLs are added ("+"), removed ("-") or changed ("~")."""
-        return sum(count for each, _section, _folder, count in self.groups if each == kind)
+    def count(self, kind: str, *, besides: Collection[str] = ()) -> int:
+        """Return how many URLs are added ("+"), removed ("-") or changed ("~").
+
+        Those of the sections ``besides`` are not counted.
+        """
+        return sum(
+            count
+            for each, section, _folder, count in self.groups
+            if each == kind and section not in besides
+        )
 
 
 class Publication(models.Model):
@@ -481,6 +490,10 @@ class BuildRequest(models.Model):
         Build, models.SET_NULL, null=True, related_name="requests", verbose_name=_("build")
     )
     """The build that it came to, or that it is about."""
+    before = models.ForeignKey(
+        Build, models.SET_NULL, null=True, related_name="+", verbose_name=_("compared with")
+    )
+    """The build that it is compared with."""
     outcome = models.JSONField(_("outcome"), default=str, blank=True)
     """What it came to: a code and its values, or the text of an error; "" until it ends."""
 

@@ -453,7 +453,7 @@ def test_the_differences_name_the_build_that_was_live_before(two, settings):
     Reading.objects.filter(level=0).delete()
     held = run().build
     text = text_of(client.get(page("differences", held)))
-    assert f"Compared with build {second}, which was live when this one ended." in text
+    assert f"Compared with build {second}, which is live." in text
     publish(SITE, first)
     assert page("differences", first) not in text_of(client.get(page("change", first)))
     assert said % first in text_of(client.get(page("differences", second)))
@@ -529,13 +529,13 @@ def test_of_many_differences_the_first_are_kept(two, monkeypatch):
 @pytest.mark.slow
 def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     """The page answers at once, and shows them when they are there; or why they are not."""
-    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
     monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     url = page("differences", two[1])
     for _ in range(2):
         response = client.get(url)
-        assert response.headers["Refresh"] == f"2; url={url}"
+        assert response.headers["Refresh"] == f"2; url={url}?before={two[0]}"
         assert "URLs are being compared." in text_of(response)
     assert BuildRequest.objects.count() == 1
     with acquire(SITE, "compare"):
@@ -554,7 +554,7 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
 @pytest.mark.slow
 def test_what_was_compared_in_the_background_is_shown(two, monkeypatch):
     """No build waits for it, and the overview, which is about builds, does not list it."""
-    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
     monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     client.get(page("differences", two[1]))
@@ -669,45 +669,56 @@ def test_publishing_a_newer_build_again_is_no_roll_back(two):
 
 
 @pytest.mark.slow
-def test_a_roll_back_says_what_it_brings_back(two):
-    """Build by build, as the differences do; until those are known, it says so."""
-    Product.objects.filter(slug="p4").delete()
+def test_a_roll_back_names_what_goes_and_comes(two):
+    """Compared with the live build, whatever lies between them."""
+    product = Product.objects.get(slug="p4")
+    gone = product.get_absolute_url()
+    product.delete()
+    Reading.objects.create(level=77)
     UrlOverride.objects.create(site="default", path="/readings/0/", include=False)
     third = run().build
     browser = person("super")
-    last, before = (
-        f'excluded ones too: <a href="{page("differences", pk)}?kind=removed">Build {pk}</a>'
-        for pk in (third, two[1])
-    )
-    text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
-    assert f"{last} (not compared yet) </li>" in text
-    removed = text_of(browser.get(page("differences", third)))
-    assert '<a href="?kind=removed">2</a>' in removed
-    text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
-    assert f"{last} (2) </li>" in text
-    assert f'<a href="{page("differences", third)}">Show what it undoes</a>' in text
+
+    def shown(build):
+        return " ".join(text_of(browser.get(page("publish", build))).split())
+
+    def named(kind, build, before, *paths):
+        link = f"{page('differences', build)}?before={before}&amp;kind={kind.lower()}"
+        rows = "".join(f"<li><bdi>{path}</bdi></li>" for path in paths)
+        return f'<li>{kind}: <a href="{link}">{len(paths)}</a><ul>{rows}</ul></li>'
+
+    text = shown(two[1])
+    assert named("Removed", two[1], third, "/readings/77/") in text
+    assert named("Added", two[1], third, gone, "/readings/0/") in text
+    assert "<li>Changed: 0</li>" in text
+    again = "Excluded since then, and published again:"
+    assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
     rows = page("changelist").replace("/build/", "/urloverride/")
     assert (
         f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
         "URL overrides (1)</a>"
     ) in text
-    again = "Excluded since then, and published again:"
-    assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
-    text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
-    assert (
-        f"{last} (2), {before.removeprefix('excluded ones too: ')} (not compared yet) </li>" in text
-    )
-    browser.post(page("publish", two[1]))
-    text = " ".join(text_of(browser.get(page("publish", two[0]))).split())
-    assert f"{before} (not compared yet) </li>" in text
+    link = f"{page('differences', two[1])}?before={third}"
+    assert f'<a href="{link}">Show changes</a>' in text
+    text = text_of(browser.get(f"{link}&kind=added&q=readings"))
+    assert f"Compared with build {third}, which is live." in text
+    assert text.count("inspect/?site=") == 1
     browser.post(page("publish", two[0]))
-    text = text_of(browser.get(page("publish", two[1])))  # This is the way forward.
-    assert "excluded ones too" not in text
-    assert "roll-back took place" not in text
-    Product.objects.filter(slug="p3").delete()
-    run()
-    text = " ".join(text_of(browser.get(page("publish", two[1]))).split())
-    assert "was not looked at: a roll-back took place between these two builds." in text
+    assert named("Removed", third, two[0], gone, "/readings/0/") in shown(third)
+    assert "published again" not in shown(third)  # This is the way forward.
+
+
+@pytest.mark.slow
+def test_what_takes_long_to_compare_is_compared_on_its_own_page(two, monkeypatch):
+    """Until then, it is not said that an excluded URL comes back."""
+    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
+    product = Product.objects.first()
+    UrlOverride.objects.create(site="default", path=product.get_absolute_url(), include=False)
+    third = run().build
+    text = text_of(person("super").get(page("publish", two[1])))
+    link = f"{page('differences', two[1])}?before={third}"
+    assert f'<a href="{link}">Show which URLs go and come</a>' in text
+    assert "Excluded since then, and published again if this build lists them:" in text
 
 
 @pytest.mark.slow
@@ -726,6 +737,26 @@ def test_what_a_build_left_out_does_not_come_back_with_it(two):
     )
     text = text_of(person("super").get(page("publish", third)))
     assert "Excluded since then, and published again if this build lists them:" in text
+
+
+@pytest.mark.slow
+def test_a_build_that_another_one_gives_up_is_named_before(two, settings):
+    """That is one that waits, or is held for review, and is older."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    Reading.objects.filter(level=0).delete()
+    held = run().build
+    path = Product.objects.first().get_absolute_url()
+    row = UrlOverride.objects.create(site="default", path=path, include=False)
+    newer = exclude_now(SITE, row).build
+    publish(SITE, two[1])
+    browser = person("super")
+    said = f"This gives up build {held}, which is held for review or only a preview."
+    assert said in text_of(browser.get(page("publish", newer)))
+    assert said not in text_of(browser.get(page("publish", two[0])))
+    browser.post(page("publish", two[0]))
+    assert Build.objects.get(pk=held).status == "held"
+    browser.post(page("publish", newer))
+    assert Build.objects.get(pk=held).status == "abandoned"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from django_sitemapkit.builds import Pause, build, pause_publishing
+from django_sitemapkit.builds import Pause, build, pause_publishing, publish
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (
     ALL,
@@ -249,11 +249,18 @@ def test_a_section_that_a_roll_back_serves_live_loses_nothing(settings, sections
     products(3)
     first = build(SITE).build
     ExtraUrl.objects.create(site="default", path="/early/")
-    build(SITE)
+    second = build(SITE).build
     text = text_of(chief().get(page("build", "publish", first)))
     row = '<th scope="row">extra-urls</th><td class="sitemapkit-number">'
     assert f"{row}served live</td>" in text
     assert "%" not in text[text.index("all sections") :].split("</tr>")[0]
+    assert "<li>Removed: 0</li>" in text
+    publish(SITE, first)
+    text = text_of(chief().get(page("build", "publish", second)))  # Nor does it win anything then.
+    assert f"{row}served live until now 1</td>" in text
+    assert "%" not in text[text.index("all sections") :].split("</tr>")[0]
+    assert "<li>Added: 0</li>" in text
+    publish(SITE, second)
     settings.SITEMAPKIT_SERVE_FROM = "published"
     text = text_of(chief().get(page("build", "publish", first)))
     assert f"{row}not in this build 0 <span" in text

@@ -153,8 +153,10 @@ class FinishedBuild:
     """The pages with URLs that the site serves now."""
     leaving: Mapping[str, int] = field(default_factory=dict)
     """How many URLs of a section are meant to go."""
-    news: Collection[str] = ()
-    """The sections of news articles, of which any number may go: they are listed for two days."""
+    may_shrink: Collection[str] = ()
+    """The sections of which any number of URLs may go: news articles, which are listed for two
+    days, and extra URLs, which editors delete by hand.
+    """
     chosen: Collection[str] = ()
     """The sections that were built; empty if all were."""
     strict: bool = False
@@ -215,7 +217,7 @@ def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterato
     """Yield losses that warn or hold the build; without ``removed``, as if no URL had moved."""
     before, after = _urls_by_section(finished.published), _urls_by_section(finished.pages)
     leaving, names = Counter(finished.leaving), sorted(before)
-    leaving |= Counter({name: before[name] - after[name] for name in finished.news})
+    leaving |= Counter({name: before[name] - after[name] for name in finished.may_shrink})
     for counts in (before, after, leaving, removed or Counter()):
         counts[SITE] = counts.total()
     for name in names if len(names) < 2 else [*names, SITE]:

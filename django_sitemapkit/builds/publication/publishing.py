@@ -36,7 +36,6 @@ from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import (
     Build,
-    BuildDifferences,
     Place,
     Publication,
     StoredNow,
@@ -78,8 +77,6 @@ def publish_finished(state: BuildState) -> BuildResult:
     if held is not None and _is_identical(state, held, finished, index):
         if code_of(reason).startswith("preview"):
             reason = held.reason  # A preview does not make a preview of what was built to publish.
-        if held.previous_id != (published.pk if published else None):
-            BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         why = {"code": "identical", "build": held.pk}
         _end_as_identical(state, held, finished, Build.Status.ABANDONED, why)
@@ -335,8 +332,6 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
             if record.published_at is None and record.previous_id != publication.build_id:
-                # Someone has gone back since it was held: what it was compared with is not live.
-                BuildDifferences.objects.filter(build=record).delete()
                 record.previous_id = publication.build_id
         publication.build = record
         if not is_new:

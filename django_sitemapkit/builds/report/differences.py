@@ -50,6 +50,9 @@ _TAB = b"\t"
 
 _ELEMENT = re.compile(r"<(?P<tag>[\w:]+)[^>]*?(?:/>|>(?P<text>.*?)</(?P=tag)>)", re.DOTALL)
 
+_VALUE = re.compile(r'(?<!rel)="([^"]*)"|>\s*([^<>]*[^<>\s])\s*<')
+"""An attribute, but for the relation of a link, or a text."""
+
 MAX_DUPLICATES = 100
 """URLs listed more than once that a comparison names, and entries of each."""
 
@@ -58,6 +61,9 @@ Lines = Iterable[bytes]
 Duplicates = dict[str, list[str]]
 """URLs that are listed more than once, and the section and page of each entry."""
 
+
+MAX_COMPARED_AT_ONCE = 100_000
+"""URLs that a request compares itself, in under a second; more are compared in the background."""
 
 MAX_KEPT = 50_000
 """Added, removed or changed URLs that are kept, for each of the three; all are counted."""
@@ -209,10 +215,11 @@ def _difference(
 
 
 def _elements_by_tag(values: bytes) -> dict[str, list[str]]:
-    """Return the text of each tag without a namespace, and each element with one."""
+    """Return the values of each element: its text, or the attributes and texts in it."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for element in _ELEMENT.finditer(values.decode()):
-        found[element["tag"]].append(element[0] if ":" in element["tag"] else element["text"])
+        parts = (attribute or text for attribute, text in _VALUE.findall(element[0]))
+        found[element["tag"]].append(unescaped(" ".join(parts)))
     return found
 
 
@@ -280,27 +287,51 @@ def _newest_build(site: SitemapSite) -> int:
     return build.pk
 
 
-def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
-    """Compare a build with the one that was live before it, and store the differences.
+def ready_differences(
+    site: SitemapSite, build: Build, before: Build | None
+) -> BuildDifferences | None:
+    """Return the differences of two builds that are stored, or found in a moment; else None.
+
+    Compared are the URLs of the files that only one of the builds has. Raises what
+    ``store_differences()`` raises.
+    """
+    stored = build.differences.filter(before=before).first()
+    if stored is not None or before is None:
+        return stored or store_differences(site, build, before)
+    old, new = (
+        set(
+            Place.objects.in_build(stored_build(site, each.pk))
+            .pages()
+            .values_list("page", "page__urls")
+        )
+        for each in (before, build)
+    )
+    if sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE:
+        return None
+    return store_differences(site, build, before)
+
+
+def store_differences(site: SitemapSite, build: Build, before: Build | None) -> BuildDifferences:
+    """Compare a build with another one, and store the differences.
 
     Raises BuildRunning while another process compares a build of the site, BuildFailed where there
-    is nothing to compare, and StorageFailure where a file is lost.
+    is nothing to compare with, and StorageFailure where a file is lost.
     """
     with acquire(site, "compare") as lease:
-        values = _difference_values(site, build)
+        values = _difference_values(site, build, before)
         with lease.fenced_transaction():
             stored_build(site, build.pk)  # It may have been pruned meanwhile.
             rows = BuildDifferences.objects
-            return rows.update_or_create(build=build, defaults=values)[0]
+            return rows.update_or_create(build=build, before=before, defaults=values)[0]
 
 
-def _difference_values(site: SitemapSite, build: Build) -> dict[str, Any]:
+def _difference_values(site: SitemapSite, build: Build, before: Build | None) -> dict[str, Any]:
     """Return the field values of a BuildDifferences: counts, and the first differences."""
     totals: Counter[DifferenceKind] = Counter()
     groups: Counter[tuple[DifferenceKind, str, str]] = Counter()
     written = BytesIO()
     with gzip.GzipFile(fileobj=written, mode="wb", compresslevel=1) as lines:
-        for difference in differences_of(site, build.pk):
+        for difference in differences_of(site, build.pk, since=before.pk if before else None):
             kind = difference.kind
             totals[kind] += 1
             group = kind, difference.section, first_folder_of(difference.location)

@@ -4,13 +4,11 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 
 from django.db.models import Sum
 
 from django_sitemapkit.builds.manifest import FindUrls, find_all, locations_of
 from django_sitemapkit.models import Build, ExclusionRule, Place
-from django_sitemapkit.models.builds import PlaceQuerySet
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -32,8 +30,6 @@ class UrlMatches:
     """The build whose stored pages are read; None if the live sections are."""
     total: int | None
     """How many URLs there are; None as long as the live sections have not been read."""
-    besides: Build | None = None
-    """The build whose stored pages are left out; None for none."""
     read: int = 0
     """How many were read."""
     matched: int = 0
@@ -59,7 +55,7 @@ class UrlMatches:
         Raises StorageFailure where one is lost or damaged.
         """
         end, storage = monotonic() + seconds, SitemapStorage()
-        rows = _pages(self.build, self.besides).order_by("pk")  # type: ignore[arg-type]
+        rows = Place.objects.in_build(self.build).pages().order_by("pk")  # type: ignore[arg-type]
         while some := list(rows.filter(pk__gt=self.last)[:PAGES_PER_QUERY]):
             for row in some:
                 for locations in locations_of(row, storage, find):
@@ -70,27 +66,16 @@ class UrlMatches:
                     return
 
 
-def published_matches(
-    site: SitemapSite, build: Build | None = None, besides: Build | None = None
-) -> UrlMatches | None:
-    """Return a match counter for a build, by default the published one, that has read nothing yet.
+def published_matches(site: SitemapSite) -> UrlMatches | None:
+    """Return a match counter for the published build that has read nothing yet.
 
-    It does not read the stored pages that the build ``besides`` has, too. Returns None if the site
-    has no published build.
+    Returns None if the site has no published build.
     """
-    build = build or Build.objects.published(site)
+    build = Build.objects.published(site)
     if build is None:
         return None
-    return UrlMatches(
-        build=build,
-        besides=besides,
-        **_pages(build, besides).aggregate(total=Sum("page__urls", default=0)),
-    )
-
-
-def _pages(build: Build, besides: Build | None) -> PlaceQuerySet:
-    others: Any = Place.objects.in_build(besides).pages().values("page") if besides else ()
-    return Place.objects.in_build(build).pages().exclude(page__in=others)
+    pages = Place.objects.in_build(build).pages()
+    return UrlMatches(build=build, **pages.aggregate(total=Sum("page__urls", default=0)))
 
 
 def unread_matches(site: SitemapSite, rule: ExclusionRule | None = None) -> UrlMatches:
@@ -111,18 +96,13 @@ def _acts_in(build: Build | None, rule: ExclusionRule) -> bool:
     return any(rule.hash in array("q", bytes(met)) for met in hashes)
 
 
-def matching_paths(
-    site: SitemapSite,
-    paths: Iterable[str],
-    build: Build | None = None,
-    besides: Build | None = None,
-) -> UrlMatches | None:
-    """Count for a second how many of some paths a build lists, by default the published one.
+def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
+    """Count for a second how many of some paths the published build lists.
 
-    For ``besides``, see ``published_matches()``. Returns None without a published build. Raises
-    StorageFailure where a stored page is lost or damaged.
+    Returns None without a published build. Raises StorageFailure where a stored page is lost or
+    damaged.
     """
-    matches = published_matches(site, build, besides)
+    matches = published_matches(site)
     if matches is not None:
         wanted = {f"{site.origin}{path}".encode() for path in paths}
         matches.continue_reading(lambda block: wanted.intersection(find_all(block)))

@@ -9,7 +9,7 @@ from django_sitemapkit import News
 from django_sitemapkit.builds import differences_of, prune, publish
 from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage, warnings_of
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
-from django_sitemapkit.models import Build, Publication, StoredPage
+from django_sitemapkit.models import Build, ExtraUrl, Publication, StoredPage
 from django_sitemapkit.testing.factories import BuildFactory, PlaceFactory
 from django_sitemapkit.words import code_of
 from tests.builds import (
@@ -328,6 +328,23 @@ def test_news_may_go(storage, monkeypatch):
     assert (result.status, result.warnings) == ("published", ())
     Product.objects.all().delete()
     assert run().cause["section"] == "products"
+
+
+def test_extra_urls_may_go(storage, settings):
+    """An editor has deleted them by hand; a limit that the project sets holds for them, too."""
+    settings.SITEMAPKIT_MAX_SHRINK = None
+    for number in range(40):
+        ExtraUrl.objects.create(site=SITE.key, path=f"/landing/{number}/")
+    run()
+    ExtraUrl.objects.exclude(path="/landing/0/").delete()
+    result = run()
+    assert (result.status, result.warnings) == ("published", ())
+    for number in range(1, 40):
+        ExtraUrl.objects.create(site=SITE.key, path=f"/landing/{number}/")
+    run()
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    ExtraUrl.objects.exclude(path="/landing/0/").delete()
+    assert run().cause["section"] == "extra-urls"
 
 
 def test_the_warning_is_told_wherever_a_build_is(storage, live_id, settings, caplog):
