@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_538,
-    "package: tokens": 297_486,
-    "core: statements": 18_248,
-    "core: tokens": 215_670,
+    "package: statements": 25_540,
+    "package: tokens": 297_654,
+    "core: statements": 18_250,
+    "core: tokens": 215_838,
     "builds, runners, planning, publishing: statements": 4_601,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -64,12 +64,9 @@ def differences_view(
 
     It is compared with the build that was live before it, or with the one in the query string.
     """
-    before, here = obj.previous, request.path
-    if "before" in request.GET:
-        wanted = Build.objects.filter(site=obj.site, pk=id_or_none(request.GET["before"]) or 0)
-        before = wanted.first() or before
-    if before is not None:
-        here = f"{here}?before={before.pk}"
+    other = Build.objects.filter(site=obj.site, pk=id_or_none(request.GET.get("before")) or 0)
+    before = other.first() or obj.previous
+    here = f"{request.path}?before={before.pk}" if before else request.path
     stored = obj.differences.filter(before=before).first()
     if stored is not None and "csv" in request.GET:
         return _csv_download(request, stored)
@@ -188,7 +185,7 @@ def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for kind, section, folder, count in groups_below(stored, below):
         groups[section, folder][kind] = count
-    rows = sorted(groups.items(), key=lambda item: -sum(item[1].values()))
+    rows = sorted(groups.items(), key=lambda item: (-sum(item[1].values()), *item[0]))
     return [
         {
             "section": section,

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
+from urllib.parse import unquote
 
 from django import forms
 from django.contrib import messages
@@ -46,6 +47,7 @@ from django_sitemapkit.builds import (
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
 from django_sitemapkit.builds.report.differences import (
+    MAX_KEPT,
     kept_differences,
     ready_differences,
 )
@@ -163,18 +165,16 @@ def publish_view(
         return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
-    replaced = counts[live] if served else {}
     site, _reason = site_or_reason(request, obj.site)
     replaces = served.build if served else None
-    stay_live = _served_live(site, obj, replaced)
+    stay_live = _served_live(site, obj, counts[live])
     were_live = _served_live(site, replaces, counts[obj.pk]) if replaces else set()
-    before = {name: urls for name, urls in replaced.items() if name not in stay_live}
+    before = {name: urls for name, urls in counts[live].items() if name not in stay_live}
     before |= {name: counts[obj.pk][name] for name in were_live}  # Nobody counted them.
-    rolls_back = is_back and is_older(obj)
-    title = _("Roll back to build %(build)s?") if rolls_back else _("Publish build %(build)s?")
+    goes_back = is_back and is_older(obj)
+    title = _("Roll back to build %(build)s?") if goes_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
     differences, added = _differences_from(site, obj, replaces, stay_live | were_live)
-    excluded = _excluded_since(obj, edits["since"], added) if may_view(request, UrlOverride) else {}
     return render_build_page(
         model_admin,
         request,
@@ -190,7 +190,7 @@ def publish_view(
         were_live=were_live,
         publish_error=publish_error(obj),
         edits=edits,
-        **excluded,
+        **(_excluded_since(obj, edits["since"], added) if may_view(request, UrlOverride) else {}),
         differences=differences,
         differences_url=f"{model_admin.view_url('differences', obj.pk)}?before={live}",
         given_up=Build.objects.publishable(obj.site).filter(status="held", pk__lt=obj.pk),
@@ -209,8 +209,8 @@ def _differences_from(
     """Return how a build differs from the one that is live, by kind, and the paths that it adds.
 
     Each kind has its count, and the first URLs that go or come. The sections ``live``, which are
-    served live before or after, are left out. Of what is neither known nor found in a moment, it
-    is `([], None)`.
+    served live before or after, are left out. The paths are None if there are too many; of what is
+    neither known nor found in a moment, it is `([], None)`.
     """
     if site is None or served is None or publish_error(build):
         return [], None
@@ -226,11 +226,11 @@ def _differences_from(
             "name": name,
             "title": title,
             "count": number(stored.count(kind.value, besides=live)),
-            "first": [] if name == "changed" else paths[kind.value][:MAX_NAMED],
+            "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED] if name != "changed"],
         }
         for name, (kind, title) in KINDS.items()
     ]
-    return found, paths["+"]
+    return found, paths["+"] if stored.count("+") <= MAX_KEPT else None
 
 
 def _excluded_since(build: Build, revision: int, added: list[str] | None) -> dict[str, Any]:
@@ -242,8 +242,10 @@ def _excluded_since(build: Build, revision: int, added: list[str] | None) -> dic
     rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
     some = rows.order_by("-revision")[:MAX_NAMED]
     excluded = [row for row in some if added is None or not row.path or row.path in added]
-    is_exact = added is not None and all(row.path for row in excluded)
-    return {"excluded": excluded, "all_are_listed": is_exact}
+    return {
+        "excluded": excluded,
+        "all_are_listed": added is not None and all(row.path for row in excluded),
+    }
 
 
 def _served_live(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:

@@ -171,6 +171,12 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
         return None
 
 
+def makes_urls_like(section: SectionReader, match: ResolverMatch | None) -> bool:
+    """Return whether the URLs of a section are those of its Route, and have this match, too."""
+    route = section.route if isinstance(section, QuerySetReader) else None
+    return bool(match and route and not route.suffix and route.viewname == match.view_name)
+
+
 def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
     """Yield lookups of the rows whose path, in any language, has this match in the URLconf."""
     # The arguments of a get_absolute_url() are most often fields of the same names.
@@ -184,9 +190,14 @@ def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
         said += zip(route.args, match.args or match.kwargs.values(), strict=False)
         is_translated = any(isinstance(column, Translated) for column, _value in said)
         codes = section.language_plan.listed if section.language_plan else [default_language()]
+        found = {}
         for code in codes if is_translated else [""]:
             columns = [(_column_path(column, model, code), value) for column, value in said]
-            yield {column: value for column, value in columns if isinstance(column, str)}
+            found = {column: value for column, value in columns if isinstance(column, str)}
+            yield found
+        # An address from before a change of its slug still has the key of its row.
+        key = model._meta.pk.name
+        yield {column: value for column, value in found.items() if column in {"pk", key}}
         return
     fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
     yield {name: value for name, value in match.kwargs.items() if name in fields}

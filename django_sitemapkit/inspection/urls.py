@@ -18,6 +18,7 @@ from django_sitemapkit.inspection.candidates import (
     listed_locations_of,
     listed_places,
     listed_rows,
+    makes_urls_like,
     rows_at,
     unlisted_locations,
     url_match,
@@ -186,13 +187,18 @@ def _left_out_at(
 ) -> tuple[str, Any, str, str]:
     """Return section, key, reason and step where a row is left out, or its section is off.
 
-    Without either, section and reason are "".
+    If there is no such row, it is the section whose Route makes URLs like this; without one,
+    section and reason are "".
     """
     for reader, pk in rows_at(site, path, sections, listed=False):
         if why := _why_not_at(reader, pk, site.origin + path):
             return reader.get_name(), pk, why, "row"
     for hidden in _inspections(site, path, sections_off(site)):
         return hidden.section, None, _section_is_off(hidden.section), "section"
+    for reader in [*sections, *sections_off(site)] if all(map(is_searchable, sections)) else ():
+        if makes_urls_like(reader, url_match(site, path)):
+            text = _("Section %(section)s produces such URLs, but not this one.")
+            return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
     return "", None, "", "section"
 
 
@@ -372,22 +378,26 @@ def _origin_of(
     if tag in section.setting_values:
         return _("section settings")
     if tag in section.sources:
-        none = _("declaration of the section, which has no valid value here")
-        return none if text is None else _("declaration of the section")
+        return (
+            _("declaration of the section, which gives no value to list here")
+            if text is None
+            else _("declaration of the section")
+        )
     return _("not set")
 
 
 def _excluded_text(pattern: str) -> str:
-    if pattern:
-        return _("The exclusion rule %(pattern)s excludes it.") % {"pattern": pattern}
-    return _("A URL override excludes it.")
+    return (
+        _("The exclusion rule %(pattern)s excludes it.") % {"pattern": pattern}
+        if pattern
+        else _("A URL override excludes it.")
+    )
 
 
 def _page_address_of(section: SectionReader, key: Any) -> str:
     """Return the address of the page whose key range has a key; the database compares."""
-    keyset = section.row_keyset
     pages = all_pages(section)
     if not pages:
         return ""
-    page = pages[keyset.index_of_range(key, [page.keys for page in pages])]
+    page = pages[section.row_keyset.index_of_range(key, [page.keys for page in pages])]
     return page_address(section.site, section.get_name(), page.number)

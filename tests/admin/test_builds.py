@@ -695,13 +695,14 @@ def test_a_roll_back_names_what_goes_and_comes(two):
     assert f"{again} <ul><li><bdi>/readings/0/</bdi></li></ul>" in text
     rows = page("changelist").replace("/build/", "/urloverride/")
     assert (
-        f'Changed by editors since then: <a href="{rows}?site=default&amp;revision__gt=0">'
-        "URL overrides (1)</a>"
+        "Changed on the Sitemaps screens since then: "
+        f'<a href="{rows}?site=default&amp;revision__gt=0">URL overrides (1)</a>'
     ) in text
     link = f"{page('differences', two[1])}?before={third}"
     assert f'<a href="{link}">Show changes</a>' in text
     text = text_of(browser.get(f"{link}&kind=added&q=readings"))
     assert f"Compared with build {third}, which is live." in text
+    assert f'href="{page("publish", two[1])}">Publish this build</a>' in text
     assert text.count("inspect/?site=") == 1
     browser.post(page("publish", two[0]))
     assert named("Removed", third, two[0], gone, "/readings/0/") in shown(third)

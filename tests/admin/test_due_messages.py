@@ -109,7 +109,7 @@ def test_the_button_says_what_waits(published):
     add("urloverride", client=client, path="/press/", priority="0.2")
     add("exclusionrule", client=client, pattern="/nowhere/")
     text = message(client)
-    last = text[text.rindex("Changed by editors since the last build: ") :]
+    last = text[text.rindex("Changed on the Sitemaps screens since the live build: ") :]
     (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(2\\)</a>', last)
     assert "exclusion rules (1)</a>" in last
     assert "extra URLs" not in last.partition("</form>")[0]
@@ -136,21 +136,26 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     )
     also = "also publishes what waits for the same sitemap files."
     assert also not in text_of(inspected())
-    assert "Changed by editors since the last build: " not in text_of(overview())
+    assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
         assert (
             "exclusion rules (1)</a>"
-            in text[text.index("Changed by editors since the last build: ") :].partition("</p>")[0]
+            in text[
+                text.index("Changed on the Sitemaps screens since the live build: ") :
+            ].partition("</p>")[0]
         )
     build(SITE)
-    assert "Changed by editors since the last build: " not in text_of(overview())
+    assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
-    assert "Changed by editors since the last build: what they deleted" in text_of(overview())
-    assert "what they deleted" in text_of(inspected()).partition(also)[2]
+    assert (
+        "Changed on the Sitemaps screens since the live build: what was deleted or reset"
+        in text_of(overview())
+    )
+    assert "what was deleted or reset" in text_of(inspected()).partition(also)[2]
     build(SITE)
     text = text_of(overview())
-    assert "Changed by editors since the last build: " not in text
+    assert "Changed on the Sitemaps screens since the live build: " not in text
 
 
 def test_after_exclude_now_the_number_is_a_bound(published):
@@ -161,13 +166,15 @@ def test_after_exclude_now_the_number_is_a_bound(published):
     assert "Exclude now" in text_of(client.get(about))
     client.post(about.replace("change", "exclude"))
     assert "Exclude now" not in text_of(client.get(about))
-    assert "Changed by editors" not in text_of(client.get(reverse("admin:sitemapkit_overview")))
+    assert "Changed on the Sitemaps screens" not in text_of(
+        client.get(reverse("admin:sitemapkit_overview"))
+    )
     UrlOverride.objects.filter(path="/about/").delete()
-    assert "what they deleted" in text_of(client.get(reverse("admin:sitemapkit_overview")))
+    assert "what was deleted or reset" in text_of(client.get(reverse("admin:sitemapkit_overview")))
     override("/products/none/")
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Changed by editors since the last build, at most: " in text
+    assert "Changed on the Sitemaps screens since the live build, at most: " in text
     assert "URL overrides (2)</a>" in text
 
 

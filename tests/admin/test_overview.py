@@ -381,7 +381,7 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     status = status_of(SITE)
     assert f'data-label="URLs">{status.sections[-1].urls}</td>' in row
     assert status.urls == sum(section.urls for section in status.sections)  # The table adds up.
-    assert "The site no longer has this section. The next published build removes it." in row
+    assert "No section lists these URLs any more. The next published build removes it." in row
     assert 'value="articles"' not in text
     SectionSettings.objects.create(site="default", section="products", enabled=False)
     link = '<a href="/admin/sitemapkit/sectionsettings/?site=default&amp;q=products">'

@@ -373,7 +373,7 @@ def test_values_that_are_left_out_have_their_reason(sections):
     text = inspect(row.get_absolute_url())
     for word in ("priority", "sometimes", "is in the future"):
         assert word in text.partition("Values warning")[2].partition("Rules")[0]
-    assert text.count("declaration of the section, which has no valid value here") == 3
+    assert text.count("declaration of the section, which gives no value to list here") == 3
 
 
 @pytest.mark.parametrize(

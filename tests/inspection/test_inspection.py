@@ -276,7 +276,7 @@ def test_a_path_is_told_of_as_its_object_is(sections):
     by_object(product, include=False)
     assert inspect_path(SITE, address) == inspect_object(SITE, product)[0]
     Product.objects.update(slug="moved")
-    assert inspect_path(SITE, address).section == ""
+    assert inspect_path(SITE, address).why.endswith("such URLs, but not this one.")
 
 
 @pytest.mark.parametrize(
@@ -294,8 +294,8 @@ def test_a_path_is_found_by_any_way_to_a_location(sections, location):
     article = Article.objects.create(title="One", edited_at=EPOCH)
     found = inspect_path(SITE, f"/articles/{article.pk}/")
     assert (found.section, found.listed) == ("articles", True)
-    assert inspect_path(SITE, f"/articles/{article.pk + 1}/").section == ""
-    assert inspect_path(SITE, f"/articles/{10**30}/").section == ""
+    assert inspect_path(SITE, f"/articles/{article.pk + 1}/").pk is None
+    assert inspect_path(SITE, f"/articles/{10**30}/").pk is None
 
 
 @pytest.mark.parametrize("code", ["tea pot", "café", "100%"])
@@ -455,7 +455,7 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     assert (found.section, found.listed, found.values) == ("products", False, {})
     assert found.location == f"{BASE}{url}"
     assert found.why == "Section products does not list it: its queryset leaves out public = False."
-    assert inspect_path(SITE, "/products/all/none/").section == ""
+    assert inspect_path(SITE, "/products/all/none/").pk is None
     assert inspect_path(SITE, "/about/").section == ""
     without = inspect_path(SITE, url, without="products")
     assert (without.section, without.listed) == ("", False)
@@ -481,6 +481,33 @@ def test_another_path_of_a_row_is_explained_by_its_route(sections, settings):
         assert other.why.endswith(f"lists this object at another URL: {BASE}/products/all/a/")
 
 
+def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, settings):
+    """By the key in it; the key of another row, or of none, explains nothing false."""
+    settings.ROOT_URLCONF = __name__
+    location = Route("thing", slug="slug", number="pk")
+    sections.add(type("Things", (Products,), {"location": location}))
+    products(1, slug="new")
+    pk = Product.objects.get().pk
+    found = inspect_path(SITE, f"/things/old-{pk}/")
+    assert (found.section, found.listed, found.step) == ("things", False, "row")
+    assert found.why.endswith(f"at another URL: {BASE}/things/new-{pk}/")
+    assert inspect_path(SITE, f"/things/new-{pk}/").listed
+    assert inspect_path(SITE, f"/things/old-{pk + 1}/").pk is None
+
+
+def test_an_address_like_those_of_a_section_is_of_no_row(sections):
+    """A misspelt one; if another section cannot be searched, it may be one of its URLs."""
+    sections.add(Products)
+    products(1, slug="a", shop=Shop.objects.create(slug="all"))
+    found = inspect_path(SITE, "/products/al/a/")
+    assert (found.section, found.step) == ("products", "row")
+    assert found.why == "Section products produces such URLs, but not this one."
+    assert inspect_path(SITE, "/about/").section == ""
+    location = {"location": lambda self, obj: f"/topics/{obj.code}"}
+    sections.add(type("Topics", (Topics,), location))
+    assert inspect_path(SITE, "/products/al/a/").section == ""
+
+
 def test_a_row_that_needs_its_queryset_is_not_explained(sections):
     """What only an annotation gives is not known of a row outside of the queryset."""
     dated = Product.objects.annotate(moment=F("updated_at")).filter(public=True)
@@ -489,7 +516,7 @@ def test_a_row_that_needs_its_queryset_is_not_explained(sections):
     sections.add(type("Dated", (Products,), {"queryset": dated, "lastmod": "moment"}))
     sections.add(type("Named", (Products,), {"queryset": named, "location": route}))
     products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
-    assert inspect_path(SITE, "/products/all/draft/").section == ""
+    assert inspect_path(SITE, "/products/all/draft/").pk is None
 
 
 def test_an_extra_url_of_another_site_is_none_here(sections):
@@ -559,6 +586,7 @@ LANGUAGES = [(0, "en"), (0, "es"), (1, "fr"), (2, "fr")]
 urlpatterns = [
     path("<str:language>/articles/<int:pk>/", urls.view),
     path("wares/<slug:shop>/<str:slug>/", urls.view, name="product"),
+    path("things/<slug:slug>-<int:number>/", urls.view, name="thing"),
     *urls.urlpatterns,
 ]
 """The tests' project with articles in several languages, and a second way to a product."""

@@ -250,7 +250,7 @@ class SitemapComparison:
         except InvalidValue as error:
             return str(error)
         found = inspect_path(self._site, path)
-        if not found.section:  # Then all that is known may be that it is elsewhere.
+        if found.pk is None:  # Then all that is known may be that it is elsewhere.
             try:
                 self._scope.normalise(url)
             except InvalidValue as error:
