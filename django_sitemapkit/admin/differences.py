@@ -120,10 +120,12 @@ def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHt
         (names[found.kind], found.section, found.location, tags)
         for found, tags in _chosen_differences(request, stored)
     )
-    lines = csv_lines(("change", "section", "url", "tags"), rows)
     is_cut = any(stored.count(kind.value) > MAX_KEPT for kind in names)
-    part = f"-first-{MAX_KEPT}" if is_cut else ""
-    return csv_response(request, f"sitemap-build-{stored.pk}-changes{part}.csv", lines)
+    return csv_response(
+        request,
+        f"sitemap-build-{stored.build_id}-changes{f'-first-{MAX_KEPT}' * is_cut}.csv",
+        csv_lines(("change", "section", "url", "tags"), rows),
+    )
 
 
 def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:

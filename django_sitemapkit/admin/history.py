@@ -21,6 +21,7 @@ MAX_LOGGED_ROWS = 1_000
 
 EXCLUDED = gettext_noop("Excluded from the sitemap.")
 INCLUDED = gettext_noop("Included in the sitemap.")
+NO_LONGER_EXCLUDED = gettext_noop("No longer excluded by this override.")
 SWITCHED_OFF = gettext_noop("Section switched off.")
 PUBLISHED = gettext_noop("Published.")
 ROLLED_BACK = gettext_noop("Rolled back to this build.")
@@ -44,6 +45,7 @@ HISTORY_SENTENCES = frozenset(
     {
         EXCLUDED,
         INCLUDED,
+        NO_LONGER_EXCLUDED,
         SWITCHED_OFF,
         PUBLISHED,
         ROLLED_BACK,

@@ -38,6 +38,7 @@ from django_sitemapkit.admin.history import (
     EXCLUDED,
     INCLUDED,
     MAX_LOGGED_ROWS,
+    NO_LONGER_EXCLUDED,
     exclusion_message,
     log_count,
     log_rows,
@@ -156,10 +157,9 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
         flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
         with transaction.atomic(using=router.db_for_write(UrlOverride)):
             row.save(update_fields=fields)
-            # What is taken back alone is a change of the field: a rule may exclude the URL, too.
             log_rows(
                 *(request.user.pk, [row], flag, fields or ()),
-                {True: INCLUDED, False: EXCLUDED, None: ""}[include],
+                {True: INCLUDED, False: EXCLUDED, None: NO_LONGER_EXCLUDED}[include],
             )
 
 

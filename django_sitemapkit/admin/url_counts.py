@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -124,13 +125,17 @@ def _scale(values: Sequence[int]) -> tuple[int, int, int]:
     return low, step, max(-(-(max(values) - low) // step), 1)
 
 
-def match_texts(matches: UrlMatches) -> dict[str, str]:
-    """Return the numbers of a count as text, and when what was counted was published."""
+def match_texts(matches: UrlMatches) -> dict[str, Any]:
+    """Return the numbers of a count as text, when what was counted was published, and the URLs.
+
+    Of these, it is each as a link, and as people read it.
+    """
     percent = 100 * matches.matched / max(matches.read, 1)
     return {
         "matched": number(matches.matched),
         "total": number(matches.total),
         "read": number(matches.read),
         "percent": "<1" if 0 < percent < 0.5 else f"{percent:.0f}",
+        "locations": [(each, unquote(each)) for each in matches.locations],
         "published": moment_text(matches.build.published_at) if matches.build else "",  # type: ignore[arg-type]
     }

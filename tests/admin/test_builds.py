@@ -506,6 +506,8 @@ def test_the_differences_are_searched_and_downloaded(two):
     for wrong in ({"section": "x"}, {"folder": "/x/"}, {"q": "zzz"}, {"kind": "x"}):
         assert "No URLs found." in text_of(client.get(url, wrong))
     response = client.get(url, {"kind": "removed", "csv": "1"})
+    name = f"sitemap-build-{Build.objects.last().pk}-changes.csv"
+    assert name in response.headers["Content-Disposition"]
     lines = b"".join(response).decode().splitlines()
     assert lines[0] == "\ufeffchange,section,url,tags"
     assert len(lines) == 2

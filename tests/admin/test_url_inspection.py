@@ -535,7 +535,9 @@ def test_what_is_excluded_is_included_again(by):
     row = UrlOverride.objects.get()
     assert (row.include, row.priority) == ((True, None) if by == "rule" else (None, Decimal("0.3")))
     said = LogEntry.objects.get().get_change_message()
-    assert said == ("Included in the sitemap." if by == "rule" else "Changed include.")
+    assert said == (
+        "Included in the sitemap." if by == "rule" else "No longer excluded by this override."
+    )
     build(SITE)
     assert "It is in the sitemap." in inspect("/about/", client)
 
