@@ -197,7 +197,7 @@ def _left_out_at(
         return hidden.section, None, _section_is_off(hidden.section), "section"
     for reader in [*sections, *sections_off(site)] if all(map(is_searchable, sections)) else ():
         if makes_urls_like(reader, url_match(site, path)):
-            text = _("Section %(section)s produces such URLs, but not this one.")
+            text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
     return "", None, "", "section"
 

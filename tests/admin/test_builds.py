@@ -704,7 +704,7 @@ def test_a_roll_back_names_what_goes_and_comes(two):
     assert f'<a href="{link}">Show changes</a>' in text
     text = text_of(browser.get(f"{link}&kind=added&q=readings"))
     assert f"Compared with build {third}, which is live." in text
-    assert f'href="{page("publish", two[1])}">Publish this build</a>' in text
+    assert f'href="{page("publish", two[1])}">Publish this build again</a>' in text
     assert text.count("inspect/?site=") == 1
     browser.post(page("publish", two[0]))
     assert named("Removed", third, two[0], gone, "/readings/0/") in shown(third)

@@ -365,7 +365,7 @@ def test_every_reason_has_words(built):
         assert all(reason.label != reason.value for reason in Reason)
     run()
     ExclusionRule.objects.create(site="default", pattern="/products/")
-    assert "by changed overrides or rules" in text_of(person("viewer").get(OVERVIEW))
+    assert "for changed overrides or rules" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -412,10 +412,10 @@ def test_what_a_preview_contains_is_not_doubted(built):
     assert text.count("last compared by a build:") == 3
     ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
     text = text_of(person("builder").get(OVERVIEW))
-    assert text.count("may be affected by changed overrides or rules") == 3
+    assert text.count("not yet checked for changed overrides or rules") == 3
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
-    assert "may be affected by changed overrides or rules" not in text
+    assert "not yet checked for changed overrides or rules" not in text
     assert text.count("different in a build that is not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 

@@ -276,7 +276,7 @@ def test_a_path_is_told_of_as_its_object_is(sections):
     by_object(product, include=False)
     assert inspect_path(SITE, address) == inspect_object(SITE, product)[0]
     Product.objects.update(slug="moved")
-    assert inspect_path(SITE, address).why.endswith("such URLs, but not this one.")
+    assert inspect_path(SITE, address).why.endswith("Check the address.")
 
 
 @pytest.mark.parametrize(
@@ -501,7 +501,10 @@ def test_an_address_like_those_of_a_section_is_of_no_row(sections):
     products(1, slug="a", shop=Shop.objects.create(slug="all"))
     found = inspect_path(SITE, "/products/al/a/")
     assert (found.section, found.step) == ("products", "row")
-    assert found.why == "Section products produces such URLs, but not this one."
+    assert (
+        found.why
+        == "Section products produces such URLs, but not this one. Check the address."
+    )
     assert inspect_path(SITE, "/about/").section == ""
     location = {"location": lambda self, obj: f"/topics/{obj.code}"}
     sections.add(type("Topics", (Topics,), location))
