@@ -501,10 +501,7 @@ def test_an_address_like_those_of_a_section_is_of_no_row(sections):
     products(1, slug="a", shop=Shop.objects.create(slug="all"))
     found = inspect_path(SITE, "/products/al/a/")
     assert (found.section, found.step) == ("products", "row")
-    assert (
-        found.why
-        == "Section products produces such URLs, but not this one. Check the address."
-    )
+    assert found.why == "Section products produces such URLs, but not this one. Check the address."
     assert inspect_path(SITE, "/about/").section == ""
     location = {"location": lambda self, obj: f"/topics/{obj.code}"}
     sections.add(type("Topics", (Topics,), location))
