@@ -125,7 +125,7 @@ def test_why_a_page_is_not_listed(chief):
     actions.fill("URL or path", "/countries/atlantis/")
     actions.press("Inspect")
     assert "Published now not listed" in chief.text()
-    assert "No section produces this URL" in chief.text()
+    assert "produces such URLs, but not this one" in chief.text()
     assert actions.count <= 2
 
 
@@ -134,7 +134,7 @@ REASONS = {
     "an override": ("/countries/japan/town-3-303/", "A URL override excludes it."),
     "a draft": ("/articles/on-maps/", "its queryset leaves out published_at = None."),
     "a dot segment": ("/countries/../japan/", "It has a . or .. segment."),
-    "deleted": ("/countries/chile/town-2-102/", "No section produces this URL"),
+    "deleted": ("/countries/chile/town-2-102/", "produces such URLs, but not this one"),
     "no section": ("/sitemap/", "The project may have a page at this address;"),
     "no such page": ("/no/such/page/", "No page of the project was found for this address."),
     "capitals": ("/Countries/Japan/", "Did you mean: /countries/japan/"),
