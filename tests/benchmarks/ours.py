@@ -290,7 +290,7 @@ def compare():
     began = time.perf_counter()
     request(site, "compare", about=build)
     answered = time.perf_counter() - began
-    figures, stored = measured(lambda: store_differences(site, build))
+    figures, stored = measured(lambda: store_differences(site, build, build.previous))
     began = time.perf_counter()
     shown = sum(1 for _ in kept_differences(stored))
     if stored.count("~") != rows() or not shown:
