@@ -288,7 +288,7 @@ def compare():
 
     build, site = Build.objects.published(_site()), _site()
     began = time.perf_counter()
-    request(site, "compare", about=build)
+    request(site, "compare", about=build, before=build.previous)
     answered = time.perf_counter() - began
     figures, stored = measured(lambda: store_differences(site, build, build.previous))
     began = time.perf_counter()
