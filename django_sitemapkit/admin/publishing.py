@@ -48,6 +48,7 @@ from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
+    DifferenceKind,
     kept_differences,
     ready_differences,
 )
@@ -193,7 +194,9 @@ def publish_view(
         **(_excluded_since(obj, edits["since"], added) if may_view(request, UrlOverride) else {}),
         differences=differences,
         differences_url=f"{model_admin.view_url('differences', obj.pk)}?before={live}",
-        given_up=Build.objects.publishable(obj.site).filter(status="held", pk__lt=obj.pk),
+        given_up=Build.objects.publishable(obj.site).filter(
+            status=Build.Status.HELD, pk__lt=obj.pk
+        ),
         # They compare it with what was live when it ended.
         warnings=[
             words_of(each) for each in obj.warnings if not is_back and obj.previous_id == live
@@ -219,14 +222,14 @@ def _differences_from(
         return [], None
     paths: defaultdict[str, list[str]] = defaultdict(list)
     for each, _tags in kept_differences(stored):
-        if each.section not in live:
+        if each.section not in live and each.kind is not DifferenceKind.CHANGED:
             paths[each.kind.value].append(each.location.removeprefix(site.origin))
     found = [
         {
             "name": name,
             "title": title,
             "count": number(stored.count(kind.value, besides=live)),
-            "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED] if name != "changed"],
+            "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED]],
         }
         for name, (kind, title) in KINDS.items()
     ]

@@ -196,8 +196,11 @@ def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
             found = {column: value for column, value in columns if isinstance(column, str)}
             yield found
         # An address from before a change of its slug still has the key of its row.
-        key = model._meta.pk.name
-        yield {column: value for column, value in found.items() if column in {"pk", key}}
+        yield {
+            column: value
+            for column, value in found.items()
+            if column in {"pk", model._meta.pk.name}
+        }
         return
     fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
     yield {name: value for name, value in match.kwargs.items() if name in fields}

@@ -195,8 +195,9 @@ def _left_out_at(
             return reader.get_name(), pk, why, "row"
     for hidden in _inspections(site, path, sections_off(site)):
         return hidden.section, None, _section_is_off(hidden.section), "section"
-    for reader in [*sections, *sections_off(site)] if all(map(is_searchable, sections)) else ():
-        if makes_urls_like(reader, url_match(site, path)):
+    match = url_match(site, path) if all(map(is_searchable, sections)) else None
+    for reader in [*sections, *sections_off(site)] if match else ():
+        if makes_urls_like(reader, match):
             text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
     return "", None, "", "section"

@@ -577,6 +577,7 @@ def test_what_cannot_be_compared_is_told(two, built):
     assert "cannot be read" in text_of(client.get(page("differences", two[1])))
     Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
     assert "was pruned" in text_of(client.get(page("differences", two[1])))
+    assert "Publish this build" not in text_of(person("super").get(page("differences", two[0])))
     (running,) = make(1)
     assert "neither published nor held for review" in text_of(
         client.get(page("differences", running.pk))

@@ -48,7 +48,7 @@ MAX_KEPT_URLS = 500_000
 
 _TAB = b"\t"
 
-_ELEMENT = re.compile(r"<(?P<tag>[\w:]+)[^>]*?(?:/>|>(?P<text>.*?)</(?P=tag)>)", re.DOTALL)
+_ELEMENT = re.compile(r"<(?P<tag>[\w:]+)[^>]*?(?:/>|>.*?</(?P=tag)>)", re.DOTALL)
 
 _VALUE = re.compile(r'(?<!rel)="([^"]*)"|>\s*([^<>]*[^<>\s])\s*<')
 """An attribute, but for the relation of a link, or a text."""
