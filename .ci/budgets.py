@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_540,
-    "package: tokens": 297_696,
-    "core: statements": 18_250,
-    "core: tokens": 215_879,
-    "builds, runners, planning, publishing: statements": 4_601,
+    "package: statements": 25_538,
+    "package: tokens": 297_811,
+    "core: statements": 18_248,
+    "core: tokens": 215_994,
+    "builds, runners, planning, publishing: statements": 4_599,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

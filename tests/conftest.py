@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import indexes
 
 pytest_plugins = ["django_sitemapkit.testing.fixtures"]
 
@@ -116,3 +117,9 @@ def methods_are_called(settings):
 def no_pauses(monkeypatch):
     """Let no storage wait before it is tried again."""
     monkeypatch.setattr(SitemapStorage, "pause", lambda self, seconds: None)
+
+
+@pytest.fixture(autouse=True)
+def time_to_read(monkeypatch):
+    """Give indexes the time to read new pages: a busy machine must not change what a test sees."""
+    monkeypatch.setattr(indexes, "MAX_READ_SECONDS", 60.0)

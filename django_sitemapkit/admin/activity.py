@@ -284,8 +284,11 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     form = FilterForm(request.GET, kinds=kinds)
     found = form.applied_to(entries.order_by("-pk"))
     if "csv" in request.GET and form.is_valid():
-        lines = csv_lines(COLUMNS, _csv_rows(found, get_language()))
-        return csv_response(request, "sitemap-activity.csv", lines)
+        return csv_response(
+            request,
+            "sitemap-activity.csv",
+            csv_lines(COLUMNS, _csv_rows(found, get_language())),
+        )
     listed = paged_context(request, found[:MAX_LISTED_ENTRIES], ACTIONS_PER_PAGE)
     count = listed["page"].paginator.count
     text = ngettext("%(count)s change", "%(count)s changes", count) % {"count": number(count)}

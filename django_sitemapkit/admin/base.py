@@ -328,8 +328,9 @@ def pause_text(pause: Pause) -> str:
 
 def moment_text(moment: dt.datetime) -> str:
     """Return a moment as text, in the current time zone."""
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
-    return date_format(local, "DATETIME_FORMAT")
+    return date_format(
+        timezone.localtime(moment) if timezone.is_aware(moment) else moment, "DATETIME_FORMAT"
+    )
 
 
 def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> StreamingHttpResponse:

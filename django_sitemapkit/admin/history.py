@@ -108,7 +108,6 @@ def _change_message(model: type[models.Model], flag: int, fields: Iterable[str])
         return json.dumps([{"added": {}}])
     if flag != CHANGE:
         return ""
-    meta = model._meta
     with override(None):
-        names = [str(getattr(meta.get_field(name), "verbose_name", name)) for name in fields]
+        names = [str(getattr(model._meta.get_field(each), "verbose_name", each)) for each in fields]
     return json.dumps([{"changed": {"fields": names}}])

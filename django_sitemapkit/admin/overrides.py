@@ -62,6 +62,9 @@ from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
+INHERITED = {"include": None, "priority": None, "changefreq": "", "lastmod": None}
+"""The values of an override that replaces none."""
+
 NO_SECTION = _("No section of this site lists objects of this model.")
 
 
@@ -151,7 +154,10 @@ def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -
 
 
 def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:
-    """Save whether a URL is included, excluded or neither, with an entry in the history."""
+    """Save whether a URL is included, excluded or neither, with an entry in the history.
+
+    An override that then says nothing, and has no note, is deleted.
+    """
     if row.include is not include:
         row.include = include
         flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
@@ -161,6 +167,7 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
                 *(request.user.pk, [row], flag, fields or ()),
                 {True: INCLUDED, False: EXCLUDED, None: NO_LONGER_EXCLUDED}[include],
             )
+            UrlOverride.objects.filter(pk=row.pk, note="", **INHERITED).delete()
 
 
 def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
@@ -280,8 +287,9 @@ class UrlOverrideAdmin(TransferAdmin):
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:
         """Return what the history says: that the URL was excluded, or which fields changed."""
-        usual = super().construct_change_message(request, form, formsets, add)
-        return exclusion_message(form.instance, form.changed_data) or usual
+        return exclusion_message(form.instance, form.changed_data) or (
+            super().construct_change_message(request, form, formsets, add)
+        )
 
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: UrlOverride, form: Any
@@ -325,8 +333,7 @@ class UrlOverrideAdmin(TransferAdmin):
     @admin.action(description=_("Reset to inherited values"), permissions=["bulk_urloverride"])
     def reset_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
         """Clear all values of the chosen overrides, but keep their notes."""
-        values = {"include": None, "priority": None, "changefreq": "", "lastmod": None}
-        self._update(request, queryset, values)
+        self._update(request, queryset, INHERITED)
 
     def _update(
         self,
@@ -360,9 +367,10 @@ def _losses_by_site(
 
 def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str, Any] | None:
     """Return how many published URLs some overrides are for; None for few."""
-    paths = rows.exclude(path="").values_list("path", flat=True)
     objects = rows.filter(path="").count()
-    matches, failure = try_read(lambda: matching_paths(site, paths))
+    matches, failure = try_read(
+        lambda: matching_paths(site, rows.exclude(path="").values_list("path", flat=True))
+    )
     if matches is None:
         return {"site": site.key, "failure": failure} if failure else None
     if matches.complete and matches.matched + objects <= LOSS * matches.read:

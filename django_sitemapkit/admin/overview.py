@@ -343,7 +343,8 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
         "progress_text": progress_text(status, status.progress),
         "is_cancellable": bool(status.lease or status.progress)
         and cancellable_lease(site) is not None,
-        "open": request_rows(status.queue),
+        # One that runs has no key any more; without a process, it waits for the next.
+        "open": request_rows(row for row in status.queue if row.dedup_key or not status.is_running),
         "ended": request_rows(
             ended.select_related("build").order_by("-ended_at", "-pk")[:RECENT_REQUESTS]
         ),

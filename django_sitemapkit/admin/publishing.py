@@ -46,6 +46,7 @@ from django_sitemapkit.builds import (
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
+from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.differences import (
     MAX_KEPT,
     DifferenceKind,
@@ -75,12 +76,12 @@ class PauseForm(forms.Form):
     """A form for why publishing is paused, and until when."""
 
     reason = forms.CharField(
-        label=_("Reason"),
+        label=_("Reason for the pause"),
         max_length=500,
         widget=forms.TextInput({"class": "vTextField"}),
     )
     until = forms.DateTimeField(
-        label=_("Until"),
+        label=_("Paused until"),
         required=False,
         widget=forms.DateTimeInput({"type": "datetime-local"}),
     )
@@ -182,6 +183,7 @@ def publish_view(
         obj,
         "publish",
         title=title % {"build": obj.pk},
+        goes_back=goes_back,
         served=replaces,
         served_urls=number(sum(counts[live].values())) if served else "",
         urls=number(sum(counts[obj.pk].values())),
@@ -305,8 +307,7 @@ def publish_error(build: Build) -> str:
 
 def is_publishable(build: Build) -> bool:
     """Return whether the build was published or held for review and still has its files."""
-    ended_well = build.published_at is not None or build.status == Build.Status.HELD
-    return ended_well and build.pruned_at is None
+    return is_complete(build) and build.pruned_at is None
 
 
 # Pausing ------------------------------------------------------------------------------------------

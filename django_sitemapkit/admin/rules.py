@@ -166,8 +166,11 @@ def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
 
     Where not all were read, they may.
     """
-    is_share = matches.matched > LOSS * matches.read
-    return Pattern(pattern).matches_everything or is_share or not matches.complete
+    return (
+        Pattern(pattern).matches_everything
+        or not matches.complete
+        or matches.matched > LOSS * matches.read
+    )
 
 
 def find_matches(

@@ -44,7 +44,10 @@ CHOICES_PER_PAGE = 50
 """Sites on a page, where a path may be of any of them."""
 
 SECONDS = 1.0
-"""How long published files are searched for the URLs of a page."""
+"""How long published files are searched for the URLs of a page that sections list."""
+
+UNLISTED_SECONDS = 3.0
+"""How long for one that none lists: the sections do not tell which file may still have it."""
 
 MAX_URLS_SHOWN = 5
 """URLs of an object, which may have one in each language, whose state a page shows."""
@@ -117,11 +120,20 @@ def _inspection_context(
     location, user = site.origin + path, request.user
     found, *others = inspect_all(site, path)
     if found.section == EXTRA_URLS and why_no_page_at(site, path):
-        doubt = _("The project probably has no public page at this address.")
-        found = replace(found, problems=(*found.problems, doubt))
-    seconds = None if "all" in request.GET else SECONDS
-    located = replace(found, location=location)  # It may be known without one.
-    state = state_of(site, located, seconds, every=True)
+        found = replace(
+            found,
+            problems=(
+                *found.problems,
+                _("The project probably has no public page at this address."),
+            ),
+        )
+    seconds = SECONDS if found.listed else UNLISTED_SECONDS
+    state = state_of(
+        site,
+        replace(found, location=location),  # It may be known without one.
+        None if "all" in request.GET else seconds,
+        every=True,
+    )
     is_listed = found.listed or state.published is not None
     other = "" if is_listed else similar_path(site, path)
     set_for = _deciding_rows(site, path, found)
@@ -355,8 +367,9 @@ class UrlState:
         """Whether the next build changes what is published of the URL, as far as is known."""
         if self.search.build is None or not self.is_known or self.is_served_live:
             return False
-        is_changed = any(value["changes"] for value in self.values)
-        return bool(self.published) != self.found.listed or is_changed
+        return bool(self.published) != self.found.listed or any(
+            value["changes"] for value in self.values
+        )
 
 
 def state_of(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
+from django.template.defaultfilters import yesno
+from django.utils.formats import localize
 from django.utils.translation import gettext as _
 
 from django_sitemapkit._django import each_condition_of
@@ -280,7 +282,7 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
     text = _("Section %(section)s does not list it: it is not in the queryset.")
     obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
     if values := ", ".join(_failed_filters(section, obj) if obj else ()):
-        text = _("Section %(section)s does not list it: its queryset leaves out %(values)s.")
+        text = _("Section %(section)s does not list it because of %(values)s.")
     own = _own_reason(section, obj) if obj else ""
     return own or text % {"section": section.get_name(), "values": values}
 
@@ -292,7 +294,15 @@ def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
         for rows, columns in each_condition_of(listed_rows(section)):
             if not rows.filter(pk=obj.pk).exists():
                 names |= columns
-    return [f"{name} = {printable(getattr(obj, name))}" for name in sorted(names)]
+    return [_value_text(obj, name) for name in sorted(names)]
+
+
+def _value_text(obj: Model, name: str) -> str:
+    """Return a field's name and value as people read them."""
+    title = getattr(obj._meta.get_field(name), "verbose_name", name)
+    value = getattr(obj, f"get_{name}_display", lambda: getattr(obj, name))()
+    text = yesno(value) if isinstance(value, bool) else printable(localize(value))
+    return f"{title} = {_('empty') if value in (None, '') else text}"
 
 
 def _own_reason(section: SectionReader, obj: Model) -> str:

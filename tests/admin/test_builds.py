@@ -661,10 +661,13 @@ def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
 def test_publishing_a_newer_build_again_is_no_roll_back(two):
     """After a roll-back, the way forward has the title of what it does."""
     browser = person("publisher")
-    assert f"Roll back to build {two[0]}?" in text_of(browser.get(page("publish", two[0])))
+    text = text_of(browser.get(page("publish", two[0])))
+    assert f"Roll back to build {two[0]}?" in text
+    assert "Yes, roll back" in text
     browser.post(page("publish", two[0]))
     text = text_of(browser.get(page("publish", two[1])))
     assert f"Publish build {two[1]}?" in text
+    assert "Yes, publish it" in text
     assert page("differences", two[1]) in text
     text = text_of(browser.get(page("change", two[1])))
     assert "Publish this build" in text

@@ -228,6 +228,7 @@ def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings
     text = text_of(client.get(paste("/new/", client=client).url))
     assert live in text
     assert waits not in text
+    assert "Publish all waiting changes now" not in text
     overview = reverse("admin:sitemapkit_overview")
     assert "so not among these numbers: extra-urls" in text_of(client.get(overview))
     assert "served live" in command("inspect_sitemap_url", "/new/")[1]

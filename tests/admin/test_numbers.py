@@ -72,7 +72,10 @@ def change_between(before, after):
 
 
 def test_the_change_is_against_what_was_live_before(two):
-    """On every screen and in the status, before a roll-back and after it."""
+    """On every screen and in the status; after a roll-back, a build keeps its own change.
+
+    What is live is then compared with what it has replaced, which is named.
+    """
     first, second = two
     was, now = sum(listed(first).values()), sum(listed(second).values())
     (status,) = json.loads(command("sitemap_status", "--json")[1])
@@ -80,12 +83,16 @@ def test_the_change_is_against_what_was_live_before(two):
     for name, text in shown_of(second).items():
         assert change_between(was, now) in text, name
     Product.objects.all().delete()
-    run()
+    bad = run().build
+    lost = sum(listed(bad).values())
     publish(SITE, second)
     (status,) = json.loads(command("sitemap_status", "--json")[1])
-    assert (status["urls"], status["urls_before"]) == (now, was)
+    assert (status["urls"], status["urls_before"]) == (now, lost)
     for name, text in shown_of(second).items():
         assert change_between(was, now) in text, name
+    since = f"{change_between(lost, now)}+{round(100 * (now - lost) / lost)} %) since build {bad}"
+    assert since in texts(text_of(person("viewer").get(OVERVIEW)))
+    assert since in command("sitemap_status")[1]
 
 
 def test_a_build_that_undoes_a_roll_back_says_so_and_how_much(two):

@@ -268,6 +268,19 @@ def test_a_click_while_files_are_pruned_says_that_it_waits(built):
 
 
 @pytest.mark.slow
+def test_the_request_that_runs_is_not_listed_as_queued(built):
+    """Unless its process died: the next one runs it again."""
+    request(SITE, "check")
+    Lease.objects.acquire(LEASE, seconds=60)
+    viewer = person("viewer")
+    assert "<h3>Queued</h3>" in text_of(viewer.get(OVERVIEW))
+    BuildRequest.objects.update(dedup_key=None)
+    assert "<h3>Queued</h3>" not in text_of(viewer.get(OVERVIEW))
+    age_lease()
+    assert "<h3>Queued</h3>" in text_of(viewer.get(OVERVIEW))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [True, False])
 def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fails):
     """A failure in red, even where it is over before the page is shown; nothing else in green."""

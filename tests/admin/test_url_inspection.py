@@ -115,10 +115,7 @@ def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     Product.objects.filter(pk=first.pk).update(public=False)
     text = inspect(first.get_absolute_url())
     assert "Published now listed" in text
-    assert (
-        "Object left out here Section public does not list it: its queryset leaves out public ="
-        " False." in text
-    )
+    assert "Object left out here Section public does not list it because of public = no." in text
     assert f"Product {first}" in text
 
 
@@ -239,7 +236,7 @@ def test_of_several_sites_one_is_chosen(settings):
 @pytest.mark.slow
 def test_the_search_ends_when_its_time_is_over(monkeypatch):
     """The page says how many files were not searched, and a click searches them all."""
-    monkeypatch.setattr(url_inspection, "SECONDS", -1)
+    monkeypatch.setattr(url_inspection, "UNLISTED_SECONDS", -1)
     products(2)
     build(SITE)
     text = inspect("/gone/")
@@ -378,14 +375,14 @@ def test_values_that_are_left_out_have_their_reason(sections):
 
 @pytest.mark.parametrize(
     ("values", "reason"),
-    [({"public": False}, "public = False"), ({"slug": "draft"}, "slug = draft")],
+    [({"public": False}, "public = no"), ({"slug": "draft"}, "slug = draft")],
 )
 def test_a_draft_is_explained_by_the_filter_that_leaves_it_out(sections, values, reason):
     """By the field and its value, not by all that the queryset asks for."""
     sections.remove("products")
     sections.add(Careless)
     (row,) = products(1, **values)
-    assert f"its queryset leaves out {reason}." in inspect(row.get_absolute_url())
+    assert f"does not list it because of {reason}." in inspect(row.get_absolute_url())
 
 
 STEPS = ["Section", "Object", "Language", "Values", "Rules and overrides", "Sitemap file"]
@@ -420,7 +417,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     assert "/sitemap-careless-1.xml" in last
     for path, step, reason in (
         ("/nowhere/", "Section", "No section produces this URL"),
-        (draft.get_absolute_url(), "Object", "its queryset leaves out public = False."),
+        (draft.get_absolute_url(), "Object", "does not list it because of public = no."),
         (ruled.get_absolute_url(), "Rules and overrides", "The exclusion rule"),
         ("/about/", "Rules and overrides", "A URL override excludes it."),
     ):
@@ -460,6 +457,7 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
         UrlOverride.objects.create(site=SITE.key, path=url, include=False)
     if how == "unread":
         monkeypatch.setattr(url_inspection, "SECONDS", -1)
+        monkeypatch.setattr(url_inspection, "UNLISTED_SECONDS", -1)
     text = inspected(url)
     assert f'<h2 id="sitemapkit-verdict">{verdict}</h2>' in text
     assert ("the published build does not have section extra-urls" in text) == (how == "first")
@@ -543,6 +541,22 @@ def test_what_is_excluded_is_included_again(by):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("note", ["", "Ask Ada"])
+def test_an_override_that_says_nothing_is_deleted(note):
+    """Its URL is as the section says again; a note is kept."""
+    build(SITE)
+    client, values = chief(), {"site": SITE.key, "path": "/about/"}
+    client.post(EXCLUDE, values)
+    UrlOverride.objects.update(note=note)
+    client.post(EXCLUDE, {**values, "include": "1"})
+    assert [(row.include, row.note) for row in UrlOverride.objects.all()] == [(None, note)] * bool(
+        note
+    )
+    build(SITE)
+    assert "It is in the sitemap." in inspect("/about/", client)
+
+
+@pytest.mark.slow
 def test_every_file_that_lists_a_url_is_named(sections):
     """And how often, if it does more than once."""
     for name, items in (("twice", ["/about/", "/about/", "/x/"]), ("thrice", ["/about/"])):
@@ -555,7 +569,7 @@ def test_every_file_that_lists_a_url_is_named(sections):
 @pytest.mark.slow
 def test_after_an_exclusion_all_files_have_been_searched(monkeypatch):
     """They were read to exclude it, so that the page says nothing less."""
-    monkeypatch.setattr(url_inspection, "SECONDS", -1)
+    monkeypatch.setattr(url_inspection, "UNLISTED_SECONDS", -1)
     products(2)
     build(SITE)
     response = chief().post(EXCLUDE, {"site": SITE.key, "path": "/about/"}, follow=True)

@@ -66,7 +66,7 @@ def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
     assert "/about/" not in site.entries("pages")
     operator.open("sitemapkit/build/1/publish/")
     operator.page.get_by_label("Pause publishing after it").check()
-    operator.page.get_by_label("Reason").fill("It is wrong")
+    operator.page.get_by_label("Reason for the pause").fill("It is wrong")
     operator.press(PUBLISH)
     operator.build()
     operator.sees("Publishing is paused by operator until someone resumes it: It is wrong")

@@ -9,7 +9,7 @@ SECONDS = 20
 
 NOTHING_GOES_ON = "No build is running."
 
-PUBLISH = re.compile("^Yes, publish it")
+PUBLISH = re.compile("^Yes, (publish it|roll back)")
 """The button that publishes a build; it says how many URLs are lost."""
 
 STILL = """() => getComputedStyle(document.body).opacity === "1" && document.getAnimations().every(

@@ -18,7 +18,7 @@ from io import BytesIO
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.utils.text import Truncator
@@ -56,14 +56,15 @@ _VALUE = re.compile(r'(?<!rel)="([^"]*)"|>\s*([^<>]*[^<>\s])\s*<')
 MAX_DUPLICATES = 100
 """URLs listed more than once that a comparison names, and entries of each."""
 
-Lines = Iterable[bytes]
+Entry = tuple[bytes, bytes, bytes]
+"""The location of an entry, its section and page number, and its values with a line's end."""
 
 Duplicates = dict[str, list[str]]
 """URLs that are listed more than once, and the section and page of each entry."""
 
 
-MAX_COMPARED_AT_ONCE = 100_000
-"""URLs that a request compares itself, in under a second; more are compared in the background."""
+MAX_COMPARED_AT_ONCE = 500_000
+"""URLs that a request compares itself, in a few seconds; more are compared in the background."""
 
 MAX_KEPT = 50_000
 """Added, removed or changed URLs that are kept, for each of the three; all are counted."""
@@ -155,55 +156,49 @@ def _section_differences(
 ) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare_parts(_lines_of(old, storage), _lines_of(new, storage), duplicates)
+        yield from _compare(_entries_of(old, storage), _entries_of(new, storage), duplicates)
         return
-    _partition(_lines_of(old, storage), parts, folder, "old")
-    _partition(_lines_of(new, storage), parts, folder, "new")
+    _partition(_entries_of(old, storage), parts, folder, "old")
+    _partition(_entries_of(new, storage), parts, folder, "new")
     for part in range(parts):
         heartbeat()
-        with (
-            _open_part(folder, "old", part) as before_it,
-            _open_part(folder, "new", part) as after_it,
-        ):
-            yield from _compare_parts(before_it, after_it, duplicates)
+        yield from _compare(
+            _entries_in(folder / f"old-{part}"), _entries_in(folder / f"new-{part}"), duplicates
+        )
 
 
-def _lines_of(rows: Iterable[Place], storage: SitemapStorage) -> Lines:
-    """Yield the entries of some stored pages, each after its section, page number and a tab."""
+def _entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[Entry]:
+    """Yield the entries of some stored pages."""
     for row in rows:
-        page = f"{row.section} {row.number}".encode() + _TAB
-        yield from (page + entry for entry in stored_entries_of([row], storage))
+        page = f"{row.section} {row.number}".encode()
+        for location, values in map(location_and_values, stored_entries_of([row], storage)):
+            yield location, page, values
 
 
-def _split_line(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
-    """Return the location of a line, with its values and its section and page."""
-    page, _, entry = line.partition(_TAB)
-    location, values = location_and_values(entry)
-    return location, (values, page)
-
-
-def _compare_parts(old: Lines, new: Lines, duplicates: Duplicates | None) -> Iterator[Difference]:
-    left = dict(map(_split_line, old))
+def _compare(
+    old: Iterable[Entry], new: Iterable[Entry], duplicates: Duplicates | None
+) -> Iterator[Difference]:
+    left = {location: (page, values) for location, page, values in old}
     right: dict[bytes, tuple[bytes, bytes]] = {}
-    for location, entry in map(_split_line, new):
+    for location, page, values in new:
         if location in right and duplicates is not None:
             url = unescaped(location.decode())
             if url in duplicates or len(duplicates) < MAX_DUPLICATES:
-                pages = duplicates.setdefault(url, [_page_text(right[location])])
-                pages.extend([_page_text(entry)] * (len(pages) < MAX_DUPLICATES))
-        right[location] = entry
-    for location, (values, page) in right.items():
+                pages = duplicates.setdefault(url, [_page_text(right[location][0])])
+                pages.extend([_page_text(page)] * (len(pages) < MAX_DUPLICATES))
+        right[location] = page, values
+    for location, (page, values) in right.items():
         previous = left.pop(location, None)
         if previous is None:
             yield _difference(DifferenceKind.ADDED, location, page)
-        elif previous[0] != values:
-            yield _difference(DifferenceKind.CHANGED, location, page, previous[0], values)
-    for location, (_values, page) in left.items():
+        elif previous[1] != values:
+            yield _difference(DifferenceKind.CHANGED, location, page, previous[1], values)
+    for location, (page, _values) in left.items():
         yield _difference(DifferenceKind.REMOVED, location, page)
 
 
-def _page_text(entry: tuple[bytes, bytes]) -> str:
-    section, _, number = entry[1].decode().partition(" ")
+def _page_text(page: bytes) -> str:
+    section, _, number = page.decode().partition(" ")
     return f"section {section!r}, page {number}"
 
 
@@ -230,28 +225,30 @@ def _values_text(tag: str, found: dict[str, list[str]], other: dict[str, list[st
     return Truncator(line or "-").chars(MAX_VALUES_TEXT)
 
 
-def _partition(lines: Lines, parts: int, folder: Path, side: str) -> None:
+def _partition(entries: Iterable[Entry], parts: int, folder: Path, side: str) -> None:
     """Write entries into files by a hash of their location; few files are open at a time."""
     held: defaultdict[int, list[bytes]] = defaultdict(list)
 
     def write() -> None:
-        for part, entries in held.items():
+        for part, lines in held.items():
             with (folder / f"{side}-{part}").open("ab") as file:
-                file.writelines(entries)
+                file.writelines(lines)
         held.clear()
 
-    for count, line in enumerate(lines, start=1):
-        held[zlib.crc32(_split_line(line)[0]) % parts].append(line)
+    for count, entry in enumerate(entries, start=1):
+        held[zlib.crc32(entry[0]) % parts].append(_TAB.join(entry))
         if count % BUFFERED == 0:
             write()
             heartbeat()
     write()
 
 
-def _open_part(folder: Path, side: str, part: int) -> IO[bytes]:
-    path = folder / f"{side}-{part}"
-    path.touch()
-    return path.open("rb")
+def _entries_in(part: Path) -> Iterator[Entry]:
+    """Yield the entries of a part, which has no file if there are none."""
+    with suppress(FileNotFoundError), part.open("rb") as lines:
+        for line in lines:
+            location, page, values = line.split(_TAB, 2)
+            yield location, page, values
 
 
 def differences_of(

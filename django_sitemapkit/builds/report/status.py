@@ -411,8 +411,10 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         newest.append(published)
     states = states_by_build(newest)
     before = {each.pk: each.previous_id for each in newest if is_complete(each)}
-    replaced = published.previous_id if published else None
-    wanted = {*states, *before.values()} - {None}
+    # Not the one before it when it was new: someone may have gone back to it.
+    gone = of_site.filter(replaced_at=published.published_at).first() if published else None
+    replaced = gone.pk if gone else None
+    wanted = {*states, *before.values(), replaced} - {None}
     counts: dict[Any, dict[str, dict[str, Any]]] = defaultdict(dict)
     for total in Place.objects.filter(build__in=wanted).totals("build", "section"):
         counts[total.pop("build")][total.pop("section")] = total
