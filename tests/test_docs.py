@@ -1105,6 +1105,7 @@ def test_dates_and_datetimes_mixed(products, client, old, monkeypatch):
     assert b"2026-03-02<" in body
 
 
+@pytest.mark.slow
 @override_settings(ALLOWED_HOSTS=["*"])
 def test_the_host_is_that_of_the_setting(products, client, old):
     """The request's Host header goes into contrib's index, and not into this one."""
@@ -1180,6 +1181,7 @@ def test_what_only_does_not_name_costs_queries(products):
     assert queries == {"rank": 1, "note": 1 + len(products)}
 
 
+@pytest.mark.slow
 def test_refresh_is_what_merges(products, client):
     """Thin pages stay until a refresh, as decisions.md says; empty ones leave the index."""
     before = all_pages(client)

@@ -13,6 +13,7 @@ TABLES = {f"django_sitemapkit.models.{name}" for name in ("Build", "Publication"
 """Documented names of models; their columns are listed as tables."""
 
 
+@pytest.mark.slow
 def test_the_public_api_is_the_stored_one():
     """Each change of it is a change of the file; ``python -m tests.public_api`` writes it."""
     stored = SNAPSHOT.read_text(encoding="utf-8").splitlines()

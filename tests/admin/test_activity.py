@@ -198,6 +198,7 @@ def logged():
     return [f"Build {pk}" for pk in Build.objects.order_by("pk").values_list("pk", flat=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "found"),
     [

@@ -327,6 +327,7 @@ def test_only_what_changed_is_stored_and_recorded():
     assert {entry.user.username for entry in entries} == {"chief"}
 
 
+@pytest.mark.slow
 def test_what_is_saved_acts_with_the_next_build():
     """Of a site with a published build, the message says so; what is served live acts at once."""
     build = BuildFactory()

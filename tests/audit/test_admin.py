@@ -94,6 +94,7 @@ def test_a_rule_is_made_of_the_common_folder(audited, admin_client):
     assert parse_qs(urlsplit(one["Location"]).query)["pattern"] == ["/gone/$"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "urls",
     [

@@ -117,6 +117,7 @@ def test_a_worker_of_the_build_stops_too(storage):
             pass
 
 
+@pytest.mark.slow
 def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     """Of a large site it takes minutes; and the build is in the list."""
     from django_sitemapkit.builds import steps as module
@@ -227,6 +228,7 @@ def test_a_build_that_follows_adopted_pages_is_cancelled_while_it_is_planned(
     assert (cancelled[0].status, cancelled[0].fence) == ("abandoned", published.fence + 1)
 
 
+@pytest.mark.slow
 def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
     """By the next pruning, which follows each build."""
     left = interrupted()

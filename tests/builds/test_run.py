@@ -71,6 +71,7 @@ def test_the_files_hold_what_the_live_view_gives(storage, client, settings):
     assert result.urls == 9
 
 
+@pytest.mark.slow
 def test_a_result_tells_of_each_file_and_of_the_index(storage):
     """What ``on_file`` was called with is what the result has, in the same order."""
     shown = []
@@ -85,6 +86,7 @@ def test_a_result_tells_of_each_file_and_of_the_index(storage):
     assert result.adopted == 0
 
 
+@pytest.mark.slow
 def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
     """The publication stays as it was."""
     run()
@@ -193,6 +195,7 @@ def test_a_section_by_name_is_made_anew_and_the_others_carry_over(storage):
     assert after.keys() == before.keys()
 
 
+@pytest.mark.slow
 def test_the_first_build_makes_all_sections_whichever_is_named(storage):
     """An index without the others would take their URLs away."""
     run(sections=["products"])
@@ -475,6 +478,7 @@ def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, m
     assert arrived < named(manifest().values())
 
 
+@pytest.mark.slow
 def test_a_page_that_is_made_twice_has_two_names(storage):
     """The one that made it first may have died behind storing it, under the same lease."""
     interrupted(1)

@@ -495,6 +495,7 @@ def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, sett
     assert inspect_path(SITE, f"/things/old-{pk + 1}/").pk is None
 
 
+@pytest.mark.slow
 def test_an_address_like_those_of_a_section_is_of_no_row(sections):
     """A misspelt one; if another section cannot be searched, it may be one of its URLs."""
     sections.add(Products)

@@ -27,6 +27,7 @@ def built(products):
     assert code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "address"),
     [
@@ -172,6 +173,7 @@ class Again(Section):
     location = Concat(Value("/products/all/"), F("slug"), Value("/"))
 
 
+@pytest.mark.slow
 def test_a_url_that_is_listed_twice_is_told_with_all_places(products, sections):
     """The published files, and the sections that the next build lists it in."""
     sections.add(Again)

@@ -549,6 +549,7 @@ def test_text_that_xml_forbids_is_refused(field, character):
     assert f"U+{ord(character):04X}" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", TEXTS)
 @given(text=st.text() | st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
 @example(text="a\rb\r\nc\td ]]> &amp; <![CDATA[x")
@@ -563,6 +564,7 @@ def test_any_text_comes_back_or_is_refused(field, text):
     assert text in found
 
 
+@pytest.mark.slow
 @given(hreflang=st.text(max_size=40), path=st.text())
 def test_any_link_is_well_formed_or_refused(hreflang, path):
     """Whatever the code and the URL, a link has its three attributes and nothing else."""

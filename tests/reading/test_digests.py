@@ -306,6 +306,7 @@ def test_many_rows_are_taken_a_few_at_a_time(few_at_a_time, way):
     assert len(set(seen)) == 8
 
 
+@pytest.mark.slow
 def test_the_database_is_asked_once(products):
     """And sends no rows: the digest of any number of them is one line."""
     with CaptureQueriesContext(connection) as queries:

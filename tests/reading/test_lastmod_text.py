@@ -303,6 +303,7 @@ AT_MIDNIGHT = {
 """The days that the moments around two midnights in UTC are on."""
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("lastmod", BY_DAY.values(), ids=BY_DAY)
 @pytest.mark.parametrize("zone", AT_MIDNIGHT)

@@ -111,6 +111,7 @@ def test_other_lines_than_rows_are_no_text(text, rows):
     assert not are_lines_of_pattern(text, rows, PRODUCT)
 
 
+@pytest.mark.slow
 @given(values=st.lists(st.sampled_from(NASTY) | ANY, min_size=3, max_size=3))
 @pytest.mark.parametrize("viewname", ["product", "glued", "city"])
 def test_what_is_right_is_what_the_route_takes(viewname, values):

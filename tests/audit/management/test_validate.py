@@ -798,6 +798,7 @@ def test_the_same_url_in_two_files_is_a_warning(tmp_path):
     assert total["counts"] == {"duplicate-across-files": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 100])
 def test_a_declaration_of_news_is_no_news(tmp_path, number):
     """Some programs declare all namespaces; URLs after the first news are not compared."""

@@ -160,6 +160,7 @@ def test_a_stored_page_that_loses_a_url_is_made_once(built):
     assert rendered == [("firsts", 2), ("thirds", 1)]
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("again", [{}, {"full": True}, {"runner": Scattered()}])
 def test_a_url_that_goes_is_listed_by_the_page_that_left_it_out(built, again):

@@ -167,6 +167,7 @@ def test_without_the_setting_each_section_lists_what_it_has(bench, settings):
     assert {file.duplicates for file in result.files} == {0}
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("letters", ["aab", "aba", "abcda"])
 def test_of_two_rows_of_a_section_the_first_is_listed(bench, letters):
@@ -202,6 +203,7 @@ def test_items_count_as_rows_do(bench, sections):
     assert pages == {"firsts": "a", "paths": "p"}
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("way", ["path", "object", "section"])
 def test_what_editors_exclude_another_section_may_list(bench, way):
@@ -240,6 +242,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     assert len(rendered) > len([file for file in result.files if file.section])
 
 
+@pytest.mark.slow
 @db
 def test_another_site_has_its_own(settings, sections):
     """One lists what the other one does."""
@@ -283,6 +286,7 @@ def test_nothing_is_made_or_read_where_nothing_has_changed(built):
     assert sum(len(file.problems) for file in result.files) == 1
 
 
+@pytest.mark.slow
 @db
 def test_a_page_of_the_same_urls_has_no_other_made_or_read(built):
     """The digests tell that the others may stay as they are."""
@@ -292,6 +296,7 @@ def test_a_page_of_the_same_urls_has_no_other_made_or_read(built):
     assert built.build()[:2][1] == []
 
 
+@pytest.mark.slow
 @db
 def test_a_url_that_comes_first_leaves_a_later_page(built):
     """That is rendered again though its rows are what they were, and no other is."""
@@ -361,6 +366,7 @@ def test_an_override_counts_as_a_row_does(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "xyz", "thirds": "tu"}
 
 
+@pytest.mark.slow
 @db
 def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
     """The order of the index is that of the registry."""
@@ -446,6 +452,7 @@ def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, setting
 # Builds of some pages
 
 
+@pytest.mark.slow
 @db
 def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     """What it lists itself the sections behind it leave out in the next build of all."""
@@ -547,6 +554,7 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
     assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
 
 
+@pytest.mark.slow
 @db
 def test_a_build_that_is_held_back_is_compared_with(built, settings):
     """The build after it is the same; it makes what the published one leaves out once more."""
@@ -631,6 +639,7 @@ def test_excluding_at_once_reads_no_other_page(built):
     assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("way", ["first", "later"])
 def test_a_damaged_page_does_not_stay_because_it_is_made_the_same(built, way):

@@ -730,6 +730,7 @@ def test_an_edit_of_a_page_that_was_found_the_same_is_in_the_next_build(site):
 # Other processes
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_helpers_make_what_is_pending(site):
     """Whatever they render is stored only if it differs."""
@@ -1116,6 +1117,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", CHANGED.values(), ids=CHANGED)
 def test_what_the_project_writes_is_part_of_its_declaration(declared):
     """Dates too, and at which place in the statement: no row shows that they changed."""

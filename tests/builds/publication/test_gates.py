@@ -73,12 +73,14 @@ def test_a_build_that_was_held_for_skipped_rows_can_be_published(storage):
     assert Publication.objects.get().build_id == held.build
 
 
+@pytest.mark.slow
 def test_without_strict_skipped_rows_are_published(storage):
     """And a strict build of the same rows changes nothing that it could hold."""
     assert run().status == "published"
     assert run(strict=True).status == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_strict_build_without_skipped_rows_is_published(storage, sections):
     """There is nothing to look at."""
     sections.remove("products")
@@ -102,6 +104,7 @@ def test_a_gate_of_a_project_holds_a_build(storage, gate):
     assert run().status == "published"
 
 
+@pytest.mark.slow
 def test_a_build_that_is_published_already_passes_no_gate(storage, gate):
     """There is nothing to hold."""
     run()

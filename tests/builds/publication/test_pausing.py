@@ -230,6 +230,7 @@ def test_a_pause_lasts_until_its_end(storage):
     assert run().status == "held"
 
 
+@pytest.mark.slow
 def test_resuming_says_whether_publishing_was_paused(storage):
     """A second time it was not."""
     assert not resume_publishing(SITE)
@@ -264,6 +265,7 @@ def test_a_held_build_is_found_again_after_a_roll_back(two):
     assert found.ended_at == first_held_at
 
 
+@pytest.mark.slow
 def test_where_nothing_is_published_nothing_is_paused(storage):
     """There is nothing to keep, and the first build has to be published."""
     with pytest.raises(BuildFailed, match="nothing is published"):

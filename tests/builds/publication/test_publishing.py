@@ -48,6 +48,7 @@ def two(storage, client):
     return once((__name__, "two"), make)
 
 
+@pytest.mark.slow
 def test_an_earlier_build_is_served_again(two, client):
     """Index and pages, all of them; and then the later one again."""
     first, before, second, after = two
@@ -69,6 +70,7 @@ def test_publishing_what_is_published_changes_nothing_served(two, client):
     assert Build.objects.get(pk=second).replaced_at is None
 
 
+@pytest.mark.slow
 def test_the_build_after_a_roll_back_publishes_the_rows(two, client):
     """Going back lasts until the next build."""
     first, _, _, after = two
@@ -109,6 +111,7 @@ def test_a_build_that_was_never_published_is_refused(storage, client):
             publish(SITE, build)
 
 
+@pytest.mark.slow
 def test_a_pruned_build_is_refused(two, client):
     """Its files are gone, or about to be."""
     first, _, _, after = two
@@ -170,6 +173,7 @@ def test_new_addresses_are_published_though_the_pages_are_the_same(sections, cli
     assert run().status == "unchanged"
 
 
+@pytest.mark.slow
 def test_the_same_entries_of_other_rows_are_published_with_their_keys(storage):
     """By them the next build tells whether a page has lost rows."""
     run()
@@ -213,6 +217,7 @@ def tomorrow(monkeypatch):
     return let_pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_what_was_made_before_it_is_published_changes_when_it_is(two, client, tomorrow, by_hand):
     """A crawler that has read an address since a preview reads it again; other files keep dates."""
@@ -231,6 +236,7 @@ def test_what_was_made_before_it_is_published_changes_when_it_is(two, client, to
     assert run().status == "unchanged"
 
 
+@pytest.mark.slow
 def test_files_change_when_a_site_goes_back_to_them(two, client, tomorrow):
     """Those that both builds have do not; and what is published once more does not again."""
     first, *_ = two

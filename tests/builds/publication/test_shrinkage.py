@@ -318,6 +318,7 @@ def test_urls_that_are_meant_to_go_are_no_loss(storage, settings):
     assert list(warnings_of(judged(("a", 100, 80), leaving={"a": 20}))) == []
 
 
+@pytest.mark.slow
 def test_news_may_go(storage, monkeypatch):
     """They leave their sitemap after two days; what else the site loses counts all the same."""
     news = News(publication="P", language="en", published=EPOCH, title="T")
@@ -330,6 +331,7 @@ def test_news_may_go(storage, monkeypatch):
     assert run().cause["section"] == "products"
 
 
+@pytest.mark.slow
 def test_extra_urls_may_go(storage, settings):
     """An editor has deleted them by hand; a limit that the project sets holds for them, too."""
     settings.SITEMAPKIT_MAX_SHRINK = None

@@ -286,6 +286,7 @@ def test_queries_do_not_grow_with_the_rows(client, sections, title):
     assert counts == [10 if title is None else 12] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 0.5, 1])
 def test_queries_do_not_grow_with_the_pages(client, sections, rf, place):
     """A page of a section of 500 takes as many as one of 50, and so does the tag."""

@@ -205,6 +205,7 @@ def test_any_page_is_read_by_key(kit):
     assert unbounded(found[0] + found[1]) == []
 
 
+@pytest.mark.slow
 def test_one_key_is_not_enough_for_a_second_page(kit):
     """A page is full to the last row, and the next one is then empty."""
     factories.ArticleFactory.create_batch(2)
