@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_538,
-    "package: tokens": 297_811,
+    "package: tokens": 297_953,
     "core: statements": 18_248,
-    "core: tokens": 215_994,
+    "core: tokens": 216_136,
     "builds, runners, planning, publishing: statements": 4_599,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

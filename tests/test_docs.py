@@ -833,7 +833,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.COUNT_SECONDS) == (5_000, 20, 1.0)
     assert changes.LOSS == 0.05
     compared = stored_differences.MAX_COMPARED_AT_ONCE, differences.MAX_KEPT
-    assert compared == (500_000, 50_000)
+    assert compared == (1_000_000, 50_000)
     assert (delivery.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.LOOKED_AT
     assert of_people == (250, 20, 100, 5)

@@ -146,8 +146,9 @@ class FilterForm(forms.Form):
         if values["since"]:
             entries = entries.filter(action_time__gte=_start_of_day(values["since"]))
         if values["until"]:
-            next_day = values["until"] + dt.timedelta(days=1)
-            entries = entries.filter(action_time__lt=_start_of_day(next_day))
+            entries = entries.filter(
+                action_time__lt=_start_of_day(values["until"] + dt.timedelta(days=1))
+            )
         return entries
 
 

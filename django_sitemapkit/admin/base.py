@@ -44,6 +44,9 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 MAX_LISTED_SITES = 100
 """Sites that a list of choices shows; it says that there are others, and how to find them."""
 
+BUILDING = ("sitemapkit.view_build", "sitemapkit.run_build")
+"""The permissions on which "Publish all waiting changes now" depends."""
+
 EXCLUDING = (
     *("sitemapkit.add_urloverride", "sitemapkit.change_urloverride"),
     "sitemapkit.bulk_urloverride",
@@ -282,7 +285,9 @@ def duration_text(build: Build) -> str:
         return ""
     seconds = (build.ended_at - build.started_at).total_seconds()
     if seconds < 60:
-        return gettext("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
+        return gettext("%(seconds)s s") % {
+            "seconds": f"{seconds:.1f}" if seconds >= 0.1 else "<0.1"
+        }
     return str(dt.timedelta(seconds=round(seconds)))
 
 

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
+    BUILDING,
     CheckedListAdmin,
     known_sites,
     number,
@@ -36,9 +37,6 @@ from django_sitemapkit.models import Publication
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
-
-BUILDING = ("sitemapkit.view_build", "sitemapkit.run_build")
-"""The permissions on which "Publish all waiting changes now" depends."""
 
 
 def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
@@ -151,13 +149,12 @@ class HashedSettingForm(EditorSettingForm):
         rows = self._meta.model._default_manager.filter(site=self.instance.site)
         row = rows.filter(hash=self.instance.hash).exclude(pk=self.instance.pk).first()
         if row is not None:
-            names = (self.text_field, "object_id")
             text = format_html(
                 '{} <a href="{}">{}</a>',
                 *(_("This already exists:"), self.model_admin.view_url("change", row.pk)),
                 str(row)[:200] or row.pk,
             )
-            field = next((name for name in names if self.cleaned_data.get(name)), None)
+            field = next(filter(self.cleaned_data.get, (self.text_field, "object_id")), None)
             self.add_error(field, ValidationError(text, code="unique"))
 
 
@@ -209,6 +206,8 @@ class EditorSettingAdmin(CheckedListAdmin):
             "preview_template": self.preview_template,
             "preview": self._preview(request, context["adminform"].form, row),
             "show_preview": row is None or self.has_change_permission(request, row),
+            # From a page that answers a form, "No, take me back" leads to an error of the browser.
+            "show_delete": not context["adminform"].form.is_bound,
         }
         return super().render_change_form(request, context, *args, **options)
 

@@ -169,8 +169,9 @@ def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraU
     """Say at how many of the URLs added to a site there is probably no page for everyone."""
     unknown = [row.path for row in added if why_no_page_at(site, row.path)]
     text = ngettext(
-        "The project probably has no public page at %(count)s URL: %(url)s",
-        "The project probably has no public page at %(count)s URLs, such as %(url)s",
+        "By its URL patterns, the project probably has no public page at %(count)s URL: %(url)s",
+        "By its URL patterns, the project probably has no public page at %(count)s URLs, such as"
+        " %(url)s",
         len(unknown),
     )
     if unknown:

@@ -24,6 +24,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import (
+    BUILDING,
     EXCLUDING,
     CheckedListAdmin,
     SiteFilter,
@@ -113,7 +114,7 @@ def exclude_now_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: UrlOverride
 ) -> HttpResponseBase:
     """Exclude a URL, and publish its sitemap file without it."""
-    _exclude(request, site_or_reason(request, obj.site)[0], obj)
+    _exclude(model_admin, request, site_or_reason(request, obj.site)[0], obj)
     return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 
@@ -123,34 +124,46 @@ def set_include_view(
 ) -> HttpResponseBase:
     """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
 
-    An override for it is added if there is none. Included, it waits for a build. Redirects to what
-    becomes of the URL, by a search of all files, which are read to exclude it.
+    An override for it is added if there is none. Included, it is built at once for users who may
+    build, by the button of the overview that the form names; else it waits for a build. Redirects
+    to what becomes of the URL, by a search of all files, which are read to exclude it.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
     except InvalidValue as error:
         raise Http404(str(error)) from error
-    row = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path)).first()
-    row = row or UrlOverride(site=site.key, path=url_path)
+    stored = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path))
+    row = stored.first() or UrlOverride(site=site.key, path=url_path)
     if request.POST.get("include") == "1":  # By the rules again, or in spite of one.
         _save_include(request, row, None if row.include is False else True)
+        if request.user.has_perms(BUILDING) and not pause_of(site):
+            # With the button in the form, which says what to build.
+            return HttpResponseRedirect(model_admin.screen_url("request"), preserve_request=True)
         add_due_message(request, [site.key])
     else:
-        _exclude(request, site, row)
+        _exclude(model_admin, request, site, row)
     return HttpResponseRedirect(
         model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
     )
 
 
-def _exclude(request: HttpRequest, site: SitemapSite | None, row: UrlOverride) -> None:
+def _exclude(
+    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite | None, row: UrlOverride
+) -> None:
     """Save that a URL is excluded, publish its sitemap file without it, and show what came of it.
 
     If the site no longer exists, nothing is published.
     """
     _save_include(request, row, False)
-    if site is not None:
-        level, text = _publish_without(site, row, request.user.get_username())
-        messages.add_message(request, level, text)
+    if site is None:
+        return
+    before = Build.objects.published(site)
+    level, text = _publish_without(site, row, request.user.get_username())
+    after = Build.objects.published(site)
+    if after and after != before and request.user.has_perm(BUILDING[0]):
+        url = model_admin.screen_url("build_differences", after.pk)
+        text = format_html('{} <a href="{}">{}</a>', text, url, gettext("Show changes"))
+    messages.add_message(request, level, text)
 
 
 def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:

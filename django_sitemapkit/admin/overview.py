@@ -445,8 +445,7 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
-    leases = living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at)
-    if leases.exists():
+    if living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).exists():
         return _("It starts when the work in progress has finished.")
     return _("It starts now.")
 

@@ -41,10 +41,9 @@ def total_change(after: UrlCounts, before: UrlCounts | None) -> UrlChange:
 
 def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, UrlChange]:
     """Return the change of each section, of those too that only the build before has."""
-    names = sorted(after.keys() | (before or {}).keys())
     return {
         name: UrlChange(after.get(name, 0), None if before is None else before.get(name, 0))
-        for name in names
+        for name in sorted(after.keys() | (before or {}).keys())
     }
 
 

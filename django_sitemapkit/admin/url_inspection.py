@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
+    BUILDING,
     EXCLUDING,
     CheckedListAdmin,
     known_sites,
@@ -161,6 +162,7 @@ def _inspection_context(
         ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
         "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
+        "may_build_now": user.has_perms(BUILDING) and state.search.build and not pause_of(site),
         "edits": edits_since(request, state.search.build.pk)
         if is_listed and state.search.build and user.has_perms(EXCLUDING)
         else None,
@@ -245,12 +247,14 @@ def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[A
         rows.append(obj)
         model, object_id = identity_of(obj)
         overrides.append(UrlOverride(model=model, object_id=object_id))
-    hashes = [hash_of(each.identity) for each in overrides]
-    stored = UrlOverride.objects.filter(site=site.key, hash__in=hashes)
+    stored = UrlOverride.objects.filter(
+        site=site.key, hash__in=[hash_of(each.identity) for each in overrides]
+    )
     rows += sorted(stored, key=lambda row: not row.path)
     if found.rule:
-        digest = hash_of(ExclusionRule(pattern=found.rule).identity)
-        rows += ExclusionRule.objects.filter(site=site.key, hash=digest)
+        rows += ExclusionRule.objects.filter(
+            site=site.key, hash=hash_of(ExclusionRule(pattern=found.rule).identity)
+        )
     return rows
 
 

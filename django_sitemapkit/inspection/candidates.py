@@ -246,5 +246,4 @@ def listed_places(section: SectionReader, chunk: Chunk) -> list[int]:
     languages = chunk.versions and chunk.versions.languages
     if section.language_plan is None or not languages:
         return list(range(len(chunk.keys)))
-    here = section.language_plan.listed
-    return [place for place, code in enumerate(languages) if code in here]
+    return [place for place, code in enumerate(languages) if code in section.language_plan.listed]

@@ -241,7 +241,11 @@ def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
         return _why_absent(section, pk)
     if not isinstance(section, QuerySetReader) or section.route is None:
         return ""  # Only a Route says whose URL it is.
-    urls = [str(each.location) for each in _inspect_versions(section, pk) if each.listed]
+    urls = [
+        f"{each.location}{each.language and f' ({each.language})'}"
+        for each in _inspect_versions(section, pk)
+        if each.listed
+    ]
     text = _("Section %(section)s lists this object at another URL: %(urls)s")
     return text % {"section": section.get_name(), "urls": ", ".join(urls)} if urls else ""
 
@@ -282,13 +286,13 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
     text = _("Section %(section)s does not list it: it is not in the queryset.")
     obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
     if values := ", ".join(_failed_filters(section, obj) if obj else ()):
-        text = _("Section %(section)s does not list it because of %(values)s.")
+        text = _("Section %(section)s does not list it: %(values)s.")
     own = _own_reason(section, obj) if obj else ""
     return own or text % {"section": section.get_name(), "values": values}
 
 
 def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
-    """Return ``field = value`` texts of the filters that exclude a row; empty if not known."""
+    """Return the values by which filters exclude a row, as texts; empty if they are not known."""
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
         for rows, columns in each_condition_of(listed_rows(section)):
@@ -298,11 +302,13 @@ def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
 
 
 def _value_text(obj: Model, name: str) -> str:
-    """Return a field's name and value as people read them."""
-    title = getattr(obj._meta.get_field(name), "verbose_name", name)
+    """Return which value a field has, as people read it."""
     value = getattr(obj, f"get_{name}_display", lambda: getattr(obj, name))()
     text = yesno(value) if isinstance(value, bool) else printable(localize(value))
-    return f"{title} = {_('empty') if value in (None, '') else text}"
+    return _("“%(field)s” is %(value)s") % {
+        "field": getattr(obj._meta.get_field(name), "verbose_name", name),
+        "value": _("empty") if value in (None, "") else text,
+    }
 
 
 def _own_reason(section: SectionReader, obj: Model) -> str:

@@ -577,7 +577,7 @@ def test_what_cannot_be_compared_is_told(two, built):
     assert "cannot be read" in text_of(client.get(page("differences", two[1])))
     Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
     assert "was pruned" in text_of(client.get(page("differences", two[1])))
-    assert "Publish this build" not in text_of(person("super").get(page("differences", two[0])))
+    assert "Continue to publishing" not in text_of(person("super").get(page("differences", two[0])))
     (running,) = make(1)
     assert "neither published nor held for review" in text_of(
         client.get(page("differences", running.pk))
@@ -600,7 +600,7 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert f"It replaces build {held[0]} (started " in text
     assert "URLs: 9)." in text
     assert "URLs: 6)." in text
-    assert "If rows or overrides have changed since, this build does not have it." in text
+    assert "What has changed in the database since then is not in this build." in text
     # The button says what is lost, and looks like it.
     button = re.search(r'<button type="submit" class="([^"]*)">Yes, publish it(.*?)</button>', text)
     assert "sitemapkit-danger" in button[1]
@@ -708,7 +708,7 @@ def test_a_roll_back_names_what_goes_and_comes(two):
     assert f'<a href="{link}">Show changes</a>' in text
     text = text_of(browser.get(f"{link}&kind=added&q=readings"))
     assert f"Compared with build {third}, which is live." in text
-    assert f'href="{page("publish", two[1])}">Publish this build again</a>' in text
+    assert f'href="{page("publish", two[1])}">Continue to publishing</a>' in text
     assert text.count("inspect/?site=") == 1
     browser.post(page("publish", two[0]))
     assert named("Removed", third, two[0], gone, "/readings/0/") in shown(third)

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -216,3 +217,20 @@ def test_a_page_asks_as_much_among_200_rows_as_among_10(model, django_assert_max
     client.get(url)
     with django_assert_max_num_queries(asked):
         client.get(url)
+
+
+@pytest.mark.parametrize("model", ["urloverride", "extraurl", "exclusionrule"])
+def test_before_rows_are_deleted_it_is_said_when_the_sitemap_follows(model):
+    """Of one as of many; a page that answers a form leads to neither, since none leads back."""
+    field = "pattern" if model == "exclusionrule" else "path"
+    client = chief()
+    add(model, client=client, **{field: "/nowhere/"})
+    row = apps.get_model("sitemapkit", model).objects.get()
+    said = "Live sitemaps follow at once, published files with the next build."
+    assert said in text_of(client.get(page(model, "delete", row.pk)))
+    chosen = {"action": "delete_selected", "_selected_action": row.pk}
+    assert said in text_of(client.post(page(model, "changelist"), chosen))
+    url = page(model, "change", row.pk)
+    assert page(model, "delete", row.pk) in text_of(client.get(url))
+    values = {"site": "default", field: "/nowhere/", "note": "", "_preview": "1"}
+    assert page(model, "delete", row.pk) not in text_of(client.post(url, values))

@@ -142,7 +142,7 @@ def test_a_look_is_bounded(monkeypatch):
     assert (len(found.locations), found.matched, found.complete) == (20, 30, True)
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     text = text_of(add_rule("/products/", _preview="1"))
-    assert "URLs that the rule matches so far: 30. URLs read so far: 30." in text
+    assert "Not all URLs are counted yet: the rule matches 30 of the first 30." in text
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_a_rule_that_has_matched_nothing_so_far_is_no_danger(published, monkeypa
     """It is not saved before all URLs were read, unless the user says so."""
     monkeypatch.setattr(UrlMatches.continue_reading, "__defaults__", (-1,))
     text = text_of(add_rule("/Products/"))
-    assert "URLs that the rule matches so far: 0. URLs read so far: 20." in text
+    assert "Not all URLs are counted yet: the rule matches 0 of the first 20." in text
     assert "Save the rule</button>" in text
     assert "sitemapkit-danger" not in text
     assert not ExclusionRule.objects.exists()

@@ -69,7 +69,7 @@ def test_says_what_is_wrong(values, shown):
 
 def test_a_url_without_a_page_is_doubted():
     """The one that is added alone as those that are pasted."""
-    unknown = "The project probably has no public page at"
+    unknown = "By its URL patterns, the project probably has no public page at"
     client = chief()
     response = add("extraurl", client=client, path="/lost/")
     assert f"{unknown} 1 URL: /lost/" in text_of(client.get(response.url))
@@ -115,7 +115,7 @@ def test_pastes_many():
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
     assert "2 URLs added. Whether their pages answer was not looked at." in text
-    unknown = "The project probably has no public page at 2 URLs, such as /a/"
+    unknown = "By its URL patterns, the project probably has no public page at 2 URLs, such as /a/"
     assert unknown in text
     assert "1 URL already existed." in text
 

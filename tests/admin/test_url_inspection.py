@@ -10,8 +10,8 @@ from django.db.models import CharField, F, Value
 from django.utils import timezone
 
 from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.admin import register_inspection, url_inspection
-from django_sitemapkit.builds import build
+from django_sitemapkit.admin import overview, register_inspection, url_inspection
+from django_sitemapkit.builds import Pause, build, pause_publishing, resume_publishing
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, Place, UrlOverride
 from django_sitemapkit.testing.factories import SectionSettingsFactory
 from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
@@ -115,7 +115,7 @@ def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     Product.objects.filter(pk=first.pk).update(public=False)
     text = inspect(first.get_absolute_url())
     assert "Published now listed" in text
-    assert "Object left out here Section public does not list it because of public = no." in text
+    assert "Object left out here Section public does not list it: “public” is no." in text
     assert f"Product {first}" in text
 
 
@@ -375,14 +375,14 @@ def test_values_that_are_left_out_have_their_reason(sections):
 
 @pytest.mark.parametrize(
     ("values", "reason"),
-    [({"public": False}, "public = no"), ({"slug": "draft"}, "slug = draft")],
+    [({"public": False}, "“public” is no"), ({"slug": "draft"}, "“slug” is draft")],
 )
 def test_a_draft_is_explained_by_the_filter_that_leaves_it_out(sections, values, reason):
     """By the field and its value, not by all that the queryset asks for."""
     sections.remove("products")
     sections.add(Careless)
     (row,) = products(1, **values)
-    assert f"does not list it because of {reason}." in inspect(row.get_absolute_url())
+    assert f"does not list it: {reason}." in inspect(row.get_absolute_url())
 
 
 STEPS = ["Section", "Object", "Language", "Values", "Rules and overrides", "Sitemap file"]
@@ -417,7 +417,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     assert "/sitemap-careless-1.xml" in last
     for path, step, reason in (
         ("/nowhere/", "Section", "No section produces this URL"),
-        (draft.get_absolute_url(), "Object", "does not list it because of public = no."),
+        (draft.get_absolute_url(), "Object", "does not list it: “public” is no."),
         (ruled.get_absolute_url(), "Rules and overrides", "The exclusion rule"),
         ("/about/", "Rules and overrides", "A URL override excludes it."),
     ):
@@ -518,21 +518,28 @@ def test_what_may_be_done_has_an_effect():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["override", "rule"])
-def test_what_is_excluded_is_included_again(by):
-    """By its own override, whatever excludes it; the next build lists it."""
+def test_what_is_excluded_is_included_again(monkeypatch, by):
+    """By its own override, whatever excludes it; a build that is asked for at once lists it."""
     if by == "rule":
         ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
     else:
         UrlOverride.objects.create(site=SITE.key, path="/about/", include=False, priority="0.3")
     build(SITE)
     client = chief()
-    values = {"site": "default", "path": "/about/", "include": "1"}
-    text = text_of(client.post(EXCLUDE, values, follow=True))
+    form = inspected("/about/").partition(EXCLUDE)[2].partition("</form>")[0]
+    assert "Include again and build" in form
+    values = dict(re.findall('name="(section|button|site|path)" value="([^"]*)"', form))
+    began = []
+    monkeypatch.setattr(overview, "process_on_commit", lambda *args: began.append(args))
+    text = text_of(client.post(EXCLUDE, {**values, "include": "1"}, follow=True))
+    assert "Build of section “pages” queued. It starts now." in text
+    assert len(began) == 1
+    text = inspected("/about/")
     assert "It is not in the sitemap yet. The next published build adds it." in text
     assert "Publish the changes of section pages now" in text
     row = UrlOverride.objects.get()
     assert (row.include, row.priority) == ((True, None) if by == "rule" else (None, Decimal("0.3")))
-    said = LogEntry.objects.get().get_change_message()
+    said = LogEntry.objects.get(content_type__model="urloverride").get_change_message()
     assert said == (
         "Included in the sitemap." if by == "rule" else "No longer excluded by this override."
     )
@@ -548,7 +555,9 @@ def test_an_override_that_says_nothing_is_deleted(note):
     client, values = chief(), {"site": SITE.key, "path": "/about/"}
     client.post(EXCLUDE, values)
     UrlOverride.objects.update(note=note)
+    pause_publishing(SITE, Pause(by="ann", reason="Wrong prices"))
     client.post(EXCLUDE, {**values, "include": "1"})
+    resume_publishing(SITE)
     assert [(row.include, row.note) for row in UrlOverride.objects.all()] == [(None, note)] * bool(
         note
     )

@@ -132,7 +132,7 @@ def test_why_a_page_is_not_listed(chief):
 REASONS = {
     "a rule": (CITY, "The exclusion rule /countries/france/town-3 excludes it."),
     "an override": ("/countries/japan/town-3-303/", "A URL override excludes it."),
-    "a draft": ("/articles/on-maps/", "does not list it because of published at = empty."),
+    "a draft": ("/articles/on-maps/", "does not list it: “published at” is empty."),
     "a dot segment": ("/countries/../japan/", "It has a . or .. segment."),
     "deleted": ("/countries/chile/town-2-102/", "produces such URLs, but not this one"),
     "no section": ("/sitemap/", "The project may have a page at this address;"),
@@ -221,6 +221,6 @@ def test_what_would_disappear(site, chief):
     assert "Removed 12" in chief.text()
     assert actions.count <= 2
     assert any(path.startswith("/countries/france/town") for path in site.entries("cities"))
-    actions.follow("Publish this build")
+    actions.follow("Continue to publishing")
     actions.press(PUBLISH)
     assert not any(path.startswith("/countries/france/town") for path in site.entries("cities"))

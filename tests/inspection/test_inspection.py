@@ -308,7 +308,7 @@ def test_a_path_by_a_column_needs_no_route(sections, base, code):
     found = inspect_path(SITE, f"/leaves/{quote(code)}")
     assert (found.section, found.listed) == ("topics", True)
     hidden = inspect_path(SITE, "/leaves/hidden")
-    assert hidden.why == "Section topics does not list it because of code = hidden."
+    assert hidden.why == "Section topics does not list it: “code” is hidden."
     for unknown in ("/leaves/none", "/leaves/%00", "/other"):
         assert inspect_path(SITE, unknown).why.endswith("No section produces this URL.")
 
@@ -454,7 +454,7 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     found = inspect_path(SITE, url)
     assert (found.section, found.listed, found.values) == ("products", False, {})
     assert found.location == f"{BASE}{url}"
-    assert found.why == "Section products does not list it because of public = no."
+    assert found.why == "Section products does not list it: “public” is no."
     assert inspect_path(SITE, "/products/all/none/").pk is None
     assert inspect_path(SITE, "/about/").section == ""
     without = inspect_path(SITE, url, without="products")
@@ -646,7 +646,7 @@ def test_sections_of_one_site_are_asked(sections):
     [
         ("hidden8", "ZeroDivisionError: division by zero"),
         ("hidden-9", "1 is hidden."),
-        ("hidden", "Section public does not list it because of code = hidden."),
+        ("hidden", "Section public does not list it: “code” is hidden."),
     ],
 )
 def test_a_section_says_why_it_leaves_out_an_object(sections, code, why):

@@ -64,7 +64,7 @@ def test_what_is_listed(product, form):
 WAYS_OUT = {
     "queryset": (
         lambda product: Product.objects.update(public=False),
-        "does not list it because of public = no.",
+        "does not list it: “public” is no.",
     ),
     "override": (lambda product: by_object(product, include=False), "A URL override excludes it."),
     "rule": (lambda product: rule("/products/"), "The exclusion rule /products/ excludes it."),
@@ -84,7 +84,7 @@ def test_the_reason_is_that_of_the_inspection(product, way):
 def test_an_object_that_is_gone_has_no_values(product):
     """None is named as what leaves it out."""
     Product.objects.filter(pk=product.pk).delete()
-    assert "because of" not in reason(product)
+    assert "“" not in reason(product)
 
 
 def test_the_documentation_shows_the_message(product):

@@ -63,7 +63,7 @@ Duplicates = dict[str, list[str]]
 """URLs that are listed more than once, and the section and page of each entry."""
 
 
-MAX_COMPARED_AT_ONCE = 500_000
+MAX_COMPARED_AT_ONCE = 1_000_000
 """URLs that a request compares itself, in a few seconds; more are compared in the background."""
 
 MAX_KEPT = 50_000

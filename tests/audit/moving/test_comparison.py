@@ -89,7 +89,7 @@ def test_why_a_url_is_removed(sections, compare):
     document = urlset(*(f"{BASE}{path}" for path in paths), "https://cdn.example/x.pdf")
     excluded, draft, foreign, invalid = lines(compare(document))
     assert excluded == "- /a/  The exclusion rule /a/ excludes it."
-    reason = "Section products does not list it because of public = no."
+    reason = "Section products does not list it: “public” is no."
     assert draft == f"- /products/all/draft/  {reason}"
     assert foreign.startswith("- https://cdn.example/x.pdf  URL not allowed: ")
     assert invalid.startswith("- /b/../c/  Invalid URL: '/b/../c/': it has a . or .. segment")
