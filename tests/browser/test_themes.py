@@ -20,7 +20,7 @@ BUTTONS = {
     "sitemapkit/sitemapsoverview/activity/": ["Filter"],
     "sitemapkit/sitemapsoverview/inspect/?url=/about/": ["Inspect", "Exclude now"],
     "sitemapkit/build/": [],
-    "sitemapkit/build/1/publish/": ["Yes, publish it"],
+    "sitemapkit/build/1/publish/": ["Yes, roll back"],
     "sitemapkit/sitemapsoverview/pause/?site=default": ["Pause publishing"],
     "sitemapkit/urloverride/": [],
     "sitemapkit/urloverride/add/": ["Save", "Preview"],
