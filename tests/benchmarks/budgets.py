@@ -274,8 +274,10 @@ BUDGETS = (
         ),
         reason=(
             "The hashes were read from a mapped file, of which all that was read stayed in memory:"
-            " 8 bytes for each URL. They are read in small parts since. Why the comparison takes"
-            " longer than in the run of 2026-11-24 was not looked at."
+            " 8 bytes for each URL. They are read in small parts since. Since 2026-11-26,"
+            " pages are compared after they are made, so that any runner can make them, and each"
+            " page with a duplicate is made again: in this first build, all pages of the second"
+            " section."
         ),
         corrected=(
             "1.3. The URLs of pages that may have duplicates are hashed and compared one by one;"
