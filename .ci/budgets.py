@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_538,
-    "package: tokens": 297_953,
-    "core: statements": 18_248,
-    "core: tokens": 216_136,
-    "builds, runners, planning, publishing: statements": 4_599,
+    "package: statements": 25_539,
+    "package: tokens": 297_979,
+    "core: statements": 18_249,
+    "core: tokens": 216_162,
+    "builds, runners, planning, publishing: statements": 4_600,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

@@ -21,6 +21,7 @@ from django_sitemapkit.admin.base import (
     site_or_reason,
 )
 from django_sitemapkit.builds.report.differences import (
+    MAX_COMPARED_AT_ONCE,
     MAX_KEPT,
     OTHER_FOLDERS,
     Difference,
@@ -100,7 +101,7 @@ def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dic
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if stored := ready_differences(site, build, before):
+            if stored := ready_differences(site, build, before, MAX_COMPARED_AT_ONCE):
                 return _stored_context(request, stored)
             name = str(request.user.get_username())
             record_request(site, COMPARE, about=build, before=before, by=name)

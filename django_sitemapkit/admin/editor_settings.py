@@ -299,6 +299,7 @@ def add_due_message(
     paused = site is not None and pause_of(site) is not None
     context = {
         "is_live": not sites,
+        "section": section,
         "section_is_live": site and section and is_served_live(site, section),
         "paused": paused,
         "site": site,

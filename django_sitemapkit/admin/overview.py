@@ -419,8 +419,11 @@ def _reasons_text(pages: Mapping[Reason, int]) -> str:
     )
 
 
-def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
-    """Return level and text of a message on the request in the query string; None without one."""
+def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, Any] | None:
+    """Return level and text of a message on the request in the query string; None without one.
+
+    Of one that finished, the message has the build, whose changes it links.
+    """
     pk = id_or_none(request.GET.get("request"))
     build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
     if build_request is None:
@@ -433,7 +436,11 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     if build_request.failed:
         return {"level": "error", "text": _("%(request)s failed. %(outcome)s") % values}
     if build_request.ended_at is not None:
-        return {"level": "success", "text": _("%(request)s finished. %(outcome)s") % values}
+        return {
+            "level": "success",
+            "text": _("%(request)s finished. %(outcome)s") % values,
+            "build": build_request.build,
+        }
     text = _("%(request)s queued.") % values
     if build_request.requested_by != request.user.get_username():
         text = _("%(request)s is already queued by %(who)s. It runs only once.") % values

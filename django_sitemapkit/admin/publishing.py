@@ -48,6 +48,7 @@ from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
 from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.differences import (
+    MAX_COMPARED_TO_PUBLISH,
     MAX_KEPT,
     DifferenceKind,
     kept_differences,
@@ -219,7 +220,9 @@ def _differences_from(
     """
     if site is None or served is None or publish_error(build):
         return [], None
-    stored, _reason = try_read(lambda: ready_differences(site, build, served))
+    stored, _reason = try_read(
+        lambda: ready_differences(site, build, served, MAX_COMPARED_TO_PUBLISH)
+    )
     if stored is None:
         return [], None
     paths: defaultdict[str, list[str]] = defaultdict(list)

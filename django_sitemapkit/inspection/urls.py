@@ -246,7 +246,7 @@ def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
         for each in _inspect_versions(section, pk)
         if each.listed
     ]
-    text = _("Section %(section)s lists this object at another URL: %(urls)s")
+    text = _("Section %(section)s lists this object only at: %(urls)s")
     return text % {"section": section.get_name(), "urls": ", ".join(urls)} if urls else ""
 
 
@@ -396,7 +396,7 @@ def _origin_of(
         return _("section settings")
     if tag in section.sources:
         return (
-            _("declaration of the section, which gives no value to list here")
+            _("declaration of the section: no value to list")
             if text is None
             else _("declaration of the section")
         )

@@ -531,7 +531,7 @@ def test_of_many_differences_the_first_are_kept(two, monkeypatch):
 @pytest.mark.slow
 def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     """The page answers at once, and shows them when they are there; or why they are not."""
-    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
     monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     url = page("differences", two[1])
@@ -556,7 +556,7 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
 @pytest.mark.slow
 def test_what_was_compared_in_the_background_is_shown(two, monkeypatch):
     """No build waits for it, and the overview, which is about builds, does not list it."""
-    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
     monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     client.get(page("differences", two[1]))
@@ -718,7 +718,7 @@ def test_a_roll_back_names_what_goes_and_comes(two):
 @pytest.mark.slow
 def test_what_takes_long_to_compare_is_compared_on_its_own_page(two, monkeypatch):
     """Until then, it is not said that an excluded URL comes back."""
-    monkeypatch.setattr(stored_differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(publishing, "MAX_COMPARED_TO_PUBLISH", 1)
     product = Product.objects.first()
     UrlOverride.objects.create(site="default", path=product.get_absolute_url(), include=False)
     third = run().build

@@ -148,7 +148,7 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     build(SITE)
     assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
     ExclusionRule.objects.get().delete()
-    deleted = "Something was deleted or reset on the Sitemaps screens since the live build."
+    deleted = "A setting was removed or reset on the Sitemaps screens since the live build."
     assert deleted in text_of(overview())
     assert deleted in text_of(inspected()).partition(also)[2]
     build(SITE)
@@ -167,7 +167,7 @@ def test_after_exclude_now_the_number_is_a_bound(published):
         client.get(reverse("admin:sitemapkit_overview"))
     )
     UrlOverride.objects.filter(path="/about/").delete()
-    assert "Something was deleted or reset" in text_of(
+    assert "A setting was removed or reset" in text_of(
         client.get(reverse("admin:sitemapkit_overview"))
     )
     override("/products/none/")

@@ -429,7 +429,7 @@ def test_what_a_preview_contains_is_not_doubted(built):
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
     assert "not yet checked for changed overrides or rules" not in text
-    assert text.count("different in a build that is not live: 1 file") == 1
+    assert text.count("newer in a build that is not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 
 

@@ -478,7 +478,7 @@ def test_another_path_of_a_row_is_explained_by_its_route(sections, settings):
     for another in ("/products/all/a/?page=2", "/wares/all/a/"):
         other = inspect_path(SITE, another)
         assert (other.section, other.listed) == ("products", False)
-        assert other.why.endswith(f"lists this object at another URL: {BASE}/products/all/a/")
+        assert other.why.endswith(f"lists this object only at: {BASE}/products/all/a/")
 
 
 def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, settings):
@@ -490,7 +490,7 @@ def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, sett
     pk = Product.objects.get().pk
     found = inspect_path(SITE, f"/things/old-{pk}/")
     assert (found.section, found.listed, found.step) == ("things", False, "row")
-    assert found.why.endswith(f"at another URL: {BASE}/things/new-{pk}/")
+    assert found.why.endswith(f"only at: {BASE}/things/new-{pk}/")
     assert inspect_path(SITE, f"/things/new-{pk}/").listed
     assert inspect_path(SITE, f"/things/old-{pk + 1}/").pk is None
 

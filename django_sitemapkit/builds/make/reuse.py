@@ -182,7 +182,7 @@ class Reason(TextChoices):
     DATE = "date", _("a lastmod is no longer in the future")
     METHODS = "methods", _("rebuilt each time")
     ROWS = "rows", _("rows changed")
-    LATER = "later", _("different in a build that is not live")
+    LATER = "later", _("newer in a build that is not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
     SOMEWHERE = "somewhere", _("not yet checked for changed overrides or rules")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")

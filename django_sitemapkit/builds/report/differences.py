@@ -63,8 +63,11 @@ Duplicates = dict[str, list[str]]
 """URLs that are listed more than once, and the section and page of each entry."""
 
 
-MAX_COMPARED_AT_ONCE = 1_000_000
-"""URLs that a request compares itself, in a few seconds; more are compared in the background."""
+MAX_COMPARED_AT_ONCE = 200_000
+"""URLs that a request compares itself; more are compared in the background."""
+
+MAX_COMPARED_TO_PUBLISH = 1_000_000
+"""URLs that it compares before a build is published, which takes seconds: for what then goes."""
 
 MAX_KEPT = 50_000
 """Added, removed or changed URLs that are kept, for each of the three; all are counted."""
@@ -285,9 +288,9 @@ def _newest_build(site: SitemapSite) -> int:
 
 
 def ready_differences(
-    site: SitemapSite, build: Build, before: Build | None
+    site: SitemapSite, build: Build, before: Build | None, most: int
 ) -> BuildDifferences | None:
-    """Return the differences of two builds that are stored, or found in a moment; else None.
+    """Return the differences of two builds that are stored, or of at most so many URLs; else None.
 
     Compared are the URLs of the files that only one of the builds has. Raises what
     ``store_differences()`` raises.
@@ -303,7 +306,7 @@ def ready_differences(
         )
         for each in (before, build)
     )
-    if sum(urls for _page, urls in old ^ new) > MAX_COMPARED_AT_ONCE:
+    if sum(urls for _page, urls in old ^ new) > most:
         return None
     return store_differences(site, build, before)
 
