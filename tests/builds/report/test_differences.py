@@ -162,7 +162,7 @@ def test_a_held_build_is_compared_with_what_it_replaces(edited, settings):
     assert Build.objects.get(pk=held).status == Build.Status.HELD
     assert stored(held).count("-") == 1
     publish(SITE, first.pk)
-    assert ready_differences(SITE, Build.objects.get(pk=held), first).count("-") == 2
+    assert ready_differences(SITE, Build.objects.get(pk=held), first, 100).count("-") == 2
     publish(SITE, held)
     assert stored(held).count("-") == 2
 
