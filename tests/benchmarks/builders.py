@@ -70,7 +70,7 @@ def builds():
         )
     yield Contender(
         name="kit-drop-in",
-        title="django-sitemapkit: a registered class of the drop-in, whole objects, zlib",
+        title="django-sitemapkit: a registered class of the drop-in, read as columns, zlib",
         kind="build",
         run="ours.build",
         prepare="ours.clear",

@@ -22,7 +22,7 @@ def requests():
         )
     yield Contender(
         name="kit-drop-in-page",
-        title="django-sitemapkit: a page of 50,000 of the drop-in, whole objects",
+        title="django-sitemapkit: a page of 50,000 of the drop-in, read as columns",
         kind="page",
         run="peers.contrib_page",
         prepare="ours.clear",
