@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_539,
-    "package: tokens": 297_979,
+    "package: tokens": 297_991,
     "core: statements": 18_249,
-    "core: tokens": 216_162,
+    "core: tokens": 216_174,
     "builds, runners, planning, publishing: statements": 4_600,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -124,9 +124,10 @@ def set_include_view(
 ) -> HttpResponseBase:
     """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
 
-    An override for it is added if there is none. Included, it is built at once for users who may
-    build, by the button of the overview that the form names; else it waits for a build. Redirects
-    to what becomes of the URL, by a search of all files, which are read to exclude it.
+    An override for it is added if there is none. On a site with a published build, users who may
+    build have it included by the button of the overview that the form names; else it waits for a
+    build. Redirects to what becomes of the URL, by a search of all files, which are read to exclude
+    it.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -136,7 +137,11 @@ def set_include_view(
     row = stored.first() or UrlOverride(site=site.key, path=url_path)
     if request.POST.get("include") == "1":  # By the rules again, or in spite of one.
         _save_include(request, row, None if row.include is False else True)
-        if request.user.has_perms(BUILDING) and not pause_of(site):
+        if (
+            request.user.has_perms(BUILDING)
+            and Build.objects.published(site)
+            and not pause_of(site)
+        ):
             # With the button in the form, which says what to build.
             return HttpResponseRedirect(model_admin.screen_url("request"), preserve_request=True)
         add_due_message(request, [site.key])

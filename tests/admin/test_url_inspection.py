@@ -548,6 +548,17 @@ def test_what_is_excluded_is_included_again(monkeypatch, by):
 
 
 @pytest.mark.slow
+def test_where_nothing_is_published_including_again_builds_nothing():
+    """The site stays live."""
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    assert ">Include again</button>" in inspected("/about/")
+    values = {"site": SITE.key, "path": "/about/", "include": "1", "button": "changed"}
+    chief().post(EXCLUDE, values, follow=True)
+    assert "It is in the sitemap." in inspect("/about/")
+    assert not BuildRequest.objects.exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("note", ["", "Ask Ada"])
 def test_an_override_that_says_nothing_is_deleted(note):
     """Its URL is as the section says again; a note is kept."""
