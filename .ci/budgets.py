@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_539,
-    "package: tokens": 297_991,
+    "package: tokens": 298_039,
     "core: statements": 18_249,
-    "core: tokens": 216_174,
+    "core: tokens": 216_222,
     "builds, runners, planning, publishing: statements": 4_600,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

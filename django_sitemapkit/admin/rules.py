@@ -91,9 +91,12 @@ class RuleForm(HashedSettingForm):
 
         Raises StorageFailure if a file is lost or damaged.
         """
-        site: Any = self.site
-        stored = None if self.is_new else self.instance
-        return find_matches(site, self.cleaned_data["pattern"], self.session, stored)
+        return find_matches(
+            self.site,  # type: ignore[arg-type]
+            self.cleaned_data["pattern"],
+            self.session,
+            None if self.is_new else self.instance,
+        )
 
 
 @screen("count/", "exclusionrule_count", "view", of_site=True)
@@ -120,6 +123,7 @@ def count_view(
         texts=matches and match_texts(matches),
         failure=failure,
         has_included=UrlOverride.objects.filter(site=site.key, include=True).exists(),
+        has_links=try_read(lambda: _links_languages(site))[0],
         confirmation="" if stored else f"{site.key} {pattern}",
     )
     if matches and not matches.complete:
@@ -156,9 +160,15 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
             "everything": Pattern(row.pattern).matches_everything,
             "failure": failure,
             "has_included": UrlOverride.objects.filter(site=site.key, include=True).exists(),
+            "has_links": try_read(lambda: _links_languages(site))[0],
             "confirmation": form.confirmation if asks else "",
             "count_url": self.screen_url("exclusionrule_count", **query),
         }
+
+
+def _links_languages(site: SitemapSite) -> bool:
+    """Return whether URLs of a site link to those of the same page in other languages."""
+    return any("xhtml" in section.used_namespaces for section in sections_of(site))
 
 
 def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:

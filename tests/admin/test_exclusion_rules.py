@@ -4,7 +4,9 @@ import re
 from html import unescape
 
 import pytest
+from django.utils.translation import get_language
 
+from django_sitemapkit import StaticSection
 from django_sitemapkit.admin import rules
 from django_sitemapkit.admin.rules import find_matches
 from django_sitemapkit.builds import build
@@ -143,6 +145,33 @@ def test_a_look_is_bounded(monkeypatch):
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     text = text_of(add_rule("/products/", _preview="1"))
     assert "Not all URLs are counted yet: the rule matches 30 of the first 30." in text
+
+
+class Versions(StaticSection):
+    """Pages in two languages."""
+
+    name = "versions"
+    items = ("/p/", "/q/")
+    i18n = alternates = True
+    languages = ("en", "es")
+
+    def location(self, item):
+        return f"/{get_language()}{item}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_other_languages_lose_their_links_to_what_a_rule_excludes(settings, sections, has_versions):
+    """They are not counted: these URLs stay."""
+    settings.LANGUAGES = [("en", "English"), ("es", "Spanish")]
+    if has_versions:
+        sections.add(Versions)
+    use_storage(settings, "Memory")
+    build(SITE)
+    text = text_of(add_rule("/es/*" if has_versions else "/about/", _preview="1"))
+    assert f"The rule matches {2 if has_versions else 1} of" in text
+    said = "URLs of the same pages in other languages stay, and lose their links to these."
+    assert (said in text) == has_versions
 
 
 @pytest.mark.slow

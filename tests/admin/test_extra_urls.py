@@ -224,7 +224,7 @@ def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings
     use_storage(settings, "Memory")
     build(SITE)
     client = chief()
-    live, waits = "Live at once", "The published sitemap stays as it is until"
+    live, waits = "In effect now.", "The published sitemap stays as it is until"
     text = text_of(client.get(paste("/new/", client=client).url))
     assert live in text
     assert waits not in text
