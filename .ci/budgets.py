@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_539,
-    "package: tokens": 298_039,
-    "core: statements": 18_249,
-    "core: tokens": 216_222,
-    "builds, runners, planning, publishing: statements": 4_600,
+    "package: statements": 25_551,
+    "package: tokens": 298_208,
+    "core: statements": 18_261,
+    "core: tokens": 216_391,
+    "builds, runners, planning, publishing: statements": 4_612,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

@@ -124,7 +124,9 @@ SENTENCES: dict[str, Any] = {
         "The storage cannot list its files, so leftover files were not searched for."
     ),
     "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
-    "previewed": gettext_noop("Build %(build)s was made without publishing it: %(reason)s."),
+    "previewed": gettext_noop(
+        "Build %(build)s was made without publishing it: %(reason)s. %(more)s"
+    ),
     "published": gettext_noop(
         "Build %(build)s: published; looked at %(urls)s in %(files)s and the index, wrote"
         " %(stored)s. %(more)s"

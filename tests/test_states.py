@@ -144,8 +144,15 @@ EXAMPLES = {
         "publishing was paused by ann: sale",
     ),
     "previewed": (
-        {"build": 1_200, "reason": {"code": "preview", "by": "ann"}},
-        "Build 1200 was made without publishing it: it is a preview that ann requested.",
+        {
+            "build": 1_200,
+            "reason": {"code": "preview", "by": "ann"},
+            "more": {"code": "compared", "added": 1, "removed": 0, "changed": 2_000},
+        },
+        (
+            "Build 1200 was made without publishing it: it is a preview that ann requested. 1"
+            " added, 0 removed, 2,000 changed."
+        ),
     ),
     "preview": ({"by": "ann"}, "it is a preview that ann requested"),
     "preview-held": (

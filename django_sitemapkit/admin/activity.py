@@ -286,9 +286,7 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     found = form.applied_to(entries.order_by("-pk"))
     if "csv" in request.GET and form.is_valid():
         return csv_response(
-            request,
-            "sitemap-activity.csv",
-            csv_lines(COLUMNS, _csv_rows(found, get_language())),
+            request, "sitemap-activity.csv", csv_lines(COLUMNS, _csv_rows(found, get_language()))
         )
     listed = paged_context(request, found[:MAX_LISTED_ENTRIES], ACTIONS_PER_PAGE)
     count = listed["page"].paginator.count

@@ -124,10 +124,8 @@ def set_include_view(
 ) -> HttpResponseBase:
     """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
 
-    An override for it is added if there is none. On a site with a published build, users who may
-    build have it included by the button of the overview that the form names; else it waits for a
-    build. Redirects to what becomes of the URL, by a search of all files, which are read to exclude
-    it.
+    An override is added if there is none. Included, it is built if the user may, by the button that
+    the form names. Redirects to the URL's inspection, by a search of all files, which were read.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))

@@ -164,8 +164,7 @@ def publish_view(
     form = RollBackForm(data, is_paused=bool(pause)) if is_back else None
     if request.method == "POST" and (form is None or form.is_valid()):
         new_pause = form.pause_by(request) if form and form.cleaned_data["pause"] else None
-        _publish(model_admin, request, obj, new_pause)
-        return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
+        return HttpResponseRedirect(_publish(model_admin, request, obj, new_pause))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
     site, _reason = site_or_reason(request, obj.site)
@@ -266,12 +265,16 @@ def _served_live(site: SitemapSite | None, build: Build, names: Collection[str])
 
 def _publish(
     model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause | None
-) -> None:
-    """Publish or discard a build, pause publishing if asked to, and show a message."""
+) -> str:
+    """Publish or discard a build, pause publishing if asked to, and show a message.
+
+    Return the address of the page to show then: the overview, if the site serves the build.
+    """
+    page = model_admin.view_url("change", build.pk)
     site, reason = site_or_reason(request, build.site)
     if site is None or (reason := publish_error(build)):
         messages.error(request, reason)
-        return
+        return page
     sentence = ROLLED_BACK if is_older(build) else PUBLISHED
     try:
         if "discard" in request.POST:
@@ -286,11 +289,15 @@ def _publish(
         logger.exception("Build %s could not be published.", build.pk)
         messages.error(request, f"{type(failure).__name__}: {failure}")
     if Build.objects.published(site) != build:
-        return  # Otherwise only its export or its announcement has failed.
+        return page  # Otherwise only its export or its announcement has failed.
     model_admin.log_change(request, build, sentence)
-    values = {"site": site.key, "build": build.pk}
-    messages.success(request, gettext("Site “%(site)s” now serves build %(build)s.") % values)
+    messages.success(
+        request,
+        gettext("Site “%(site)s” now serves build %(build)s.")
+        % {"site": site.key, "build": build.pk},
+    )
     _log_pause(model_admin, request, build, pause)
+    return overview_url(model_admin, site.key)
 
 
 def is_older(build: Build) -> bool:

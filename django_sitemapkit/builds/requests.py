@@ -6,6 +6,7 @@ whomever, or the next click takes it.
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -180,7 +181,7 @@ def process_requests(
     return done
 
 
-def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mapping[str, Any]:
     result = build(
         site,
         sections=[asked.section] if asked.section else (),
@@ -206,10 +207,26 @@ def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     }
 
 
+def _preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    """Build without publishing, and say how many URLs that would add, remove and change."""
+    state: dict[str, Any] = {**_build(site, asked, choose)}
+    if state["code"] == "unchanged":
+        return {"code": "compared", "added": 0, "removed": 0, "changed": 0}
+    made = Build.objects.get(pk=state["build"]) if state["code"] == "previewed" else None
+    if made and made.previous:
+        with suppress(SitemapKitError):  # The page of its changes compares them, or says why not.
+            state["more"] = _differences_state(site, made, made.previous)
+    return state
+
+
 def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     if asked.build is None or asked.before is None:
         return {"code": "build-gone"}
-    found = store_differences(site, asked.build, asked.before)
+    return _differences_state(site, asked.build, asked.before)
+
+
+def _differences_state(site: SitemapSite, build: Build, before: Build) -> State:
+    found = store_differences(site, build, before)
     added, removed, changed = map(found.count, "+-~")
     return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 
@@ -228,7 +245,7 @@ _JOBS = {
     Kind.BUILD: _build,
     Kind.CHECK: _check,
     Kind.COMPARE: _compare,
-    Kind.PREVIEW: _build,
+    Kind.PREVIEW: _preview,
     Kind.PRUNE: _prune,
 }
 """What is done for a request of each kind; each returns what it came to."""

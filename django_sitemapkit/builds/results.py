@@ -177,7 +177,7 @@ def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
     ]
 
 
-def outcome_of(result: BuildResult) -> State:
+def outcome_of(result: BuildResult) -> Mapping[str, Any]:
     """Return the outcome of a build as a state."""
     cause = result.cause
     name = "previewed" if result.code.startswith("preview") else result.status

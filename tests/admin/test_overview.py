@@ -378,7 +378,7 @@ def test_every_reason_has_words(built):
         assert all(reason.label != reason.value for reason in Reason)
     run()
     ExclusionRule.objects.create(site="default", pattern="/products/")
-    assert "for changed overrides or rules" in text_of(person("viewer").get(OVERVIEW))
+    assert "checked by the next build" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -425,10 +425,10 @@ def test_what_a_preview_contains_is_not_doubted(built):
     assert text.count("last compared by a build:") == 3
     ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
     text = text_of(person("builder").get(OVERVIEW))
-    assert text.count("not yet checked for changed overrides or rules") == 3
+    assert text.count("checked by the next build") == 3
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
-    assert "not yet checked for changed overrides or rules" not in text
+    assert "checked by the next build" not in text
     assert text.count("newer in a build that is not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 

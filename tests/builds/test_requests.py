@@ -153,14 +153,14 @@ def test_a_preview_publishes_nothing(storage):
     published = run()
     ask("preview")
     (done,) = process_requests(SITE)
-    assert done.outcome["code"] == "unchanged"
+    assert done.outcome_text == "0 added, 0 removed, 0 changed."
     edit_product()
     Product.objects.last().delete()
     later = ask()
     ask("preview")
     (done,) = process_requests(SITE, kinds=["preview"])
     assert done.outcome["code"] == done.build.outcome + "ed" == "previewed"
-    assert "a preview that ann requested" in done.outcome_text
+    assert "a preview that ann requested. 0 added, 1 removed, 1 changed." in done.outcome_text
     assert Publication.objects.get().build_id == published.build
     assert not BuildRequest.objects.exclude(ended_at=None).filter(pk=later.pk).exists()
     found = [difference.kind.value for difference in differences_of(SITE, done.build_id)]

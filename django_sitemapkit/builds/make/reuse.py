@@ -184,7 +184,7 @@ class Reason(TextChoices):
     ROWS = "rows", _("rows changed")
     LATER = "later", _("newer in a build that is not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
-    SOMEWHERE = "somewhere", _("not yet checked for changed overrides or rules")
+    SOMEWHERE = "somewhere", _("checked by the next build")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")
     AGAIN = "again", _("deduplication was switched off")
     BROKEN = "broken", _("cannot be read")
