@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_551,
-    "package: tokens": 298_208,
-    "core: statements": 18_261,
-    "core: tokens": 216_391,
+    "package: statements": 25_553,
+    "package: tokens": 298_230,
+    "core: statements": 18_263,
+    "core: tokens": 216_413,
     "builds, runners, planning, publishing: statements": 4_612,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

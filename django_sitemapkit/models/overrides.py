@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of, model_name
 from django_sitemapkit.models.fields import changefreq_field, priority_field
+from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
 
@@ -37,6 +38,8 @@ class Revision(models.Model):
     number = models.PositiveBigIntegerField(_("number"))
     nonce = models.BigIntegerField(_("nonce"))
     """Random, because a rollback makes a number available again."""
+
+    objects = PrimaryManager["Revision"]()
 
     class Meta:
         verbose_name = _("revision")
@@ -127,7 +130,7 @@ class EditorSetting(models.Model):
     revision = models.PositiveBigIntegerField(_("revision"), default=0, editable=False)
     changed_at = models.DateTimeField(_("changed at"), auto_now=True)
 
-    objects = EditorSettingQuerySet.as_manager()
+    objects = PrimaryManager.from_queryset(EditorSettingQuerySet)()
 
     derived_fields: ClassVar[Sequence[str]] = ("revision", "changed_at")
     """The fields that every write updates, including those that ``normalise`` sets."""
@@ -293,7 +296,7 @@ class UrlOverride(HashedEditorSetting):
         help_text=_("When the page changed. Leave empty to inherit."),
     )
 
-    objects = UrlOverrideQuerySet.as_manager()  # type: ignore[misc]
+    objects = PrimaryManager.from_queryset(UrlOverrideQuerySet)()  # type: ignore[assignment]
 
     class Meta:
         verbose_name = _("URL override")

@@ -6,6 +6,7 @@ test_replicas of builds has a replica that knows nothing of the package's tables
 import datetime as dt
 
 import pytest
+from django.apps import apps
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
@@ -107,6 +108,14 @@ def test_the_tables_of_the_package_are_never_read_from_it(client, settings, repl
     assert any("testapp_product" in sql for sql in asked)
     assert not [sql for sql in asked if 'FROM "sitemapkit' in sql or 'JOIN "sitemapkit' in sql]
     assert {sql.partition(" ")[0] for sql in asked} == {"SELECT"}
+
+
+@pytest.mark.parametrize("name", ["sitemapkit", "sitemapkit_audit", "sitemapkit_submission"])
+def test_each_table_of_the_package_is_read_from_the_primary(name):
+    """By whatever asks its manager, as the pages of the admin do."""
+    models = list(apps.get_app_config(name).get_models())
+    assert models
+    assert {model._default_manager.all().db for model in models} == {"default"}
 
 
 def test_what_editors_set_acts_at_once(client):
