@@ -296,7 +296,7 @@ class UrlOverride(HashedEditorSetting):
         help_text=_("When the page changed. Leave empty to inherit."),
     )
 
-    objects = PrimaryManager.from_queryset(UrlOverrideQuerySet)()  # type: ignore[assignment]
+    objects = PrimaryManager.from_queryset(UrlOverrideQuerySet)()  # type: ignore[assignment, misc]
 
     class Meta:
         verbose_name = _("URL override")
