@@ -109,5 +109,5 @@ def _change_message(model: type[models.Model], flag: int, fields: Iterable[str])
     if flag != CHANGE:
         return ""
     with override(None):
-        names = [str(getattr(model._meta.get_field(each), "verbose_name", each)) for each in fields]
+        names = [str(getattr(model._meta.get_field(name), "verbose_name", name)) for name in fields]
     return json.dumps([{"changed": {"fields": names}}])

@@ -125,7 +125,7 @@ def set_include_view(
     """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
 
     An override is added if there is none. Included, it is built if the user may, by the button that
-    the form names. Redirects to the URL's inspection, by a search of all files, which were read.
+    the form names. Else it redirects to the URL's inspection, with a search of all files.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
