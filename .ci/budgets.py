@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_553,
-    "package: tokens": 298_230,
-    "core: statements": 18_263,
-    "core: tokens": 216_413,
-    "builds, runners, planning, publishing: statements": 4_612,
+    "package: statements": 25_571,
+    "package: tokens": 298_648,
+    "core: statements": 18_281,
+    "core: tokens": 216_831,
+    "builds, runners, planning, publishing: statements": 4_630,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
@@ -31,6 +31,7 @@ from django_sitemapkit.builds.report.differences import (
     kept_differences,
     ready_differences,
 )
+from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
@@ -103,8 +104,8 @@ def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dic
         if last is None or last.ended_at is not None:
             if stored := ready_differences(site, build, before, MAX_COMPARED_AT_ONCE):
                 return _stored_context(request, stored)
-            name = str(request.user.get_username())
-            record_request(site, COMPARE, about=build, before=before, by=name)
+            user = request.user.get_username()
+            record_request(site, COMPARE, about=build, before=before, by=user)
     except BuildRunning:
         pass  # Another process compares a build of the site.
     except (SitemapKitError, OSError) as error:
@@ -136,6 +137,9 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
     groups = _folder_rows(stored, request.GET.get("below") or "/")
     return {
         "totals": [(name, title, number(count)) for name, title, count in totals],
+        "were_live": ", ".join(
+            sorted(sections_served_live(stored.before, sorted({row["section"] for row in groups})))
+        ),
         "groups": groups[:MAX_GROUPS_SHOWN],
         "more_groups": len(groups) > MAX_GROUPS_SHOWN,
         "filters": {
@@ -153,7 +157,7 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
                 "difference": difference,
                 "title": dict(KINDS.values())[difference.kind],
                 "shown": unquote(difference.location),
-                "tags": tags,
+                "tags": tags.replace("xhtml:link", gettext("links to other languages")),
             }
             for difference, tags in shown["page"].object_list
         ],

@@ -169,9 +169,8 @@ def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraU
     """Say at how many of the URLs added to a site there is probably no page for everyone."""
     unknown = [row.path for row in added if why_no_page_at(site, row.path)]
     text = ngettext(
-        "By its URL patterns, the project probably has no public page at %(count)s URL: %(url)s",
-        "By its URL patterns, the project probably has no public page at %(count)s URLs, such as"
-        " %(url)s",
+        "The site probably has no public page at %(count)s of these URLs: %(url)s",
+        "The site probably has no public page at %(count)s of these URLs, such as %(url)s",
         len(unknown),
     )
     if unknown:

@@ -45,7 +45,7 @@ from django_sitemapkit.admin.history import (
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import changes_by_build, match_texts
+from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.report.changes import LOSS
@@ -140,6 +140,11 @@ def set_include_view(
             and Build.objects.published(site)
             and not pause_of(site)
         ):
+            messages.info(
+                request,
+                gettext("In the sitemap again once this build is published: %(url)s")
+                % {"url": site.origin + url_path},
+            )
             # With the button in the form, which says what to build.
             return HttpResponseRedirect(model_admin.screen_url("request"), preserve_request=True)
         add_due_message(request, [site.key])
@@ -230,17 +235,7 @@ def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[in
         text = gettext("The URL is excluded. No published file lists it.")
     elif result.status == "unchanged":
         text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
-    elif result.build is not None:
-        text = _with_url_change(text, result.build)
     return messages.SUCCESS, text
-
-
-def _with_url_change(text: str, build: int) -> str:
-    """Return a message with the change in URLs, if a build did not just take one out."""
-    change = changes_by_build([Build.objects.get(pk=build)])[build]
-    if change.before is None or change.after == change.before - 1:
-        return text
-    return f"{text} " + gettext("URLs of the site: %(change)s.") % {"change": change.text or "±0"}
 
 
 def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:

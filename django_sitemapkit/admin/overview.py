@@ -204,8 +204,9 @@ def request_view(
     if button == "section" and section not in (names or ()):
         messages.error(request, _("Section “%(section)s” does not exist.") % {"section": section})
         return HttpResponseRedirect(overview_url(model_admin, site.key))
-    by = request.user.get_username()
-    build_request = record_request(site, by=by, section=section, **BUTTONS[button])
+    build_request = record_request(
+        site, by=request.user.get_username(), section=section, **BUTTONS[button]
+    )
     log_rows(request.user.pk, [build_request], ADDITION, message=REQUEST_STARTED[button])
     process_on_commit(site, get_runner)
     return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
@@ -217,7 +218,6 @@ def _confirm_pruning(
     """Show how many files would be deleted, and how large they are, and ask for confirmation."""
     pruned, failure = try_read(lambda: prune(site, dry_run=True))
     sizes = dict(StoredPage.objects.filter(site=site.key).values_list("name", "stored_bytes"))
-    names = pruned.files if pruned else ()
     return model_admin.render_page(
         request,
         "overview/prune",
@@ -226,7 +226,7 @@ def _confirm_pruning(
         overview_url=overview_url(model_admin, site.key),
         pruned=pruned,
         failure=failure,
-        size=sum(sizes.get(name, 0) for name in names),
+        size=sum(sizes.get(name, 0) for name in (pruned.files if pruned else ())),
     )
 
 
@@ -324,7 +324,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "edits": edits_since(request, status.build) if status.build else None,
+        "edits": edits_since(request, status.build, status.held) if status.build else None,
         "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
         "headline": words_of(status.headline),
         "files": number(status.files),

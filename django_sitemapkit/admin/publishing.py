@@ -153,12 +153,8 @@ def publish_view(
 ) -> HttpResponseBase:
     """Ask for confirmation, then publish a build, or discard one that is held."""
     is_back = obj.published_at is not None
-    served = (
-        Publication.objects.filter(site=obj.site)
-        .select_related("build")
-        .annotate(now=StoredNow())
-        .first()
-    )
+    publications = Publication.objects.filter(site=obj.site).select_related("build")
+    served = publications.annotate(now=StoredNow()).first()
     pause = pause_at(served, served.now) if served else None
     data = request.POST if request.method == "POST" else None
     form = RollBackForm(data, is_paused=bool(pause)) if is_back else None
@@ -174,7 +170,6 @@ def publish_view(
     before = {name: urls for name, urls in counts[live].items() if name not in stay_live}
     before |= {name: counts[obj.pk][name] for name in were_live}  # Nobody counted them.
     goes_back = is_back and is_older(obj)
-    title = _("Roll back to build %(build)s?") if goes_back else _("Publish build %(build)s?")
     edits = edits_since(request, obj.pk)
     differences, added = _differences_from(site, obj, replaces, stay_live | were_live)
     return render_build_page(
@@ -182,7 +177,13 @@ def publish_view(
         request,
         obj,
         "publish",
-        title=title % {"build": obj.pk},
+        title=(
+            gettext("Roll back to build %(build)s?")
+            if goes_back
+            else gettext("Publish build %(build)s?")
+        )
+        % {"build": obj.pk},
+        base_url=site.base if site else obj.site,
         goes_back=goes_back,
         served=replaces,
         served_urls=number(sum(counts[live].values())) if served else "",
@@ -293,8 +294,8 @@ def _publish(
     model_admin.log_change(request, build, sentence)
     messages.success(
         request,
-        gettext("Site “%(site)s” now serves build %(build)s.")
-        % {"site": site.key, "build": build.pk},
+        gettext("Build %(build)s is now live at %(site)s.")
+        % {"build": build.pk, "site": site.base},
     )
     _log_pause(model_admin, request, build, pause)
     return overview_url(model_admin, site.key)

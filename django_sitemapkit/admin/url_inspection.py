@@ -27,7 +27,11 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
-from django_sitemapkit.builds.report.published import PublishedUrl, is_served_live
+from django_sitemapkit.builds.report.published import (
+    PublishedUrl,
+    is_served_live,
+    last_build_with,
+)
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
@@ -125,14 +129,13 @@ def _inspection_context(
             found,
             problems=(
                 *found.problems,
-                _("The project probably has no public page at this address."),
+                _("The site probably has no public page at this address."),
             ),
         )
-    seconds = SECONDS if found.listed else UNLISTED_SECONDS
     state = state_of(
         site,
         replace(found, location=location),  # It may be known without one.
-        None if "all" in request.GET else seconds,
+        None if "all" in request.GET else SECONDS if found.listed else UNLISTED_SECONDS,
         every=True,
     )
     is_listed = found.listed or state.published is not None
@@ -149,6 +152,9 @@ def _inspection_context(
         "location": location,
         "path": path,
         "state": state,
+        "listed_by": last_build_with(site, location, state.search.build, seconds=SECONDS)
+        if state.search.build and not is_listed
+        else None,
         "sections": ", ".join(row.section for row in (found, *others) if not settings.DEDUPLICATE),
         "steps": list(_steps(found, links)),
         "links": list(_contributed_results(request, site, location)),
@@ -208,12 +214,11 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
         if name == found.step:
             items.insert(0, {"text": found.why})
         level = "warning" if name == "values" and found.problems else ""
+        if name == found.step:
+            nothing = "row" if found.section else "section"  # Where a search that finds none ends.
+            level = "unknown" if found.pk is None and name == nothing else "error"
         if items:
-            yield {
-                "title": title,
-                "items": items,
-                "level": "error" if name == found.step else level,
-            }
+            yield {"title": title, "items": items, "level": level}
         if name == found.step:
             return
 

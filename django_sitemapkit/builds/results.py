@@ -192,13 +192,16 @@ def outcome_of(result: BuildResult) -> Mapping[str, Any]:
     }
 
 
-def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
-    """Return the ids of the open requests that a build beginning now will fulfil.
+def answered_by_build(
+    site: SitemapSite, sections: Collection[str], *, full: bool, preview: bool = False
+) -> list[int]:
+    """Return the ids of the open requests that a build, or preview, beginning now will fulfil.
 
     What is asked for while it runs is not among them: it may have passed those rows already. So
     from now on, the same request is another one.
     """
-    rows = BuildRequest.objects.open(site).filter(kind=BuildRequest.Kind.BUILD)
+    kind = BuildRequest.Kind.PREVIEW if preview else BuildRequest.Kind.BUILD
+    rows = BuildRequest.objects.open(site).filter(kind=kind)
     if sections:
         rows = rows.filter(section__in=sections)
     if not full:

@@ -108,7 +108,7 @@ def build(
     runner = runner or InlineRunner()
     runner.validate()
     with acquire(site, makes_build=True) as lease:
-        answered = [] if preview else answered_by_build(site, sections, full=full)
+        answered = answered_by_build(site, sections, full=full, preview=preview)
         state = BuildState(
             site=site,
             lease=lease,
@@ -126,7 +126,7 @@ def build(
         except StorageFailure as error:  # It is reported at the end, if it is still there.
             logger.warning("Site %r: %s", site.key, error)
         result = _build_until_complete(state)
-        if answered:
+        if answered and not preview:  # Who asked for a preview compares it, and then says so.
             close_requests(answered, outcome_of(result))
         return result
 

@@ -98,6 +98,11 @@ class BuildState:
         return [row for row in self.rows if row.status == Place.Status.PENDING]
 
     @property
+    def preview_reason(self) -> State:
+        """That it is a preview, and whose; "" for other builds."""
+        return {"code": "preview", "by": self.started_by} if self.preview else ""
+
+    @property
     def is_whole(self) -> bool:
         """Whether the build covers every section of the site."""
         return not (self.chosen or self.by_editor)

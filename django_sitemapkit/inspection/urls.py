@@ -212,17 +212,18 @@ def similar_path(site: SitemapSite, path: str) -> str:
     """
     plain, _, query = path.partition("?")
     slashed = plain.removesuffix("/") if plain.endswith("/") else f"{plain}/"
-    others = [slashed + f"?{query}" * bool(query), plain, slashed, normalise_path(plain.lower())]
+    lower = [normalise_path(each.lower()) for each in (plain, slashed) if each]
+    others = [slashed + f"?{query}" * bool(query), plain, slashed, *lower]
     tried = (other for other in dict.fromkeys(others) if other not in {"", path})
     return next((other for other in tried if inspect_path(site, other).listed), "")
 
 
 def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionReader]) -> str:
-    page = _("No page of the project was found for this address.")
+    page = _("No page of this site was found for this address.")
     if url_match(site, path):
-        page = _("The project may have a page at this address; whether it answers was not checked.")
+        page = _("This site may have a page at this address; whether it answers was not checked.")
     elif not path.endswith("/") and url_match(site, f"{path}/"):
-        page = _("The project may have a page at this address only with a slash at its end.")
+        page = _("This site may have a page at this address only with a slash at its end.")
     text = _("No section produces this URL.")
     tried = [*sections, *sections_off(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:

@@ -283,8 +283,8 @@ class UrlOverride(HashedEditorSetting):
             (False, _("No, exclude it")),
         ],
         help_text=_(
-            "No excludes the URL, which does not remove the page from search results. Yes includes"
-            " it despite exclusion rules."
+            "“No” excludes the URL, or each URL of the object; the page may stay in search results."
+            " “Yes” includes it despite exclusion rules."
         ),
     )
     priority = priority_field()

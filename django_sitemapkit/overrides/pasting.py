@@ -62,8 +62,8 @@ def _path_from_root(site: SitemapSite, text: str) -> str:
         return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
     if ":" in first:
         raise _invalid_url(_not_a_web_address_message())
-    if not first or "." in first:
-        raise _invalid_url(_("This may be a path or a host. Start a path with a slash."))
+    if not first or "." in first or " " in first:
+        raise _invalid_url(_("This may be a host, or other text. Start a path with a slash."))
     return f"/{text}"
 
 

@@ -502,7 +502,7 @@ def test_the_differences_are_searched_and_downloaded(two):
     with CaptureQueriesContext(connection) as queries:
         text = text_of(client.get(url, {"kind": "added", "q": "readings/14"}))
     assert text.count("inspect/?site=") == 10
-    assert not any("sitemapkit_place" in query["sql"] for query in queries)
+    assert not any("sitemapkit_storedpage" in query["sql"] for query in queries)
     for wrong in ({"section": "x"}, {"folder": "/x/"}, {"q": "zzz"}, {"kind": "x"}):
         assert "No URLs found." in text_of(client.get(url, wrong))
     response = client.get(url, {"kind": "removed", "csv": "1"})
@@ -606,7 +606,7 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert "sitemapkit-danger" in button[1]
     assert button[2] == ': URLs <bdi dir="ltr">\N{MINUS SIGN}3 (\N{MINUS SIGN}33 %)</bdi>'
     text = text_of(browser.post(page("publish", held[1]), follow=True))
-    assert f"Site “default” now serves build {held[1]}." in text
+    assert f"Build {held[1]} is now live at {SITE.base}." in text
     after = served(client)
     gone = {url for urls in before.values() for url, _ in urls} - {
         url for urls in after.values() for url, _ in urls

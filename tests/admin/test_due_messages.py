@@ -147,9 +147,11 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
         )
     build(SITE)
     assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
-    ExclusionRule.objects.get().delete()
+    rule = page("exclusionrule", "delete", ExclusionRule.objects.get().pk)
+    client.post(rule, {"post": "yes"})
     deleted = "A setting was removed or reset on the Sitemaps screens since the live build."
     assert deleted in text_of(overview())
+    assert "Activity: <bdi>/nowhere/</bdi>" in text_of(overview())
     assert deleted in text_of(inspected()).partition(also)[2]
     build(SITE)
     assert deleted not in text_of(overview())

@@ -226,7 +226,7 @@ def test_before_rows_are_deleted_it_is_said_when_the_sitemap_follows(model):
     client = chief()
     add(model, client=client, **{field: "/nowhere/"})
     row = apps.get_model("sitemapkit", model).objects.get()
-    said = "The sitemap changes with the next build; what is served live changes at once."
+    said = "Published sitemap files stay as they are until the next build."
     assert said in text_of(client.get(page(model, "delete", row.pk)))
     chosen = {"action": "delete_selected", "_selected_action": row.pk}
     assert said in text_of(client.post(page(model, "changelist"), chosen))

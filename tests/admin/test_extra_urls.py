@@ -69,10 +69,10 @@ def test_says_what_is_wrong(values, shown):
 
 def test_a_url_without_a_page_is_doubted():
     """The one that is added alone as those that are pasted."""
-    unknown = "By its URL patterns, the project probably has no public page at"
+    unknown = "The site probably has no public page at"
     client = chief()
     response = add("extraurl", client=client, path="/lost/")
-    assert f"{unknown} 1 URL: /lost/" in text_of(client.get(response.url))
+    assert f"{unknown} 1 of these URLs: /lost/" in text_of(client.get(response.url))
     response = add("extraurl", client=client, path="/?page=2")
     assert unknown not in text_of(client.get(response.url))
 
@@ -115,7 +115,7 @@ def test_pastes_many():
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
     assert "2 URLs added. Whether their pages answer was not looked at." in text
-    unknown = "By its URL patterns, the project probably has no public page at 2 URLs, such as /a/"
+    unknown = "The site probably has no public page at 2 of these URLs, such as /a/"
     assert unknown in text
     assert "1 URL already existed." in text
 
@@ -224,7 +224,7 @@ def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings
     use_storage(settings, "Memory")
     build(SITE)
     client = chief()
-    live, waits = "In effect now.", "The published sitemap stays as it is until"
+    live, waits = "In effect now:", "The published sitemap stays as it is until"
     text = text_of(client.get(paste("/new/", client=client).url))
     assert live in text
     assert waits not in text

@@ -22,6 +22,7 @@ from django_sitemapkit.models import (
     Build,
     BuildRequest,
     ExclusionRule,
+    ExtraUrl,
     Lease,
     Place,
     Publication,
@@ -211,7 +212,7 @@ def test_old_files_are_deleted_once_that_is_confirmed(built, settings):
     assert sizes  # One of a product, and the index if the second build began in another second.
     size = filesizeformat(sum(sizes))
     said = f"files of builds that are over: {len(sizes)} ({size}). Files that no build has: 0."
-    assert f"Site “default”, {said}" in text
+    assert f"{SITE.base}, {said}" in text
     assert not BuildRequest.objects.exists()
     assert Fields(text).values["confirmed"] == "1"
     with acquire(SITE):
@@ -429,7 +430,7 @@ def test_what_a_preview_contains_is_not_doubted(built):
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
     assert "checked by the next build" not in text
-    assert text.count("newer in a build that is not live: 1 file") == 1
+    assert text.count("built, but not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 
 
@@ -470,6 +471,24 @@ def test_a_preview_that_waits_is_no_warning(built):
     text = text_of(person("publisher").get(page("publish", held)))
     assert "This build waits: it is a preview that" in text
     assert "This build is held" not in text
+
+
+@pytest.mark.slow
+def test_a_preview_from_before_a_deletion_is_not_offered(built):
+    """Publishing it would list again what somebody has taken out since."""
+    run()
+    added = ExtraUrl.objects.create(site="default", path="/summer/")
+    held = run(preview=True).build
+    publisher, offer = person("publisher"), f'<a href="{page("publish", held)}">Publish it</a>'
+    assert offer in text_of(publisher.get(OVERVIEW))
+    assert "Editors have changed" not in text_of(publisher.get(page("publish", held)))
+    added.delete()
+    text = text_of(publisher.get(OVERVIEW))
+    assert offer not in text
+    assert "It is outdated: editors have changed something since." in text
+    assert "Editors have changed something since this" in text_of(
+        publisher.get(page("publish", held))
+    )
 
 
 @pytest.mark.thorough

@@ -192,7 +192,7 @@ def test_a_roll_back_pauses_publishing_if_asked_to(two):
     assert 'type="datetime-local" name="until"' in text
     values = {"pause": "on", "reason": "Wrong prices"}
     text = text_of(client.post(page("publish", two[0]), values, follow=True))
-    assert f"now serves build {two[0]}." in text
+    assert f"Build {two[0]} is now live at" in text
     assert WHY in text
     assert run().status == "held"
     assert Publication.objects.get().build_id == two[0]

@@ -335,7 +335,7 @@ def test_what_is_saved_acts_with_the_next_build():
     PlaceFactory(build=build, section="pages", urls=1)
     client = chief()
     assert set_section("products", client=client, priority="0.9").status_code == 302
-    assert "In effect now. After the first build with section products," in shown(client)
+    assert "In effect now: section products is served live" in shown(client)
     assert set_section("pages", client=client, priority="0.9").status_code == 302
     assert LATER in shown(client)
 

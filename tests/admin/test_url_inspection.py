@@ -186,7 +186,7 @@ def test_a_url_of_a_view_may_be_added():
     text = inspect("/nowhere/")
     assert "After the next build listed · section extra-urls" in text
     assert "Extra URL /nowhere/" in text
-    assert "Values warning The project probably has no public page at this address." in text
+    assert "Values warning The site probably has no public page at this address." in text
 
 
 @pytest.mark.parametrize(
@@ -415,14 +415,14 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     titles, last = steps(listed.get_absolute_url())
     assert (titles[-1], titles[0]) == ("Sitemap file", "Section")
     assert "/sitemap-careless-1.xml" in last
-    for path, step, reason in (
-        ("/nowhere/", "Section", "No section produces this URL"),
-        (draft.get_absolute_url(), "Object", "does not list it: “public” is no."),
-        (ruled.get_absolute_url(), "Rules and overrides", "The exclusion rule"),
-        ("/about/", "Rules and overrides", "A URL override excludes it."),
+    for path, step, says, reason in (
+        ("/nowhere/", "Section", "not found", "No section produces this URL"),
+        (draft.get_absolute_url(), "Object", "left out here", "list it: “public” is no."),
+        (ruled.get_absolute_url(), "Rules and overrides", "left out here", "The exclusion rule"),
+        ("/about/", "Rules and overrides", "left out here", "A URL override excludes it."),
     ):
         titles, last = steps(path)
-        assert (titles[-1], last.startswith("left out here")) == (step, True)
+        assert (titles[-1], last.startswith(says)) == (step, True)
         assert reason in last
         assert "Why it is not listed" in inspected(path)
 
@@ -466,15 +466,15 @@ def test_the_verdict_comes_first(monkeypatch, is_built, change, verdict):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("/none/such/page/at/all/", "No page of the project was found for this address."),
+        ("/none/such/page/at/all/", "No page of this site was found for this address."),
         ("/about", "may have a page at this address only with a slash at its end."),
-        ("/", "The project may have a page at this address; whether it answers was not checked."),
+        ("/", "This site may have a page at this address; whether it answers was not checked."),
         ("/ABOUT/", "Did you mean: /about/"),
         ("/about/?utm=1", "The sitemap lists the URL without it: /about/"),
         ("/about/", "Whether the page answers was not looked at: open the link to see."),
         (
             "http://www.example.com/about/",
-            "http and https make two URLs. The pasted one is not of this site;",
+            "This is about that URL, not about the pasted one.",
         ),
     ],
 )
@@ -533,6 +533,9 @@ def test_what_is_excluded_is_included_again(monkeypatch, by):
     monkeypatch.setattr(overview, "process_on_commit", lambda *args: began.append(args))
     text = text_of(client.post(EXCLUDE, {**values, "include": "1"}, follow=True))
     assert "Build of section “pages” queued. It starts now." in text
+    assert (
+        "In the sitemap again once this build is published: https://www.example.com/about/" in text
+    )
     assert len(began) == 1
     text = inspected("/about/")
     assert "It is not in the sitemap yet. The next published build adds it." in text
@@ -545,6 +548,19 @@ def test_what_is_excluded_is_included_again(monkeypatch, by):
     )
     build(SITE)
     assert "It is in the sitemap." in inspect("/about/", client)
+
+
+@pytest.mark.slow
+def test_an_address_from_before_a_change_is_no_misspelt_one():
+    """The build that listed it last is named, from its files."""
+    (product,) = products(1)
+    old = product.get_absolute_url()
+    first = build(SITE).build
+    Product.objects.update(slug="renamed")
+    build(SITE)
+    assert f"not listed Build {first} listed it · live until " in inspect(old)
+    assert "listed it" not in inspect("/products/other/")
+    assert "listed it" not in inspect(Product.objects.get().get_absolute_url())
 
 
 @pytest.mark.slow

@@ -44,13 +44,13 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     operator.sees("Publish build 2?")
     assert len(site.entries("cities")) == 108
     operator.press(PUBLISH)
-    assert "now serves build 2" in operator.messages()
+    assert "Build 2 is now live" in operator.messages()
     assert site.entries("cities") == {}
     operator.open("sitemapkit/build/")
     operator.follow("Build 1")
     operator.follow("Roll back to this build")
     operator.press(PUBLISH)
-    assert "now serves build 1" in operator.messages()
+    assert "Build 1 is now live" in operator.messages()
     assert len(site.entries("cities")) == 108
 
 

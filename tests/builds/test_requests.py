@@ -10,7 +10,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_sitemapkit.builds import InlineRunner, requests
+from django_sitemapkit.builds import InlineRunner, requests, status_of
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import differences_of
 from django_sitemapkit.builds.requests import process_on_commit, process_requests, request
@@ -151,9 +151,17 @@ def test_a_full_build_renders_what_did_not_change(storage, full):
 def test_a_preview_publishes_nothing(storage):
     """It is held with what would change, and leaves other requests; without a change it says so."""
     published = run()
+    before = status_of(SITE)
     ask("preview")
     (done,) = process_requests(SITE)
     assert done.outcome_text == "0 added, 0 removed, 0 changed."
+    newest, status = Build.objects.latest("pk"), status_of(SITE)
+    assert (newest.status, newest.reason_text) == (
+        "unchanged",
+        "it is a preview that ann requested",
+    )
+    assert status.succeeded_at == before.succeeded_at  # It says nothing of scheduled builds,
+    assert status.checked_at > before.checked_at  # but of the rows.
     edit_product()
     Product.objects.last().delete()
     later = ask()

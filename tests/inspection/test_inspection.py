@@ -328,7 +328,7 @@ def test_a_path_by_a_method_may_not_be_found(sections, options):
     found = inspect_path(SITE, "/news/One/")
     assert (found.section, found.listed) == ("", False)
     assert found.why == (
-        "No page of the project was found for this address. No section was found for this URL."
+        "No page of this site was found for this address. No section was found for this URL."
         " Not searched by URL: articles."
     )
 

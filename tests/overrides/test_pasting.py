@@ -63,6 +63,7 @@ def test_takes_what_means_a_path_of_the_site(text, path):
         ("about.html", "Start a path with a slash"),
         ("other.example/about/", "Start a path with a slash"),
         ("?page=2", "Start a path with a slash"),
+        ("landing 3", "Start a path with a slash"),
         ("/" + "é" * 400, "too long"),
         ("/" + "a" * MAX_PASTED, "too long"),
     ],

@@ -125,7 +125,7 @@ def test_the_report_shows_what_is_published(chief, home, settings, monkeypatch):
     assert "Not built, served live" in said(chief.get(report))
     build(all_sites()[0])
     text = said(chief.get(report))
-    assert "Section URLs Change in URLs Problems Files pages 2 1" in text
+    assert "Section URLs Net change Problems Files pages 2 1" in text
     chief.post(report, {"site": all_sites()[0].key})
     assert BuildRequest.objects.get().requested_by == "chief"
     assert report in chief.get(reverse("wagtailadmin_home")).content.decode()

@@ -114,8 +114,9 @@ def build_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[
         yield from _pause_item(state)
 
 
-def _overview_url(site: str) -> str:
-    return f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site})}"
+def _overview_url(site: str, part: str) -> str:
+    """Return the address of a part of a site's overview."""
+    return f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site})}#sitemapkit-{part}"
 
 
 def _build_url(build: int) -> str:
@@ -153,7 +154,7 @@ def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             advice=_("Correct the cause before you resume publishing.")
             if state.pause
             else _("Correct the cause before the next build, or pause publishing."),
-            url=_overview_url(state.site),
+            url=_build_url(what["build"]),
         )
 
 
@@ -199,7 +200,7 @@ def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             found_at=row.requested_at,
             found_by=row.requested_by,
             advice=_("Check that workers run. The next scheduled build also does it."),
-            url=_overview_url(row.site),
+            url=_overview_url(row.site, "now"),
         )
 
 
@@ -225,7 +226,7 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
             advice=_("Ask your developers to run: validate_sitemaps --repair")
             if row.kind == BuildRequest.Kind.CHECK
             else _("Correct the cause, then click the button again."),
-            url=_overview_url(row.site),
+            url=_overview_url(row.site, "now"),
         )
 
 
@@ -310,7 +311,7 @@ def _pause_item(state: SiteState) -> Iterator[HealthItem]:
             found_at=pause.since,
             details=(pause_text(pause),),
             advice=_("Correct the cause. Then resume publishing on the overview."),
-            url=_overview_url(state.site),
+            url=_overview_url(state.site, "headline"),
         )
 
 
@@ -335,7 +336,7 @@ def live_items(site: SitemapSite) -> list[HealthItem]:
 
 def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
     """Yield the sections that cannot be read, and how many files are lost."""
-    overview = _overview_url(site.key)
+    overview = _overview_url(site.key, "sections")
     builds = SiteBuilds(site)
     dues = list(due(site, rows=False, builds=builds))
     failed = [item for item in dues if item.error]

@@ -182,7 +182,7 @@ class Reason(TextChoices):
     DATE = "date", _("a lastmod is no longer in the future")
     METHODS = "methods", _("rebuilt each time")
     ROWS = "rows", _("rows changed")
-    LATER = "later", _("newer in a build that is not live")
+    LATER = "later", _("built, but not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
     SOMEWHERE = "somewhere", _("checked by the next build")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")

@@ -70,7 +70,7 @@ def publish_finished(state: BuildState) -> BuildResult:
     reason = reason_to_hold(finished)
     if state.preview:
         gated: State = {"code": "preview-held", "by": state.started_by, "why": reason}
-        reason = gated if reason else {"code": "preview", "by": state.started_by}
+        reason = gated if reason else state.preview_reason
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
         reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
@@ -115,7 +115,7 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     record.warnings = list(warnings_of(finished))
     if published is None or not _is_identical(state, published, finished, index):
         return None
-    _end_as_identical(state, published, finished, Build.Status.UNCHANGED)
+    _end_as_identical(state, published, finished, Build.Status.UNCHANGED, state.preview_reason)
     _give_up_held(state, record)
     return state.result(Build.Status.UNCHANGED)
 
@@ -246,7 +246,7 @@ def _end_as_identical(
     with state.lease.fenced_transaction():
         is_new = record.pk is None
         if is_new:
-            record.status, record.ended_at = status, StoredNow()
+            record.status, record.ended_at, record.reason = status, StoredNow(), reason
             record.save()
         for row in finished.rows:
             known = stored.get(page_name_of(row))

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -156,6 +157,28 @@ def search_published(
                 )
             )
     return search
+
+
+def last_build_with(
+    site: SitemapSite, location: str, live: Build, *, seconds: float
+) -> Build | None:
+    """Return the build that listed a URL in normal form last, other than the live one, or None.
+
+    It was published and still has its files. Those that the live build has, too, are not read. The
+    look ends when the time is over.
+    """
+    builds = Build.objects.publishable(site.key).exclude(Q(published_at=None) | Q(pk=live.pk))
+    rows = Place.objects.filter(build__in=builds).pages().select_related("build")
+    rows = rows.exclude(page__in=Place.objects.in_build(live).pages().values("page"))
+    end, storage, read = monotonic() + seconds, SitemapStorage(), set()
+    for row in rows.order_by("-build__published_at"):
+        if monotonic() > end:
+            return None
+        with suppress(StorageFailure):
+            if row.page_id not in read and entries_at(row, location, storage):
+                return row.build
+        read.add(row.page_id)
+    return None
 
 
 def _likeliest_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:

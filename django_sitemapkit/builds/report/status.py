@@ -267,7 +267,10 @@ class SiteStatus(SiteState):
     checked_at: dt.datetime | None
     """When the rows of all its sections were last compared; None if nothing is published."""
     succeeded_at: dt.datetime | None
-    """When the last build ended that was published or found nothing changed; None without one."""
+    """When the last build ended that was published or found nothing changed; None without one.
+
+    Previews do not count.
+    """
     files: int
     """Its files that list any URL; the index does not count."""
     problems: int
@@ -400,7 +403,9 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     builds.publication = state["publication"]  # These are read already.
     builds.running_or_held = [state["held"]] if state["held"] else []
     of_site = Build.objects.filter(site=site.key)
-    good = of_site.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
+    # Only an unchanged preview has a reason: it says nothing of what builds the site.
+    unchanged = Q(status=Build.Status.UNCHANGED, reason="")
+    good = of_site.filter(Q(status=Build.Status.PUBLISHED) | unchanged)
     newest: list[Any] = list(
         of_site.annotate(
             good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
