@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_571,
-    "package: tokens": 298_648,
-    "core: statements": 18_281,
-    "core: tokens": 216_831,
-    "builds, runners, planning, publishing: statements": 4_630,
+    "package: statements": 25_576,
+    "package: tokens": 298_728,
+    "core: statements": 18_286,
+    "core: tokens": 216_911,
+    "builds, runners, planning, publishing: statements": 4_638,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,
@@ -185,7 +185,7 @@ def journeys() -> dict[str, int]:
         built = entered(lambda: builds.build(site))
         override = UrlOverride.objects.create(site=site.key, path="/users/user-2/", include=False)
         time.sleep(1)  # Else the index may be the same: it has the second of each file.
-        excluded = entered(lambda: builds.exclude_now(site, override))
+        excluded = entered(lambda: builds.publish_override(site, override))
         tables = [
             model
             for model in apps.get_app_config("sitemapkit").get_models()

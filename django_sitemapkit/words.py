@@ -128,12 +128,12 @@ SENTENCES: dict[str, Any] = {
         "Build %(build)s was made without publishing it: %(reason)s. %(more)s"
     ),
     "published": gettext_noop(
-        "Build %(build)s: published; looked at %(urls)s in %(files)s and the index, wrote"
+        "Build %(build)s: published; covers %(urls)s in %(files)s and the index, wrote"
         " %(stored)s. %(more)s"
     ),
     "rows-skipped": gettext_noop("%(rows)s skipped."),
     "unchanged": gettext_noop(
-        "Build %(build)s: unchanged; looked at %(urls)s in %(files)s and the index, wrote"
+        "Build %(build)s: unchanged; covers %(urls)s in %(files)s and the index, wrote"
         " %(stored)s. %(more)s"
     ),
 }

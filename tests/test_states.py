@@ -194,7 +194,7 @@ EXAMPLES = {
             "more": {"code": "rows-skipped", "rows": 1},
         },
         (
-            "Build 7: published; looked at 9 URLs in 8 files and the index, wrote 8 files."
+            "Build 7: published; covers 9 URLs in 8 files and the index, wrote 8 files."
             " 1 row skipped."
         ),
     ),
@@ -261,7 +261,7 @@ EXAMPLES = {
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},
-        "Build 7: unchanged; looked at 1 URL in 1 file and the index, wrote 0 files.",
+        "Build 7: unchanged; covers 1 URL in 1 file and the index, wrote 0 files.",
     ),
 }
 """By code: values as they are stored, and what they are in English."""
@@ -292,7 +292,7 @@ def test_words_are_in_the_language_of_the_reader():
     values, _words = EXAMPLES["published"]
     with override("fr"):
         assert words_of({"code": "published", **values, "urls": 2_000}) == (
-            "Génération 7 : publiée ; a examiné 2\xa0000 URL dans 8 fichiers et l’index, a écrit"
+            "Génération 7 : publiée ; couvre 2\xa0000 URL dans 8 fichiers et l’index, a écrit"
             " 8 fichiers. Ignorées : 1 ligne."
         )
 

@@ -46,11 +46,10 @@ from django_sitemapkit.admin.history import (
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.admin.url_counts import match_texts
-from django_sitemapkit.builds import exclude_now
-from django_sitemapkit.builds.publication.gates import pause_of
+from django_sitemapkit.builds import publish_override
 from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import matching_paths
-from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
+from django_sitemapkit.exceptions import InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, model_name, named_object
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
@@ -114,7 +113,7 @@ def exclude_now_view(
     model_admin: CheckedListAdmin, request: HttpRequest, obj: UrlOverride
 ) -> HttpResponseBase:
     """Exclude a URL, and publish its sitemap file without it."""
-    _exclude(model_admin, request, site_or_reason(request, obj.site)[0], obj)
+    _publish_now(model_admin, request, site_or_reason(request, obj.site)[0], obj, include=False)
     return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 
@@ -122,10 +121,10 @@ def exclude_now_view(
 def set_include_view(
     model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it.
+    """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it so.
 
-    An override is added if there is none. Included, it is built if the user may, by the button that
-    the form names. Else it redirects to the URL's inspection, with a search of all files.
+    An override is added if there is none. Redirect to the URL's inspection, with a search of all
+    files.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -133,45 +132,40 @@ def set_include_view(
         raise Http404(str(error)) from error
     stored = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path))
     row = stored.first() or UrlOverride(site=site.key, path=url_path)
+    include: bool | None = False
     if request.POST.get("include") == "1":  # By the rules again, or in spite of one.
-        _save_include(request, row, None if row.include is False else True)
-        if (
-            request.user.has_perms(BUILDING)
-            and Build.objects.published(site)
-            and not pause_of(site)
-        ):
-            messages.info(
-                request,
-                gettext("In the sitemap again once this build is published: %(url)s")
-                % {"url": site.origin + url_path},
-            )
-            # With the button in the form, which says what to build.
-            return HttpResponseRedirect(model_admin.screen_url("request"), preserve_request=True)
-        add_due_message(request, [site.key])
-    else:
-        _exclude(model_admin, request, site, row)
+        include = None if row.include is False else True
+    _publish_now(model_admin, request, site, row, include=include)
     return HttpResponseRedirect(
         model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
     )
 
 
-def _exclude(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite | None, row: UrlOverride
+def _publish_now(
+    model_admin: CheckedListAdmin,
+    request: HttpRequest,
+    site: SitemapSite | None,
+    row: UrlOverride,
+    *,
+    include: bool | None,
 ) -> None:
-    """Save that a URL is excluded, publish its sitemap file without it, and show what came of it.
+    """Save whether a URL is included, publish its sitemap file again, and show the result.
 
     If the site no longer exists, nothing is published.
     """
-    _save_include(request, row, False)
+    _save_include(request, row, include)
     if site is None:
         return
     before = Build.objects.published(site)
-    level, text = _publish_without(site, row, request.user.get_username())
+    level, text = _publish(site, row, request.user.get_username())
     after = Build.objects.published(site)
     if after and after != before and request.user.has_perm(BUILDING[0]):
         url = model_admin.screen_url("build_differences", after.pk)
         text = format_html('{} <a href="{}">{}</a>', text, url, gettext("Show changes"))
-    messages.add_message(request, level, text)
+    if text:
+        messages.add_message(request, level, text)
+    else:
+        add_due_message(request, [site.key])
 
 
 def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:
@@ -191,50 +185,50 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
             UrlOverride.objects.filter(pk=row.pk, note="", **INHERITED).delete()
 
 
-def _publish_without(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
-    """Publish the sitemap file of an excluded URL without it; return a message and its level."""
+def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
+    """Publish what an override says of its URL; return a message and its level.
+
+    The message is "" if the next build has to publish it.
+    """
+    is_excluded = row.include is False
     try:
         with savepoint_if_atomic():
-            result = exclude_now(site, row, started_by=user)
-    except BuildRunning as error:
-        text = gettext(
-            "Live sitemaps exclude the URL now. Published files exclude it after the next"
-            " build: %(error)s"
-        )
-        if pause_of(site):
-            text = gettext(
-                "Live sitemaps exclude the URL now. Publishing is paused: click “Exclude now”"
-                " again when the build has finished. %(error)s"
-            )
-        return messages.WARNING, text % {"error": error}
+            result = publish_override(site, row, started_by=user)
     except Exception as error:  # Each storage raises errors of its own.
         reason = str(error)
         if not isinstance(error, ImproperlyConfigured | SitemapKitError):
-            logger.exception("Override %s: its URL is still in published files.", row)
+            logger.exception("Override %s: published files do not follow it yet.", row)
             reason = f"{type(error).__name__}: {error}"
         text = gettext(
-            "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
+            "Live sitemaps follow now, but the published file could not be made again: %(error)s"
+            " Click again later, or build."
         )
-        return messages.ERROR, text % {"error": reason}
-    if _is_still_listed(site, row):
+        return messages.WARNING, text % {"error": reason}
+    if is_excluded and _is_still_listed(site, row):
         return (
             messages.WARNING,
             gettext("The URL is still listed: an override by path includes it."),
         )
     if result is not None and result.cause:
         text = gettext(
-            "Live sitemaps exclude the URL now. Published files still list it, because the"
-            " build is held for review: %(reason)s"
+            "Live sitemaps follow now. Published files do not, because the build is held for"
+            " review: %(reason)s"
         )
         return messages.WARNING, text % {"reason": words_of(result.cause)}
-    text = gettext(
-        "The URL is excluded, and its sitemap file is published without it, with any changes that"
-        " waited for this file."
-    )
     if result is None:
-        text = gettext("The URL is excluded. No published file lists it.")
-    elif result.status == "unchanged":
+        text = gettext("The URL is excluded. No published file lists it.") if is_excluded else ""
+    elif result.status == "unchanged" and is_excluded:
         text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
+    elif is_excluded:
+        text = gettext(
+            "The URL is excluded, and its sitemap file is published without it, with any changes"
+            " that waited for this file."
+        )
+    else:
+        text = gettext(
+            "The URL is included, and its sitemap file is published with it, and with any changes"
+            " that waited for this file."
+        )
     return messages.SUCCESS, text
 
 

@@ -19,6 +19,7 @@ from django_sitemapkit.admin.base import (
     id_or_none,
     may_view,
     number,
+    number_or_blank,
     pause_text,
     progress_text,
     render_build_page,
@@ -235,6 +236,7 @@ def _differences_from(
             "title": title,
             "count": number(stored.count(kind.value, besides=live)),
             "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED]],
+            "more": number_or_blank(max(0, stored.count(kind.value, besides=live) - MAX_NAMED)),
         }
         for name, (kind, title) in KINDS.items()
     ]

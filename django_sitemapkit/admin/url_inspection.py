@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.activity import edits_since
 from django_sitemapkit.admin.base import (
-    BUILDING,
     EXCLUDING,
     CheckedListAdmin,
     known_sites,
@@ -168,9 +167,8 @@ def _inspection_context(
         ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
         "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
-        "may_build_now": user.has_perms(BUILDING) and state.search.build and not pause_of(site),
         "edits": edits_since(request, state.search.build.pk)
-        if is_listed and state.search.build and user.has_perms(EXCLUDING)
+        if state.search.build and (is_listed or found.step == "rules") and user.has_perms(EXCLUDING)
         else None,
         # No build of one section takes out one that is off.
         "is_due": found.section and found.step != "section" and state.is_due and not pause_of(site),
@@ -182,7 +180,11 @@ def _also_listed(state: "UrlState", others: Iterable[UrlInspection]) -> Iterator
     published = {each.section for each in state.search.found}
     also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
     for row in others:
-        is_late = state.search.build and not (settings.DEDUPLICATE or row.section in published)
+        is_late = state.search.build and not (
+            settings.DEDUPLICATE
+            or row.section in published
+            or is_served_live(state.site, row.section)
+        )
         yield {
             "text": _("After the next build also listed by") if is_late else also,
             "link": f"{row.section} ({row.page})",

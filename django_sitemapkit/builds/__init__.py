@@ -26,7 +26,7 @@ from django_sitemapkit.builds.report.published import (
 )
 from django_sitemapkit.builds.report.status import SiteStatus, status_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.builds.run import build, exclude_now, preview
+from django_sitemapkit.builds.run import build, preview, publish_override
 
 __all__ = [
     "BuildResult",
@@ -45,11 +45,11 @@ __all__ = [
     "build",
     "cancel_build",
     "differences_of",
-    "exclude_now",
     "pause_publishing",
     "preview",
     "prune",
     "publish",
+    "publish_override",
     "register_gate",
     "resume_publishing",
     "search_published",

@@ -1,4 +1,4 @@
-"""Building a site, taking a URL out of its files at once, and previewing what a build would do."""
+"""Building a site, publishing an override at once, and previewing what a build would do."""
 
 import tempfile
 import time
@@ -53,13 +53,14 @@ from django_sitemapkit.builds.steps import plan, run
 from django_sitemapkit.conf import keeping_sites
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.inspection import label_or_none, paging_key
+from django_sitemapkit.inspection import inspect_all, label_or_none, paging_key
 from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
 
 LEFT_OUT = ("urls_digest", "duplicate_hashes")
@@ -155,24 +156,25 @@ def _build_until_complete(state: BuildState) -> BuildResult:
     raise BuildFailed(f"Site {key!r}: {failed.reason}.")
 
 
-def exclude_now(
+def publish_override(
     site: SitemapSite, override: UrlOverride, *, started_by: str = ""
 ) -> BuildResult | None:
-    """Take a URL out of the published files at once: render and publish the pages that list it.
+    """Publish at once what an override says of its URL: render the pages that list it, or would.
 
-    The override is saved already, and excludes its URL::
+    The override is saved already, such as one that excludes its URL::
 
-        from django_sitemapkit.builds import exclude_now
+        from django_sitemapkit.builds import publish_override
         from django_sitemapkit.models import UrlOverride
         from django_sitemapkit.sites import all_sites
 
         site = next(iter(all_sites()))
         override = UrlOverride(site=site.key, path="/leaked/", include=False)
         override.save()
-        exclude_now(site, override)
+        publish_override(site, override)
 
-    Returns None if no page lists it, neither the published ones nor those of earlier builds: then
-    there is nothing to do. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
+    Returns None if there is no such page: nothing is published; or the URL is excluded, and no page
+    lists it, neither a published one nor one of earlier builds; or the page that would list it is
+    made by the next build. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
     published although publishing is paused. The pages are rendered from the rows as they are now,
     so their other URLs follow, too; all other pages stay as they are published. With
     SITEMAPKIT_DEDUPLICATE the pages leave out what they left out before; the next build compares
@@ -187,10 +189,13 @@ def exclude_now(
         published = state.builds.published
         if published is None:
             return None
-        served = page_rows_of(state.builds.rows_of(published))
-        listing = dict(_pages_that_may_list(site, served, override))
-        earlier = earlier_pages(site, published)
-        withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
+        rows = state.builds.rows_of(published)
+        if override.path and override.include is not False:
+            listing, withdrawn = dict(_pages_to_list(site, rows, override.path)), {}
+        else:
+            listing = dict(_pages_that_may_list(site, page_rows_of(rows), override))
+            earlier = earlier_pages(site, published)
+            withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
         if not listing and not withdrawn:
             return None
         state.chosen = {section for section, _number in listing}
@@ -267,6 +272,16 @@ def _pages_that_may_list(
             if row.section == name and _covers_key(section, row, key):
                 urls = row.page.urls if section.has_entries else section.urls_per_row
                 yield page_name_of(row), urls
+
+
+def _pages_to_list(
+    site: SitemapSite, rows: Collection[Place], path: str
+) -> Iterator[tuple[PageName, int]]:
+    """Yield the pages that list an included path once they are rendered; none loses a URL by it."""
+    found = {each.page for each in inspect_all(site, path) if each.listed}
+    for row in rows:
+        if page_address(site, row.section, row.number) in found:
+            yield page_name_of(row), 0
 
 
 def _covers_key(section: SectionReader, row: Place, key: Any) -> bool:

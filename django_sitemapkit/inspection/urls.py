@@ -224,7 +224,7 @@ def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionRead
         page = _("This site may have a page at this address; whether it answers was not checked.")
     elif not path.endswith("/") and url_match(site, f"{path}/"):
         page = _("This site may have a page at this address only with a slash at its end.")
-    text = _("No section produces this URL.")
+    text = _("No section lists this URL.")
     tried = [*sections, *sections_off(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:
         text = _("No section was found for this URL. Not searched by URL: %(sections)s.")
@@ -247,7 +247,7 @@ def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
         for each in _inspect_versions(section, pk)
         if each.listed
     ]
-    text = _("Section %(section)s lists this object only at: %(urls)s")
+    text = _("Section %(section)s lists the object of this address elsewhere: %(urls)s")
     return text % {"section": section.get_name(), "urls": ", ".join(urls)} if urls else ""
 
 

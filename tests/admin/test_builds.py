@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.admin import base, builds, differences, publishing
-from django_sitemapkit.builds import exclude_now, publish
+from django_sitemapkit.builds import publish, publish_override
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
@@ -622,12 +622,12 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
     browser = person("publisher")
     Product.objects.filter(slug="p3").delete()
     later = run().build
-    outdated = f"outdated since build {later}"
+    outdated = f"made before build {later} went live"
     assert outdated in text_of(browser.get(page("change", held[1])))
     assert outdated not in text_of(browser.get(page("change", later)))
     assert text_of(browser.get(page("changelist"))).count(outdated) == 1
     text = text_of(browser.get(page("publish", held[1])))
-    assert f"This build is outdated since build {later}." in text
+    assert f"Build {later} went live after this build was made." in text
     assert 'name="discard"' in text
     assert 'name="discard"' not in text_of(browser.get(page("publish", held[0])))
     response = browser.post(page("publish", held[1]), {"discard": "1"}, follow=True)
@@ -644,7 +644,7 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
 def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
     """An earlier one, too; what is served, or is being built, is not discarded."""
     browser = person("publisher")
-    assert "outdated" not in text_of(browser.get(page("changelist")))
+    assert "went live" not in text_of(browser.get(page("changelist")))
     with acquire(SITE):
         browser.post(page("publish", held[1]), {"discard": "1"})
     for pk in held:
@@ -652,7 +652,7 @@ def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
     Build.objects.filter(pk=held[1]).update(published_at=None)
     assert Build.objects.get(pk=held[1]).status == "held"
     Build.objects.filter(pk=held[0]).update(published_at=timezone.now())
-    assert f"outdated since build {held[0]}" in text_of(browser.get(page("change", held[1])))
+    assert f"made before build {held[0]} went live" in text_of(browser.get(page("change", held[1])))
     browser.post(page("publish", held[0]), {"discard": "1"})
     assert Publication.objects.get().build.outcome == "live"
 
@@ -732,7 +732,7 @@ def test_what_takes_long_to_compare_is_compared_on_its_own_page(two, monkeypatch
 def test_what_a_build_left_out_does_not_come_back_with_it(two):
     """Its "Exclude now" is as old as its other files, which list what was excluded later."""
     row = UrlOverride.objects.create(site="default", path="/readings/0/", include=False)
-    third = exclude_now(SITE, row).build
+    third = publish_override(SITE, row).build
     product = Product.objects.first()
     UrlOverride.objects.create(site="default", path=product.get_absolute_url(), include=False)
     run()
@@ -754,7 +754,7 @@ def test_a_build_that_another_one_gives_up_is_named_before(two, settings):
     held = run().build
     path = Product.objects.first().get_absolute_url()
     row = UrlOverride.objects.create(site="default", path=path, include=False)
-    newer = exclude_now(SITE, row).build
+    newer = publish_override(SITE, row).build
     publish(SITE, two[1])
     browser = person("super")
     said = f"This gives up build {held}, which is held for review or only a preview."

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 STAYS = "The published sitemap stays as it is until the next build."
 BUTTON = "Publish all waiting changes now"
+WAITS = "Changed on the Sitemaps screens since the live build, besides deletions: "
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_the_button_says_what_waits(published):
     add("urloverride", client=client, path="/press/", priority="0.2")
     add("exclusionrule", client=client, pattern="/nowhere/")
     text = message(client)
-    last = text[text.rindex("Changed on the Sitemaps screens since the live build: ") :]
+    last = text[text.rindex(WAITS) :]
     (rows,) = re.findall('<a href="([^"]*)">URL overrides \\(2\\)</a>', last)
     assert "exclusion rules (1)</a>" in last
     assert "extra URLs" not in last.partition("</form>")[0]
@@ -127,7 +128,7 @@ def test_the_button_says_what_waits(published):
     assert "/later/</a>" in text
 
 
-def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
+def test_what_waits_is_on_the_overview_and_beside_publish_override(published):
     """It is seen before the click that publishes all or some of it, too."""
     client = chief()
     overview = partial(client.get, reverse("admin:sitemapkit_overview"))
@@ -136,20 +137,15 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     )
     also = "also publishes what waits for the same sitemap files, such as changes of other objects."
     assert "Changed on the Sitemaps screens" not in text_of(inspected()).partition(also)[2]
-    assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
+    assert WAITS not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
-        assert (
-            "exclusion rules (1)</a>"
-            in text[
-                text.index("Changed on the Sitemaps screens since the live build: ") :
-            ].partition("</p>")[0]
-        )
+        assert "exclusion rules (1)</a>" in text[text.index(WAITS) :].partition("</p>")[0]
     build(SITE)
-    assert "Changed on the Sitemaps screens since the live build: " not in text_of(overview())
+    assert WAITS not in text_of(overview())
     rule = page("exclusionrule", "delete", ExclusionRule.objects.get().pk)
     client.post(rule, {"post": "yes"})
-    deleted = "A setting was removed or reset on the Sitemaps screens since the live build."
+    deleted = "Something was removed or reset on the Sitemaps screens since the live build."
     assert deleted in text_of(overview())
     assert "Activity: <bdi>/nowhere/</bdi>" in text_of(overview())
     assert deleted in text_of(inspected()).partition(also)[2]
@@ -157,7 +153,7 @@ def test_what_waits_is_on_the_overview_and_beside_exclude_now(published):
     assert deleted not in text_of(overview())
 
 
-def test_after_exclude_now_the_number_is_a_bound(published):
+def test_after_publish_override_the_number_is_a_bound(published):
     """What was excluded at once is live already, and what else waits in other files is not."""
     client = chief()
     row = override("/press/")
@@ -169,13 +165,13 @@ def test_after_exclude_now_the_number_is_a_bound(published):
         client.get(reverse("admin:sitemapkit_overview"))
     )
     UrlOverride.objects.filter(path="/about/").delete()
-    assert "A setting was removed or reset" in text_of(
+    assert "Something was removed or reset" in text_of(
         client.get(reverse("admin:sitemapkit_overview"))
     )
     override("/products/none/")
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert "Changed on the Sitemaps screens since the live build, at most: " in text
+    assert WAITS.replace(", besides", ", at most, besides") in text
     assert "URL overrides (2)</a>" in text
 
 

@@ -51,7 +51,7 @@ def _registered(sections, monkeypatch):
     for section in ALL:
         sections.add(section)
     monkeypatch.setattr(
-        "django_sitemapkit.admin.overrides.exclude_now", lambda *args, **options: None
+        "django_sitemapkit.admin.overrides.publish_override", lambda *args, **options: None
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from django_sitemapkit.builds import publish, status_of
 from django_sitemapkit.builds.publication.gates import Pause, pause_publishing, resume_publishing
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from tests.admin.operating import OVERVIEW, page, person, text_of
@@ -180,7 +180,7 @@ def test_a_roll_back_lasts_until_all_sections_are_published(two):
     )
     older = "The build that it was compared with is no longer live."
     assert older not in text_of(person("viewer").get(OVERVIEW))
-    assert exclude_now(SITE, override).status == "published"
+    assert publish_override(SITE, override).status == "published"
     assert undone() == third
     assert older in text_of(person("viewer").get(OVERVIEW))
     for build in (third, preview):  # Newer than what the exclusion left of the first one.

@@ -379,7 +379,7 @@ def test_every_reason_has_words(built):
         assert all(reason.label != reason.value for reason in Reason)
     run()
     ExclusionRule.objects.create(site="default", pattern="/products/")
-    assert "checked by the next build" in text_of(person("viewer").get(OVERVIEW))
+    assert "may change with what editors set" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -390,7 +390,7 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     new = type("Fresh", (Readings,), {"name": "fresh"})
     sections.add(new)
     text = text_of(person("builder").get(OVERVIEW))
-    assert "never built" in text
+    assert "not built" in text
     row = text.partition('<th scope="row">articles</th>')[2].partition("</tr>")[0]
     status = status_of(SITE)
     assert f'data-label="URLs">{status.sections[-1].urls}</td>' in row
@@ -426,10 +426,10 @@ def test_what_a_preview_contains_is_not_doubted(built):
     assert text.count("last compared by a build:") == 3
     ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
     text = text_of(person("builder").get(OVERVIEW))
-    assert text.count("checked by the next build") == 3
+    assert text.count("may change with what editors set") == 3
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
-    assert "checked by the next build" not in text
+    assert "may change with what editors set" not in text
     assert text.count("built, but not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 

@@ -10,9 +10,16 @@ from django.db.models import CharField, F, Value
 from django.utils import timezone
 
 from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.admin import overview, register_inspection, url_inspection
+from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import Pause, build, pause_publishing, resume_publishing
-from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, Place, UrlOverride
+from django_sitemapkit.models import (
+    Build,
+    BuildRequest,
+    ExclusionRule,
+    ExtraUrl,
+    Place,
+    UrlOverride,
+)
 from django_sitemapkit.testing.factories import SectionSettingsFactory
 from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
 from tests.builds import SITE, use_storage
@@ -156,8 +163,10 @@ def test_a_url_that_two_sections_list_is_told_of_both(sections, settings):
     ExtraUrl.objects.create(site=SITE.key, path="/about/")
     text = inspect("/about/")
     assert " Also listed by twice (" in text
-    assert "After the next build also listed by extra-urls (" in text
+    assert " Also listed by extra-urls (" in text  # It is served live.
     assert "After the next build listed · section pages, twice, extra-urls" in text
+    settings.SITEMAPKIT_SERVE_FROM = "published"
+    assert "After the next build also listed by extra-urls (" in inspect("/about/")
     settings.SITEMAPKIT_DEDUPLICATE = True
     assert "Also listed by" not in inspect("/about/")
     assert "Section that leaves it out twice (" in inspect("/about/")
@@ -416,7 +425,7 @@ def test_the_steps_end_at_the_one_that_leaves_it_out(sections, settings):
     assert (titles[-1], titles[0]) == ("Sitemap file", "Section")
     assert "/sitemap-careless-1.xml" in last
     for path, step, says, reason in (
-        ("/nowhere/", "Section", "not found", "No section produces this URL"),
+        ("/nowhere/", "Section", "not found", "No section lists this URL"),
         (draft.get_absolute_url(), "Object", "left out here", "list it: “public” is no."),
         (ruled.get_absolute_url(), "Rules and overrides", "left out here", "The exclusion rule"),
         ("/about/", "Rules and overrides", "left out here", "A URL override excludes it."),
@@ -507,47 +516,42 @@ def test_what_may_be_done_has_an_effect():
     assert f'{add_page}%2Fabout%2F">Change its values' in inspected("/about/")
     (draft,) = products(1)
     ExclusionRule.objects.create(site=SITE.key, pattern=draft.get_absolute_url())
-    assert "Include again" in inspected(draft.get_absolute_url())
-    assert "Include again" not in inspected("/about/")
+    assert "Include now" in inspected(draft.get_absolute_url())
+    assert "Include now" not in inspected("/about/")
     row = UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
     text = inspected("/about/")
-    assert "Include again" in text
+    assert "Include now" in text
     assert f'{page("urloverride", "change", row.pk)}">Change its values</a>' in text
     assert "Change its values" not in inspected("/nowhere/")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["override", "rule"])
-def test_what_is_excluded_is_included_again(monkeypatch, by):
-    """By its own override, whatever excludes it; a build that is asked for at once lists it."""
+def test_what_is_excluded_is_included_at_once(by):
+    """By its own override, whatever excludes it; what waits for other files goes on waiting."""
     if by == "rule":
         ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
     else:
         UrlOverride.objects.create(site=SITE.key, path="/about/", include=False, priority="0.3")
+    (product,) = products(1)
     build(SITE)
+    Product.objects.update(slug="renamed")
     client = chief()
     form = inspected("/about/").partition(EXCLUDE)[2].partition("</form>")[0]
-    assert "Include again and build" in form
-    values = dict(re.findall('name="(section|button|site|path)" value="([^"]*)"', form))
-    began = []
-    monkeypatch.setattr(overview, "process_on_commit", lambda *args: began.append(args))
+    assert "Include now" in form
+    values = dict(re.findall('name="(site|path)" value="([^"]*)"', form))
     text = text_of(client.post(EXCLUDE, {**values, "include": "1"}, follow=True))
-    assert "Build of section “pages” queued. It starts now." in text
-    assert (
-        "In the sitemap again once this build is published: https://www.example.com/about/" in text
-    )
-    assert len(began) == 1
-    text = inspected("/about/")
-    assert "It is not in the sitemap yet. The next published build adds it." in text
-    assert "Publish the changes of section pages now" in text
+    assert "The URL is included, and its sitemap file is published with it" in text
+    changes = page("build", "differences", Build.objects.published(SITE).pk)
+    assert f'<a href="{changes}">Show changes</a>' in text
+    assert "It is in the sitemap." in inspect("/about/", client)
+    assert "until the next published build" in inspect(product.get_absolute_url(), client)
     row = UrlOverride.objects.get()
     assert (row.include, row.priority) == ((True, None) if by == "rule" else (None, Decimal("0.3")))
     said = LogEntry.objects.get(content_type__model="urloverride").get_change_message()
     assert said == (
         "Included in the sitemap." if by == "rule" else "No longer excluded by this override."
     )
-    build(SITE)
-    assert "It is in the sitemap." in inspect("/about/", client)
 
 
 @pytest.mark.slow
@@ -564,14 +568,26 @@ def test_an_address_from_before_a_change_is_no_misspelt_one():
 
 
 @pytest.mark.slow
-def test_where_nothing_is_published_including_again_builds_nothing():
-    """The site stays live."""
+def test_where_nothing_is_published_an_included_url_is_live():
+    """Nothing is built."""
     UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
-    assert ">Include again</button>" in inspected("/about/")
-    values = {"site": SITE.key, "path": "/about/", "include": "1", "button": "changed"}
-    chief().post(EXCLUDE, values, follow=True)
-    assert "It is in the sitemap." in inspect("/about/")
-    assert not BuildRequest.objects.exists()
+    assert ">Include now</button>" in inspected("/about/")
+    values = {"site": SITE.key, "path": "/about/", "include": "1"}
+    text = text_of(chief().post(EXCLUDE, values, follow=True))
+    assert "It is in the sitemap." in text
+    assert not Build.objects.exists()
+
+
+@pytest.mark.slow
+def test_what_no_published_file_has_room_for_waits_for_the_next_build():
+    """The page says so, with the button to build."""
+    build(SITE)
+    (product,) = products(1)
+    ExclusionRule.objects.create(site=SITE.key, pattern="/products/")
+    values = {"site": SITE.key, "path": product.get_absolute_url(), "include": "1"}
+    text = text_of(chief().post(EXCLUDE, values, follow=True))
+    assert "The published sitemap stays as it is until the next build." in text
+    assert "Publish all waiting changes now" in text
 
 
 @pytest.mark.slow

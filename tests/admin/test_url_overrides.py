@@ -487,9 +487,9 @@ def test_exclude_now_links_what_it_changed(settings):
 @pytest.mark.parametrize(
     ("error", "shown"),
     [
-        (BuildRunning("someone builds"), "after the next build: someone builds"),
-        (BuildFailed("the disk is full"), "its file could not be rebuilt: the disk is full"),
-        (KeyError("x"), "its file could not be rebuilt: KeyError: &#x27;x&#x27;"),
+        (BuildRunning("someone builds"), "file could not be made again: someone builds"),
+        (BuildFailed("the disk is full"), "file could not be made again: the disk is full"),
+        (KeyError("x"), "file could not be made again: KeyError: &#x27;x&#x27;"),
     ],
 )
 def test_exclude_now_says_what_kept_it_from_its_file(error, shown, monkeypatch):
@@ -498,7 +498,7 @@ def test_exclude_now_says_what_kept_it_from_its_file(error, shown, monkeypatch):
     def fail(*args, **options):
         raise error
 
-    monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", fail)
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.publish_override", fail)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
     assert shown in text_of(response)
@@ -538,7 +538,7 @@ def test_exclude_now_says_where_a_path_has_it_listed(settings):
 def test_exclude_now_says_that_its_build_is_held(monkeypatch):
     """A build that would lose too much is published by someone who looks at it."""
     held = BuildResult(site="default", build=1, status="held", cause="too few URLs")
-    monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", lambda *a, **o: held)
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.publish_override", lambda *a, **o: held)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
     assert "the build is held for review: too few URLs" in text_of(response)

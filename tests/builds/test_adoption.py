@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import InlineRunner, cancel_build, exclude_now, status_of
+from django_sitemapkit.builds import InlineRunner, cancel_build, publish_override, status_of
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
@@ -243,7 +243,7 @@ def test_a_full_build_adopts_nothing_of_an_exclusion(storage):
 
     storage.on_call = die
     with pytest.raises(Killed):
-        exclude_now(SITE, override)
+        publish_override(SITE, override)
     storage.on_call = None
     rendered.clear()
     assert run(full=True).adopted == 0

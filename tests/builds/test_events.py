@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemapkit.builds import exclude_now, publish, results
+from django_sitemapkit.builds import publish, publish_override, results
 from django_sitemapkit.exceptions import LeaseLost, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, UrlOverride
 from django_sitemapkit.signals import build_ended, build_started, page_built
@@ -299,7 +299,7 @@ def test_a_build_is_one_record_for_each_moment(heard, caplog):
     assert messages[-2] == f"Site 'default': Build {build} is published."
     assert (
         messages[-1]
-        == f"Site 'default': Build {build}: published; looked at 6 URLs in 4 files and the index,"
+        == f"Site 'default': Build {build}: published; covers 6 URLs in 4 files and the index,"
         " wrote 5 files."
     )
     assert {record.build for record in records} == {build}
@@ -334,7 +334,7 @@ def test_excluding_at_once_is_a_build(heard):
     heard.clear()
     override = UrlOverride(site=SITE.key, path="/products/all/p0/", include=False)
     override.save()
-    result = exclude_now(SITE, override)
+    result = publish_override(SITE, override)
     assert [each[0] for each in short_of(heard)] == ["started", "products", "published"]
     assert result.status == "published"
 

@@ -5,9 +5,9 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import Pause, build, pause_publishing, publish, status_of
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
-from django_sitemapkit.models import Build, Publication, UrlOverride
+from django_sitemapkit.models import Build, ExclusionRule, Publication, UrlOverride
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.signals import sitemaps_published
@@ -44,7 +44,7 @@ def product(number):
 
 def now(override, **options):
     """Exclude at once, and return what came of it."""
-    return exclude_now(SITE, override, **options)
+    return publish_override(SITE, override, **options)
 
 
 def locations(client):
@@ -87,6 +87,40 @@ def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
     site.require({FIRST}, {FIRST})
     site.require()
     assert "/products/all/p2/" not in locations(client)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [[], ["/products/all/p3/"]], ids=["of some", "of an empty page"])
+def test_an_included_url_is_back_at_once_and_all_else_stays(site, client, others):
+    """By the override that excluded it, once that says nothing."""
+    for path in others:
+        now(by_path(path, include=False))
+    override = by_path("/products/all/p2/", include=False)
+    now(override)
+    before, urls = names(), locations(client)
+    assert bool(before[SECOND]) is not bool(others)
+    edit_product("p0")
+    UrlOverride.objects.filter(pk=override.pk).delete()
+    override.include = None
+    result = now(override)
+    assert (result.status, result.urls) == ("published", 2 - len(others))
+    assert sorted(set(locations(client)) - set(urls)) == ["/products/all/p2/"]
+    assert changed(before) == {SECOND}
+    site.require({FIRST}, {FIRST})
+    site.require()
+
+
+@pytest.mark.slow
+def test_an_included_url_is_listed_in_spite_of_a_rule(site, client):
+    """By an override; of a URL that nothing lists, no page is made."""
+    ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/p2/")
+    build(SITE)
+    before = names()
+    assert "/products/all/p2/" not in locations(client)
+    now(by_path("/products/all/p2/", include=True))
+    assert "/products/all/p2/" in locations(client)
+    assert changed(before) == {SECOND}
+    assert now(by_path("/nowhere/", include=True)) is None
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from django_sitemapkit.builds import steps
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import SITE, Articles, Products, edit_product, fill, run
@@ -51,7 +51,7 @@ def announced():
 
 def exclude():
     """Exclude the URL at once."""
-    return exclude_now(SITE, by_path(EXCLUDED, include=False))
+    return publish_override(SITE, by_path(EXCLUDED, include=False))
 
 
 def listing(shown):

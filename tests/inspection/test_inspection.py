@@ -310,7 +310,7 @@ def test_a_path_by_a_column_needs_no_route(sections, base, code):
     hidden = inspect_path(SITE, "/leaves/hidden")
     assert hidden.why == "Section topics does not list it: “code” is hidden."
     for unknown in ("/leaves/none", "/leaves/%00", "/other"):
-        assert inspect_path(SITE, unknown).why.endswith("No section produces this URL.")
+        assert inspect_path(SITE, unknown).why.endswith("No section lists this URL.")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_path_of_a_section_that_is_switched_off_names_it(sections):
     found = inspect_path(SITE, "/topics/a")
     assert (found.section, found.step) == ("topics", "section")
     assert found.why == "Section topics is switched off."
-    assert inspect_path(SITE, "/topics/b").why.endswith("No section produces this URL.")
+    assert inspect_path(SITE, "/topics/b").why.endswith("No section lists this URL.")
 
     def location(section, topic):
         return f"/topics/{topic.code}"
@@ -419,14 +419,14 @@ def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     found = inspect_path(SITE, "/unknown/")
     assert (found.section, found.listed, found.values) == ("", False, {})
     assert found.location == f"{BASE}/unknown/"
-    assert found.why.endswith("No section produces this URL.")
+    assert found.why.endswith("No section lists this URL.")
     row = by_path("/unknown/", priority="0.9", lastmod=timezone.now() + dt.timedelta(1))
     assert origins(inspect_path(SITE, "/unknown/")) == {"priority": ("0.9", OVERRIDE)}
     row.priority, row.changefreq = "7", "daily"
     row.save()
     assert origins(inspect_path(SITE, "/unknown/")) == {"changefreq": ("daily", OVERRIDE)}
     rule("/un")
-    no_section = "No section produces this URL."
+    no_section = "No section lists this URL."
     found = inspect_path(SITE, "/unknown/")
     assert found.why.endswith(f"{no_section} The exclusion rule /un excludes it.")
     row.include = False
@@ -478,7 +478,9 @@ def test_another_path_of_a_row_is_explained_by_its_route(sections, settings):
     for another in ("/products/all/a/?page=2", "/wares/all/a/"):
         other = inspect_path(SITE, another)
         assert (other.section, other.listed) == ("products", False)
-        assert other.why.endswith(f"lists this object only at: {BASE}/products/all/a/")
+        assert other.why.endswith(
+            f"lists the object of this address elsewhere: {BASE}/products/all/a/"
+        )
 
 
 def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, settings):
@@ -490,7 +492,7 @@ def test_an_address_from_before_a_change_of_the_slug_is_explained(sections, sett
     pk = Product.objects.get().pk
     found = inspect_path(SITE, f"/things/old-{pk}/")
     assert (found.section, found.listed, found.step) == ("things", False, "row")
-    assert found.why.endswith(f"only at: {BASE}/things/new-{pk}/")
+    assert found.why.endswith(f"elsewhere: {BASE}/things/new-{pk}/")
     assert inspect_path(SITE, f"/things/new-{pk}/").listed
     assert inspect_path(SITE, f"/things/old-{pk + 1}/").pk is None
 

@@ -9,7 +9,7 @@ from django.utils.functional import lazystr
 
 from django_sitemapkit import Entry, ItemSection, StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
@@ -206,7 +206,7 @@ def test_an_object_with_most_urls_of_a_section_is_excluded_at_once(settings):
         registry.add(type(listing(as_many_as_named).options))
         build(SITE)
         override = by_object(large, include=False)
-        result = exclude_now(SITE, override)
+        result = publish_override(SITE, override)
         assert result.status == "published"
         assert result.urls == 2
 

@@ -99,7 +99,7 @@ def test_a_url_is_normalised(product):
     extra("/é/")
     for path in ("/é/", "/%c3%a9/", f"{SITE.origin}/é/"):
         assert_listed(path)
-    assert reason("/e/").endswith("No section produces this URL.")
+    assert reason("/e/").endswith("No section lists this URL.")
 
 
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
@@ -212,7 +212,7 @@ def test_objects_of_a_list_are_known_by_their_url(sections):
     one, other = ProductFactory.create_batch(2)
     sections.add(type("Pages", (StaticSection,), {"items": [one]}))
     assert_listed(one)
-    assert "No section produces this URL" in reason(other)
+    assert "No section lists this URL" in reason(other)
     rule(one.get_absolute_url())
     assert "The exclusion rule" in reason(one)
 

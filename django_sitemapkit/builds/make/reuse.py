@@ -174,7 +174,7 @@ def packed_hashes(hashes: Collection[int]) -> bytes:
 class Reason(TextChoices):
     """Why pages are rendered again or removed."""
 
-    NEVER = "never", _("never built")
+    NEVER = "never", _("not built")
     NEW = "new", _("new pages")
     GONE = "gone", _("pages removed")
     LOST = "lost", _("stored files missing")
@@ -184,7 +184,7 @@ class Reason(TextChoices):
     ROWS = "rows", _("rows changed")
     LATER = "later", _("built, but not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
-    SOMEWHERE = "somewhere", _("checked by the next build")
+    SOMEWHERE = "somewhere", _("may change with what editors set")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")
     AGAIN = "again", _("deduplication was switched off")
     BROKEN = "broken", _("cannot be read")

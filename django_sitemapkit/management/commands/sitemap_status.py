@@ -71,7 +71,7 @@ class Command(PublishedCommand):
         for label, moment in (
             ("Published", report.published_at),
             ("Last successful build", report.succeeded_at),
-            ("Content as of", report.checked_at),
+            ("Compared with the database", report.checked_at),
         ):
             if moment is not None:
                 write(f"  {label}: {_when(moment, report)}")

@@ -48,7 +48,7 @@ def test_differences(products, old):
     first, second, summary = out.splitlines()
     assert (code, err) == (5, "2 differences.")
     assert first.startswith(f"- {BASE}/gone/  ")
-    assert "No section produces this URL" in first
+    assert "No section lists this URL" in first
     assert second == f"+ {URLS[2]}  section products"
     assert summary == "3 URLs before, 3 now: 1 added, 1 removed."
     assert against(file, "--verbosity", 0) == (5, "", err)

@@ -39,7 +39,7 @@ def compare(tmp_path):
     return compared
 
 
-NOWHERE = "No page of this site was found for this address. No section produces this URL."
+NOWHERE = "No page of this site was found for this address. No section lists this URL."
 
 
 def lines(compared):

@@ -18,7 +18,7 @@ from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.url_hashes import ComparedPage, digest_of, hashes_of, to_hex
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.models import Build, ExtraUrl, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS, registry
@@ -471,12 +471,12 @@ def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     """Just its own page is made at once; what that lists now the next build takes from others."""
     Product.objects.filter(shop__slug="firsts", note="c").update(note="t")
     built.rendered.clear()
-    exclude_now(SITE, by_path("/all/d", include=False))
+    publish_override(SITE, by_path("/all/d", include=False))
     assert of_each(listed(built.storage)) == {"firsts": "abt", "seconds": "xyz", "thirds": "tu"}
     assert built.rendered == [("firsts", 2)]
     assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
     Product.objects.filter(shop__slug="firsts", note="t").update(note="c")
-    exclude_now(SITE, by_path("/all/a", include=False))
+    publish_override(SITE, by_path("/all/a", include=False))
     built.build()
     assert of_each(listed(built.storage)) == {"firsts": "bc", "seconds": "xyz", "thirds": "tu"}
 
@@ -490,7 +490,7 @@ def test_excluding_once_more_leaves_out_what_was_left_out_before(bench, monkeypa
     add("seconds", "abcd")
     bench.build()
     for letter in "bc":
-        exclude_now(SITE, by_path(f"/all/{letter}", include=False))
+        publish_override(SITE, by_path(f"/all/{letter}", include=False))
     assert of_each(listed(bench.storage)) == {"firsts": "a", "seconds": "d"}
     assert not Place.objects.filter(url_hashes__isnull=False).exists()
     assert bench.build()[2] == {"firsts": "a", "seconds": "d"}
@@ -634,7 +634,7 @@ def test_excluding_at_once_reads_no_other_page(built):
     """One may be damaged; the next build makes that again, and compares what others list now."""
     cut_short(built, manifest()["firsts", 1], 60)
     Product.objects.filter(shop__slug="firsts", note="c").update(note="t")
-    exclude_now(SITE, by_object(Product.objects.get(note="d"), include=False))
+    publish_override(SITE, by_object(Product.objects.get(note="d"), include=False))
     assert "/all/d" not in text(built.storage, manifest()["firsts", 2])
     assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
 
@@ -740,7 +740,7 @@ def exclude_url(name, letter):
 def exclude_at_once(name, letter):
     """Exclude a URL, and do not wait for a build."""
     if not UrlOverride.objects.filter(path=f"/all/{letter}").exists():
-        exclude_now(SITE, by_path(f"/all/{letter}", include=False))
+        publish_override(SITE, by_path(f"/all/{letter}", include=False))
 
 
 def switch(name, letter):

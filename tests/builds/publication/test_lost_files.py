@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit.builds.publication import publishing as publish_module
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Publication
 from tests.builds import (
@@ -112,7 +112,7 @@ def test_an_exclusion_publishes_no_lost_file(storage, client):
     """Its build is made of the files of the published one."""
     run()
     storage.delete(manifest()["readings", 1].name)
-    result = exclude_now(SITE, by_object(Product.objects.get(slug="p0"), include=False))
+    result = publish_override(SITE, by_object(Product.objects.get(slug="p0"), include=False))
     assert result.status == "published"
     require_all_stored(storage)
 

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from django_sitemapkit.builds import (
     Pause,
-    exclude_now,
     pause_publishing,
     publish,
+    publish_override,
     resume_publishing,
     status_of,
 )
@@ -310,7 +310,7 @@ def test_a_roll_back_that_fails_pauses_nothing(two):
 @pytest.mark.slow
 def test_exclude_now_is_published_all_the_same(two, paused, client):
     """Without anything else that is due; builds are still held after it."""
-    result = exclude_now(SITE, by_path("/products/all/p3/", include=False))
+    result = publish_override(SITE, by_path("/products/all/p3/", include=False))
     assert result.status == "published"
     before, after = in_order(paused), in_order(served(client))
     assert [entry for entry in before if entry not in after] == [

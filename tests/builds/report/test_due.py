@@ -256,9 +256,9 @@ def test_the_quick_status_has_what_is_due_without_rows(built, sections):
     sections.add(Articles)
     out = command("sitemap_status", "--quick")[1]
     lines = [line for line in out.splitlines() if "due:" in line]
-    assert lines == ["  due: articles: never built"]
+    assert lines == ["  due: articles: not built"]
     (site,) = json.loads(command("sitemap_status", "--json", "--quick")[1])
-    assert site["due"] == [{"section": "articles", "pages": {"never built": 0}, "error": ""}]
+    assert site["due"] == [{"section": "articles", "pages": {"not built": 0}, "error": ""}]
 
 
 @pytest.mark.thorough
@@ -274,7 +274,7 @@ def test_a_section_that_cannot_be_read_hides_nothing(built, sections, quick):
     code, out, _ = command("sitemap_status", *quick)
     assert code == 0
     assert "  due: products: cannot be read: LookupError: no such shelf\n" in out
-    assert "  due: articles: never built" in out
+    assert "  due: articles: not built" in out
     (site,) = json.loads(command("sitemap_status", "--json", *quick)[1])
     errors = {item["section"]: item["error"] for item in site["due"]}
     assert errors == {"products": "LookupError: no such shelf", "articles": ""}

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from django_sitemapkit.builds import publish, status_of
-from django_sitemapkit.builds.run import exclude_now
+from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.models import Build
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
 from tests.management import run as command
@@ -91,7 +91,7 @@ def test_the_status_has_the_age_of_each_section(storage, sections):
 @pytest.mark.slow
 def test_an_exclusion_makes_nothing_recent(storage):
     """It renders a page or two, and looks at no other row."""
-    exclude_now(SITE, by_object(Product.objects.get(slug="p0"), include=False))
+    publish_override(SITE, by_object(Product.objects.get(slug="p0"), include=False))
     assert late() == "Not built within 6 hours: default."
 
 
