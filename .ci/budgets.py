@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_576,
-    "package: tokens": 298_728,
-    "core: statements": 18_286,
-    "core: tokens": 216_911,
-    "builds, runners, planning, publishing: statements": 4_638,
+    "package: statements": 25_579,
+    "package: tokens": 298_770,
+    "core: statements": 18_289,
+    "core: tokens": 216_953,
+    "builds, runners, planning, publishing: statements": 4_641,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

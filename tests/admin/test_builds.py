@@ -757,7 +757,7 @@ def test_a_build_that_another_one_gives_up_is_named_before(two, settings):
     newer = publish_override(SITE, row).build
     publish(SITE, two[1])
     browser = person("super")
-    said = f"This gives up build {held}, which is held for review or only a preview."
+    said = f"This gives up build {held}, which is held for review."
     assert said in text_of(browser.get(page("publish", newer)))
     assert said not in text_of(browser.get(page("publish", two[0])))
     browser.post(page("publish", two[0]))

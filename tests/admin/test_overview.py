@@ -474,6 +474,24 @@ def test_a_preview_that_waits_is_no_warning(built):
 
 
 @pytest.mark.slow
+def test_of_two_previews_only_the_newer_one_waits(built, settings):
+    """What is held for review is not given up for a preview."""
+    run()
+    edit_product("p0")
+    first = run(preview=True).build
+    edit_product("p1", day=2)
+    second = run(preview=True).build
+    assert Build.objects.get(pk=first).reason_text == f"superseded by build {second}"
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    Reading.objects.filter(level=0).delete()
+    held = run().build
+    edit_product("p0", day=3)
+    third = run(preview=True).build
+    states = dict(Build.objects.values_list("pk", "status"))
+    assert [states[pk] for pk in (second, held, third)] == ["abandoned", "held", "held"]
+
+
+@pytest.mark.slow
 def test_a_preview_from_before_a_deletion_is_not_offered(built):
     """Publishing it would list again what somebody has taken out since."""
     run()

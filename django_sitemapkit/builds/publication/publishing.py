@@ -94,6 +94,7 @@ def publish_finished(state: BuildState) -> BuildResult:
     if reason:
         with lease.fenced_transaction():
             _record_end(record, Build.Status.HELD, reason=reason)
+        _give_up_held(state, record)
         return state.result(Build.Status.HELD, reason)
     _give_up_held(state, record)
     return state.result(Build.Status.PUBLISHED)
@@ -267,10 +268,14 @@ def _end_as_identical(
 def _give_up_held(state: BuildState, record: Build) -> None:
     """Give up the builds held for review that a later build replaces.
 
-    A build of some sections replaces only those that the same call began.
+    A build of some sections replaces only those that the same call began, and one that is held only
+    previews.
     """
-    builds = state.builds.running_or_held
-    held = [b.pk for b in builds if b.status == Build.Status.HELD and b.pk < record.pk]
+    earlier = [b for b in state.builds.running_or_held if b.pk < record.pk]
+    if record.status == Build.Status.HELD:
+        held = [b.pk for b in earlier if b.outcome == "preview"]
+    else:
+        held = [b.pk for b in earlier if b.status == Build.Status.HELD]
     held = [pk for pk in held if state.is_whole or pk in state.begun]
     if held:
         state.lease.abandon(held, {"code": "superseded", "build": record.pk})
