@@ -201,7 +201,7 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
             reason = f"{type(error).__name__}: {error}"
         text = gettext(
             "Live sitemaps follow now, but the published file could not be made again: %(error)s"
-            " Click again later, or build."
+            " Click again later; the next published build follows, too."
         )
         return messages.WARNING, text % {"error": reason}
     if is_excluded and _is_still_listed(site, row):

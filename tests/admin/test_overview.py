@@ -459,7 +459,7 @@ def test_a_preview_that_waits_is_no_warning(built):
     response = person("publisher").get(OVERVIEW)
     text = text_of(response)
     assert response.context["level"] == "ok"
-    assert f"A preview waits: build {held}. The next build of all sections replaces it." in text
+    assert f"A preview waits: build {held}, without what has changed since. The next" in text
     assert f'<a href="{page("publish", held)}">Publish it</a>' in text
     assert "is held for review" not in text
     assert "Nothing needs your attention." in text
@@ -521,7 +521,7 @@ def test_a_preview_of_a_large_loss_is_a_preview(built, settings):
     Reading.objects.all().delete()
     preview = run(preview=True).build
     text = text_of(person("publisher").get(OVERVIEW))
-    assert f"A preview waits: build {preview}." in text
+    assert f"A preview waits: build {preview}," in text
     assert "is held for review" not in text
     assert "Build held for review" not in text
     text = text_of(person("publisher").get(page("publish", preview)))
