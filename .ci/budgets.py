@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_579,
-    "package: tokens": 298_770,
-    "core: statements": 18_289,
-    "core: tokens": 216_953,
+    "package: statements": 25_582,
+    "package: tokens": 298_824,
+    "core: statements": 18_292,
+    "core: tokens": 217_007,
     "builds, runners, planning, publishing: statements": 4_641,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -17,6 +17,7 @@ from django.http import (
 )
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -233,8 +234,13 @@ class BuildAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("URLs"))
     def url_count(self, build: Any) -> str:
-        """Return how many URLs the build lists, and how that differs from the one before."""
-        return str(build.change)
+        """Return how many URLs the build lists, and how that differs from before, with a link."""
+        if getattr(build.change, "before", None) is None:
+            return str(build.change)
+        return format_html(
+            '{} <a href="{}">{}</a>',
+            *(str(build.change), self.view_url("differences", build.pk), _("Show changes")),
+        )
 
     # The page of one build
 
