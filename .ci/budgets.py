@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_582,
-    "package: tokens": 298_824,
-    "core: statements": 18_292,
-    "core: tokens": 217_007,
-    "builds, runners, planning, publishing: statements": 4_641,
+    "package: statements": 25_596,
+    "package: tokens": 298_999,
+    "core: statements": 18_306,
+    "core: tokens": 217_182,
+    "builds, runners, planning, publishing: statements": 4_655,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,

@@ -132,9 +132,8 @@ def set_include_view(
         raise Http404(str(error)) from error
     stored = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path))
     row = stored.first() or UrlOverride(site=site.key, path=url_path)
-    include: bool | None = False
-    if request.POST.get("include") == "1":  # By the rules again, or in spite of one.
-        include = None if row.include is False else True
+    again = None if row.include is False else True  # By the rules again, or in spite of one.
+    include = again if request.POST.get("include") == "1" else False
     _publish_now(model_admin, request, site, row, include=include)
     return HttpResponseRedirect(
         model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
@@ -160,12 +159,17 @@ def _publish_now(
     level, text = _publish(site, row, request.user.get_username())
     after = Build.objects.published(site)
     if after and after != before and request.user.has_perm(BUILDING[0]):
-        url = model_admin.screen_url("build_differences", after.pk)
-        text = format_html('{} <a href="{}">{}</a>', text, url, gettext("Show changes"))
+        text = format_html(
+            '{} <a href="{}">{}</a>',
+            *(text, model_admin.screen_url("build_differences", after.pk), gettext("Show changes")),
+        )
     if text:
         messages.add_message(request, level, text)
-    else:
-        add_due_message(request, [site.key])
+    if level != messages.SUCCESS:
+        found, _reason = try_read(lambda: inspect_path(site, row.path) if row.path else None)
+        if include is not False and found and not found.listed:
+            messages.warning(request, gettext("Something else still excludes the URL."))
+        add_due_message(request, [site.key], section=found.section if found else "")
 
 
 def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:
@@ -188,7 +192,7 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
 def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
     """Publish what an override says of its URL; return a message and its level.
 
-    The message is "" if the next build has to publish it.
+    The level is SUCCESS only if published files follow; there may be no message besides.
     """
     is_excluded = row.include is False
     try:
@@ -201,7 +205,6 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
             reason = f"{type(error).__name__}: {error}"
         text = gettext(
             "Live sitemaps follow now, but the published file could not be made again: %(error)s"
-            " Click again later; the next published build follows, too."
         )
         return messages.WARNING, text % {"error": reason}
     if is_excluded and _is_still_listed(site, row):
@@ -215,20 +218,20 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
             " review: %(reason)s"
         )
         return messages.WARNING, text % {"reason": words_of(result.cause)}
-    if result is None:
-        text = gettext("The URL is excluded. No published file lists it.") if is_excluded else ""
-    elif result.status == "unchanged" and is_excluded:
-        text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
-    elif is_excluded:
-        text = gettext(
-            "The URL is excluded, and its sitemap file is published without it, with any changes"
-            " that waited for this file."
-        )
-    else:
+    if not is_excluded:
         text = gettext(
             "The URL is included, and its sitemap file is published with it, and with any changes"
             " that waited for this file."
         )
+        return (messages.SUCCESS, text) if result else (messages.INFO, "")
+    text = gettext(
+        "The URL is excluded, and its sitemap file is published without it, with any changes that"
+        " waited for this file."
+    )
+    if result is None:
+        text = gettext("The URL is excluded. No published file lists it.")
+    elif result.status == "unchanged":
+        text = gettext("The URL is excluded. Earlier files that listed it are no longer served.")
     return messages.SUCCESS, text
 
 

@@ -236,7 +236,9 @@ def _differences_from(
             "title": title,
             "count": number(stored.count(kind.value, besides=live)),
             "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED]],
-            "more": number_or_blank(max(0, stored.count(kind.value, besides=live) - MAX_NAMED)),
+            "more": number_or_blank(
+                stored.count(kind.value, besides=live) - len(paths[kind.value][:MAX_NAMED])
+            ),
         }
         for name, (kind, title) in KINDS.items()
     ]

@@ -152,7 +152,7 @@ def _inspection_context(
         "path": path,
         "state": state,
         "listed_by": last_build_with(site, location, state.search.build, seconds=SECONDS)
-        if state.search.build and not is_listed
+        if state.search.build and state.is_known and not is_listed
         else None,
         "sections": ", ".join(row.section for row in (found, *others) if not settings.DEDUPLICATE),
         "steps": list(_steps(found, links)),
@@ -217,8 +217,9 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
             items.insert(0, {"text": found.why})
         level = "warning" if name == "values" and found.problems else ""
         if name == found.step:
-            nothing = "row" if found.section else "section"  # Where a search that finds none ends.
-            level = "unknown" if found.pk is None and name == nothing else "error"
+            # A search that finds nothing ends at the object of a section, or without a section.
+            last = "row" if found.section else "section"
+            level = "unknown" if found.pk is None and name == last else "error"
         if items:
             yield {"title": title, "items": items, "level": level}
         if name == found.step:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.comparison import PageComparison, PageRuns
@@ -50,12 +51,12 @@ from django_sitemapkit.builds.results import (
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
 from django_sitemapkit.builds.steps import plan, run
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import keeping_sites, settings
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.inspection import inspect_all, label_or_none, paging_key
 from django_sitemapkit.models import Build, Place, UrlOverride
-from django_sitemapkit.overrides import require_sections, sections_of
+from django_sitemapkit.overrides import require_sections, section_of, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
@@ -189,13 +190,14 @@ def publish_override(
         published = state.builds.published
         if published is None:
             return None
-        rows = state.builds.rows_of(published)
-        if override.path and override.include is not False:
-            listing, withdrawn = dict(_pages_to_list(site, rows, override.path)), {}
-        else:
-            listing = dict(_pages_that_may_list(site, page_rows_of(rows), override))
+        if override.include is False:
+            served = page_rows_of(state.builds.rows_of(published))
+            listing = dict(_pages_that_may_list(site, served, override))
             earlier = earlier_pages(site, published)
             withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
+        else:
+            listing = dict.fromkeys(_pages_to_list(site, published, override), 0)
+            withdrawn = {}
         if not listing and not withdrawn:
             return None
         state.chosen = {section for section, _number in listing}
@@ -275,13 +277,29 @@ def _pages_that_may_list(
 
 
 def _pages_to_list(
-    site: SitemapSite, rows: Collection[Place], path: str
-) -> Iterator[tuple[PageName, int]]:
-    """Yield the pages that list an included path once they are rendered; none loses a URL by it."""
-    found = {each.page for each in inspect_all(site, path) if each.listed}
-    for row in rows:
-        if page_address(site, row.section, row.number) in found:
-            yield page_name_of(row), 0
+    site: SitemapSite, published: Build, override: UrlOverride
+) -> Iterator[PageName]:
+    """Yield the published pages that list what an override includes once they are rendered.
+
+    A row belongs on the page with its key, and an item of a list on the one at its position.
+    """
+    rows = list(Place.objects.in_build(published).exclude(Q(section="") | Place.only_withdraws()))
+    if not override.path:
+        yield from dict(_pages_that_may_list(site, rows, override))
+        return
+    listed = [each for each in inspect_all(site, override.path) if each.listed]
+    for found in listed[: 1 if settings.DEDUPLICATE else None]:
+        section = section_of(site, found.section)
+        key = None
+        if section is not None and section.keyset is not None:
+            key = paging_key(section, found.pk)
+        for row in (row for row in rows if row.section == found.section):
+            if section is None or key is None:
+                is_on_it = page_address(site, row.section, row.number) == found.page
+            else:
+                is_on_it = _covers_key(section, row, key)
+            if is_on_it:
+                yield page_name_of(row)
 
 
 def _covers_key(section: SectionReader, row: Place, key: Any) -> bool:

@@ -624,12 +624,12 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
     browser = person("publisher")
     Product.objects.filter(slug="p3").delete()
     later = run().build
-    outdated = f"made before build {later} went live"
+    outdated = f"build {later} came later"
     assert outdated in text_of(browser.get(page("change", held[1])))
     assert outdated not in text_of(browser.get(page("change", later)))
     assert text_of(browser.get(page("changelist"))).count(outdated) == 1
     text = text_of(browser.get(page("publish", held[1])))
-    assert f"Build {later} went live after this build was made." in text
+    assert f"Build {later} was made or published after this one." in text
     assert 'name="discard"' in text
     assert 'name="discard"' not in text_of(browser.get(page("publish", held[0])))
     response = browser.post(page("publish", held[1]), {"discard": "1"}, follow=True)
@@ -646,7 +646,7 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
 def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
     """An earlier one, too; what is served, or is being built, is not discarded."""
     browser = person("publisher")
-    assert "went live" not in text_of(browser.get(page("changelist")))
+    assert "came later" not in text_of(browser.get(page("changelist")))
     with acquire(SITE):
         browser.post(page("publish", held[1]), {"discard": "1"})
     for pk in held:
@@ -654,7 +654,7 @@ def test_a_held_build_is_outdated_by_what_was_published_since(held, settings):
     Build.objects.filter(pk=held[1]).update(published_at=None)
     assert Build.objects.get(pk=held[1]).status == "held"
     Build.objects.filter(pk=held[0]).update(published_at=timezone.now())
-    assert f"made before build {held[0]} went live" in text_of(browser.get(page("change", held[1])))
+    assert f"build {held[0]} came later" in text_of(browser.get(page("change", held[1])))
     browser.post(page("publish", held[0]), {"discard": "1"})
     assert Publication.objects.get().build.outcome == "live"
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import Pause, build, pause_publishing, resume_publishing
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.models import (
     Build,
     BuildRequest,
@@ -576,6 +577,24 @@ def test_where_nothing_is_published_an_included_url_is_live():
     text = text_of(chief().post(EXCLUDE, values, follow=True))
     assert "It is in the sitemap." in text
     assert not Build.objects.exists()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_included_at_once_is_offered_to_be_built(monkeypatch):
+    """While the site is being built, and where a rule excludes the URL besides its override."""
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    build(SITE)
+    client, values = chief(), {"site": SITE.key, "path": "/about/", "include": "1"}
+    with acquire(SITE, makes_build=True):
+        text = text_of(client.post(EXCLUDE, values, follow=True))
+    assert "the published file could not be made again: " in text
+    assert "Publish all waiting changes now" in text
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
+    text = text_of(client.post(EXCLUDE, values, follow=True))
+    assert "Something else still excludes the URL." in text
+    assert "Include now" in text
+    assert "published with it" in text_of(client.post(EXCLUDE, values, follow=True))
 
 
 @pytest.mark.slow

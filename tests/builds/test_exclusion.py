@@ -111,6 +111,47 @@ def test_an_included_url_is_back_at_once_and_all_else_stays(site, client, others
 
 
 @pytest.mark.slow
+def test_an_included_object_is_back_at_once(site, client):
+    """No page of it goes, neither a published one nor an earlier one."""
+    override = by_object(product(2), include=False)
+    now(override)
+    before, urls = names(), locations(client)
+    override.include = None
+    override.save()
+    assert now(override).status == "published"
+    assert sorted(set(locations(client)) - set(urls)) == ["/products/all/p2/"]
+    assert changed(before) == {SECOND}
+
+
+@pytest.mark.slow
+def test_an_included_url_is_on_the_page_with_its_key(site, client):
+    """A preview has planned other pages, which are not published."""
+    override = by_path("/products/all/p3/", include=False)
+    now(override)
+    redeclare(Products, limit=5)
+    build(SITE, preview=True)
+    UrlOverride.objects.filter(pk=override.pk).delete()
+    override.include = None
+    now(override)
+    assert "/products/all/p3/" in locations(client)
+
+
+@pytest.mark.slow
+def test_with_deduplication_an_included_url_is_listed_once(site, client, sections, settings):
+    """By the first section that has it, as a build lists it."""
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    sections.add(type("Copies", (Products,), {"limit": 5}))
+    override = by_path("/products/all/p2/", include=False)
+    site.build()
+    UrlOverride.objects.filter(pk=override.pk).delete()
+    override.include = None
+    now(override)
+    assert locations(client).count("/products/all/p2/") == 1
+    site.build()
+    assert locations(client).count("/products/all/p2/") == 1
+
+
+@pytest.mark.slow
 def test_an_included_url_is_listed_in_spite_of_a_rule(site, client):
     """By an override; of a URL that nothing lists, no page is made."""
     ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/p2/")

@@ -88,7 +88,7 @@ def is_possible_end(moment: dt.datetime) -> bool:
 def pause_publishing(site: SitemapSite, pause: Pause) -> None:
     """Hold the next builds of a site for review, whatever they list; nothing published changes.
 
-    A pause that is in force is replaced. Publishing by hand and *Exclude now* go on working.
+    A pause that is in force is replaced. Publishing by hand and `publish_override()` go on working.
 
     Raises BuildFailed if nothing is published: there is nothing to keep.
     """

@@ -168,16 +168,16 @@ def last_build_with(
     look ends when the time is over.
     """
     builds = Build.objects.publishable(site.key).exclude(Q(published_at=None) | Q(pk=live.pk))
-    rows = Place.objects.filter(build__in=builds).pages().select_related("build")
-    rows = rows.exclude(page__in=Place.objects.in_build(live).pages().values("page"))
-    end, storage, read = monotonic() + seconds, SitemapStorage(), set()
-    for row in rows.order_by("-build__published_at"):
-        if monotonic() > end:
-            return None
-        with suppress(StorageFailure):
-            if row.page_id not in read and entries_at(row, location, storage):
-                return row.build
-        read.add(row.page_id)
+    known = Place.objects.in_build(live).pages().values("page")
+    end, storage, read = monotonic() + seconds, SitemapStorage(), set[str]()
+    for build in builds.order_by("-published_at"):
+        for row in Place.objects.in_build(build).pages().exclude(page__in=known):
+            if monotonic() > end:
+                return None
+            with suppress(StorageFailure):
+                if row.page.name not in read and entries_at(row, location, storage):
+                    return build
+            read.add(row.page.name)
     return None
 
 
