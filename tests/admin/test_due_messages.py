@@ -135,7 +135,7 @@ def test_what_waits_is_on_the_overview_and_beside_publish_override(published):
     inspected = partial(
         client.get, reverse("admin:sitemapkit_inspect"), {"url": "/about/", "site": "default"}
     )
-    also = "also publishes what waits for the same sitemap files, such as changes of other objects."
+    also = "also publish what waits for the same sitemap files, such as a new rule or changes of"
     assert "Changed on the Sitemaps screens" not in text_of(inspected()).partition(also)[2]
     assert WAITS not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")

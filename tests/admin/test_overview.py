@@ -459,7 +459,7 @@ def test_a_preview_that_waits_is_no_warning(built):
     response = person("publisher").get(OVERVIEW)
     text = text_of(response)
     assert response.context["level"] == "ok"
-    assert f"A preview waits: build {held}, without what has changed since. The next" in text
+    assert f"A preview waits: build {held}, without what has changed since it began." in text
     assert f'<a href="{page("publish", held)}">Publish it</a>' in text
     assert "is held for review" not in text
     assert "Nothing needs your attention." in text
