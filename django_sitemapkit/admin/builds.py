@@ -238,7 +238,7 @@ class BuildAdmin(ReadOnlyAdmin):
         if getattr(build.change, "before", None) is None:
             return str(build.change)
         return format_html(
-            '{} <a href="{}">{}</a>',
+            '{}<div><a href="{}">{}</a></div>',
             *(str(build.change), self.view_url("differences", build.pk), _("Show changes")),
         )
 

@@ -172,7 +172,7 @@ def test_the_list_tells_what_became_of_each_build(two):
     assert ">replaced<" in rows[1]
     assert ">5<" not in rows[0]
     changes = f'<a href="{page("differences", two[1])}">Show changes</a>'
-    assert f'<td class="field-url_count">9 {changes}</td>' in rows[0]
+    assert f'<td class="field-url_count">9<div>{changes}</div></td>' in rows[0]
     assert "Show changes" not in rows[1]  # Nothing was live before it.
     assert "It was in the way." in rows[1]
     assert 'name="action"' not in text
