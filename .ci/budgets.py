@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_596,
-    "package: tokens": 298_999,
+    "package: tokens": 299_003,
     "core: statements": 18_306,
-    "core: tokens": 217_182,
+    "core: tokens": 217_186,
     "builds, runners, planning, publishing: statements": 4_655,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,

@@ -220,8 +220,8 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
         return messages.WARNING, text % {"reason": words_of(result.cause)}
     if not is_excluded:
         text = gettext(
-            "The URL is included, and its sitemap file is published with it, and with any changes"
-            " that waited for this file."
+            "The URL is included, and its sitemap file is published again, with any changes that"
+            " waited for this file."
         )
         return (messages.SUCCESS, text) if result else (messages.INFO, "")
     text = gettext(

@@ -272,8 +272,9 @@ def _pages_that_may_list(
         name = section.get_name()
         for row in rows if key is not None else ():
             if row.section == name and _covers_key(section, row, key):
-                urls = row.page.urls if section.has_entries else section.urls_per_row
-                yield page_name_of(row), urls
+                # An emptied page, which an included object may be on, has no file.
+                has_file = section.has_entries and row.page
+                yield page_name_of(row), row.page.urls if has_file else section.urls_per_row
 
 
 def _pages_to_list(

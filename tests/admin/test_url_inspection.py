@@ -542,7 +542,7 @@ def test_what_is_excluded_is_included_at_once(by):
     assert "Include now" in form
     values = dict(re.findall('name="(site|path)" value="([^"]*)"', form))
     text = text_of(client.post(EXCLUDE, {**values, "include": "1"}, follow=True))
-    assert "The URL is included, and its sitemap file is published with it" in text
+    assert "The URL is included, and its sitemap file is published again" in text
     changes = page("build", "differences", Build.objects.published(SITE).pk)
     assert f'<a href="{changes}">Show changes</a>' in text
     assert "It is in the sitemap." in inspect("/about/", client)
@@ -594,7 +594,7 @@ def test_what_cannot_be_included_at_once_is_offered_to_be_built(monkeypatch):
     text = text_of(client.post(EXCLUDE, values, follow=True))
     assert "Something else still excludes the URL." in text
     assert "Include now" in text
-    assert "published with it" in text_of(client.post(EXCLUDE, values, follow=True))
+    assert "published again" in text_of(client.post(EXCLUDE, values, follow=True))
 
 
 @pytest.mark.slow

@@ -211,6 +211,20 @@ def test_an_object_with_most_urls_of_a_section_is_excluded_at_once(settings):
         assert result.urls == 2
 
 
+def test_an_object_with_all_urls_of_a_page_is_included_at_once(settings):
+    """Its page has no file until then."""
+    use_storage(settings, "Memory")
+    (only,) = makes("a3")
+    with registry.isolated():
+        registry.add(type(listing(as_many_as_named).options))
+        registry.add(type("Others", (StaticSection,), {"items": ["/about/"]}))
+        override = by_object(only, include=False)
+        build(SITE)
+        override.include = None
+        override.save()
+        assert publish_override(SITE, override).urls == 3
+
+
 def test_overrides_reach_each_entry_by_its_url_and_all_of_them_by_the_object():
     """As those of a row with one URL."""
     first, second = makes("a2", "b2")

@@ -184,7 +184,7 @@ class Reason(TextChoices):
     ROWS = "rows", _("rows changed")
     LATER = "later", _("built, but not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
-    SOMEWHERE = "somewhere", _("may change with what editors set")
+    SOMEWHERE = "somewhere", _("may be affected by edits")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")
     AGAIN = "again", _("deduplication was switched off")
     BROKEN = "broken", _("cannot be read")
