@@ -33,17 +33,17 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_596,
-    "package: tokens": 299_003,
-    "core: statements": 18_306,
-    "core: tokens": 217_186,
-    "builds, runners, planning, publishing: statements": 4_655,
+    "package: statements": 25_613,
+    "package: tokens": 299_325,
+    "core: statements": 18_323,
+    "core: tokens": 217_511,
+    "builds, runners, planning, publishing: statements": 4_672,
     "audit: statements": 5_205,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,
     "first build of five rows: functions": 390,
     "first build of five rows: files": 53,
-    "Exclude now: functions": 405,
+    "Exclude now: functions": 408,
     "Exclude now: files": 54,
     "functions: lines, 95th percentile": 27,
     "functions: lines, longest": 59,

@@ -56,6 +56,7 @@ from django_sitemapkit.models import (
     UrlOverride,
 )
 from django_sitemapkit.overrides.transfer import CSV_ROWS_PER_QUERY, csv_lines
+from django_sitemapkit.registry import EXTRA_URLS
 
 ACTIONS_PER_PAGE = 100
 """Entries on a page."""
@@ -196,8 +197,10 @@ class LoggedAction:
 
 def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
     """Return entries with their objects, which takes one query for each kind of object."""
-    types = ContentType.objects.get_for_models(*OPERATED, *EDITED)
-    kinds: dict[int | None, type[Model]] = {found.pk: model for model, found in types.items()}
+    kinds: dict[int | None, type[Model]] = {
+        found.pk: model
+        for model, found in ContentType.objects.get_for_models(*OPERATED, *EDITED).items()
+    }
     objects: dict[tuple[int | None, str | None], Any] = {}
     for type_id, model in kinds.items():
         keys = [
@@ -220,26 +223,23 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
 def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
     """Return how many rows of each kind editors changed since a build, for ``edits.html``.
 
-    Kinds that the user may not view are left out. ``is_deleted`` says that the latest change
-    deleted a row, and no other one waits. After "Exclude now", some files are newer than others:
-    then the counts are not ``exact``, but what the oldest lacks. The oldest page of the build
-    ``held`` follows the changes up to ``held_since``; ``latest`` is the last one. It takes one
-    query or three.
+    Kinds that the user may not view are left out. ``has_others`` says that rows were deleted or
+    reset since then, or changed again, besides these; False if a kind is left out. After "Exclude
+    now", some files are newer than others: then the counts are not ``exact``, but what the oldest
+    lacks; of extra URLs, what theirs lacks. The oldest page of the build ``held`` follows the
+    changes up to ``held_since``; ``latest`` is the last one. It takes one query or three.
     """
+    visible = {str(model._meta.model_name): model for model in EDITED if may_view(request, model)}
     # Without OuterRef: SQLite would compute it again for each row.
-    files = Place.objects.filter(build=build).pages().order_by().values("build")
-    since = Coalesce(Subquery(files.values(first=Min("revision"))), 0)
-    until = Coalesce(Subquery(files.values(last=Max("revision"))), 0)
-    counts: dict[str, Any] = {
-        str(model._meta.model_name): Subquery(
-            model._default_manager.filter(site=OuterRef("site"), revision__gt=since)
-            .order_by()
-            .values("site")
-            .values(count=Count("pk"))
-        )
-        for model in EDITED
-        if may_view(request, model)
-    }
+    pages = Place.objects.filter(build=build).pages().order_by().values("build")
+    since = Coalesce(Subquery(pages.values(first=Min("revision"))), 0)
+    until = Coalesce(Subquery(pages.values(last=Max("revision"))), 0)
+    extra = Subquery(pages.filter(section=EXTRA_URLS).values(first=Min("revision")))
+    counts: dict[str, Any] = {}
+    for name, model in visible.items():
+        begin = Coalesce(extra, since) if model is ExtraUrl else since
+        counts[name] = _changed_since(model, begin, Count("pk"))
+        counts[f"{name}_times"] = _changed_since(model, until, Count("revision", distinct=True))
     counts["latest"] = Subquery(
         Revision._default_manager.filter(site=OuterRef("site")).values("number")
     )
@@ -258,18 +258,25 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
     # With more of them the number is a bound.
     if found["since"] < found["until"] and found.get("urloverride") in range(1, MAX_LISTED_ENTRIES):
         found["urloverride"] -= _overrides_followed(build, found["site"], found["since"])
+    times = sum(found[f"{name}_times"] or 0 for name in visible)
     return {
         **found,
-        # No row has the latest revision, and none is hidden: the one that had it is gone.
-        "is_deleted": (found["latest"] or 0) > found["until"]
-        and not any(found.get(str(model._meta.model_name), 1) for model in EDITED),
+        # Each change has a revision of its own, and a row has that of its last one.
+        "has_others": len(visible) == len(EDITED)
+        and (found["latest"] or 0) > found["until"] + times,
         "exact": found["since"] == found["until"],
         "counts": [
             (model._meta, number(count))
-            for model in EDITED
-            if (count := found.get(str(model._meta.model_name)))
+            for name, model in visible.items()
+            if (count := found[name])
         ],
     }
+
+
+def _changed_since(model: type[Model], revision: Any, count: Count) -> Subquery:
+    """Return a count of the rows of a build's site that changed since a revision."""
+    rows = model._default_manager.filter(site=OuterRef("site"), revision__gt=revision)
+    return Subquery(rows.order_by().values("site").values(count=count))
 
 
 def _overrides_followed(build: int, site: str, since: int) -> int:

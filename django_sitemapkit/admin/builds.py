@@ -224,8 +224,10 @@ class BuildAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
         """Return the status, highlighted if the build is live, held or failed, and why."""
-        context = {"build": build, "reason": Truncator(build.reason_text).chars(200)}
-        return render_to_string("admin/sitemapkit/build/status.html", context)
+        return render_to_string(
+            "admin/sitemapkit/build/status.html",
+            {"build": build, "reason": Truncator(build.reason_text).chars(200)},
+        )
 
     @admin.display(description=gettext_lazy("duration"))
     def duration(self, build: Build) -> str:

@@ -104,8 +104,9 @@ def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dic
         if last is None or last.ended_at is not None:
             if stored := ready_differences(site, build, before, MAX_COMPARED_AT_ONCE):
                 return _stored_context(request, stored)
-            user = request.user.get_username()
-            record_request(site, COMPARE, about=build, before=before, by=user)
+            record_request(
+                site, COMPARE, about=build, before=before, by=request.user.get_username()
+            )
     except BuildRunning:
         pass  # Another process compares a build of the site.
     except (SitemapKitError, OSError) as error:

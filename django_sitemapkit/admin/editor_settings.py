@@ -167,8 +167,6 @@ class EditorSettingAdmin(CheckedListAdmin):
     show_full_result_count = False
     preview_template: str
     """The template that shows what ``preview_context`` returns."""
-    section = ""
-    """The section that a row is in; "" if it acts on any."""
 
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: Any, form: Any
@@ -219,20 +217,18 @@ class EditorSettingAdmin(CheckedListAdmin):
             undo = self.view_url("delete", obj.pk)
         before = form.initial.get("site") if change else None
         keys = {obj.site, before or obj.site}
-        path, section = getattr(obj, "path", ""), self.section
-        add_due_message(request, keys, path=path, undo=undo, section=section)
+        add_due_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete a row, and say when the published files follow."""
         super().delete_model(request, obj)
-        path = getattr(obj, "path", "")
-        add_due_message(request, [obj.site], path=path, section=self.section)
+        add_due_message(request, [obj.site], path=getattr(obj, "path", ""))
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
         """Delete rows, and say when the published files follow."""
         keys = site_keys_of(queryset)
         super().delete_queryset(request, queryset)
-        add_due_message(request, keys, section=self.section)
+        add_due_message(request, keys)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Search for the path, as it is stored, if the search term is a URL."""
@@ -313,5 +309,7 @@ def add_due_message(
         "lost": lost,
         "lost_text": number(lost),
     }
-    text = render_to_string("admin/sitemapkit/editor_settings/due_message.html", context, request)
-    messages.info(request, text)
+    messages.info(
+        request,
+        render_to_string("admin/sitemapkit/editor_settings/due_message.html", context, request),
+    )

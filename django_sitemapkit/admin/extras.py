@@ -124,7 +124,7 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
         text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
         messages.info(request, text % {"count": number(known)})
     if new:
-        add_due_message(request, [form.cleaned_data["site"]], section=EXTRA_URLS)
+        add_due_message(request, [form.cleaned_data["site"]])
     return HttpResponseRedirect(_return_url(model_admin, request))
 
 
@@ -236,7 +236,6 @@ class ExtraUrlAdmin(TransferAdmin):
     screens = (*TransferAdmin.screens, paste_view)
     form = HashedSettingForm
     transfer = EXTRA_URL_TABLE
-    section = EXTRA_URLS
     fields = ("site", "path", "title", "lastmod", "changefreq", "priority", "note")
     preview_template = "admin/sitemapkit/editor_settings/explanations.html"
     list_display = (

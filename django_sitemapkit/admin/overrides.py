@@ -221,12 +221,12 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
     if not is_excluded:
         text = gettext(
             "The URL is included, and its sitemap file is published again, with any changes that"
-            " waited for this file."
+            " waited for this file, except new rules."
         )
         return (messages.SUCCESS, text) if result else (messages.INFO, "")
     text = gettext(
         "The URL is excluded, and its sitemap file is published without it, with any changes that"
-        " waited for this file."
+        " waited for this file, except new rules."
     )
     if result is None:
         text = gettext("The URL is excluded. No published file lists it.")

@@ -59,7 +59,6 @@ from django_sitemapkit.builds.report.status import (
 )
 from django_sitemapkit.builds.requests import process_on_commit
 from django_sitemapkit.builds.requests import request as record_request
-from django_sitemapkit.conf import settings
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
@@ -331,11 +330,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
         "problems": number_or_blank(status.problems),
         "status": status,
         "served_live": ", ".join(
-            section.name
-            for section in status.sections
-            if status.build
-            and not (section.built or section.removed)
-            and settings.SERVE_FROM == "auto"
+            section.name for section in status.sections if status.build and section.served_live
         ),
         **paged_context(request, sections, SECTIONS_PER_PAGE),
         "columns": _columns_context(sections, status.builds),

@@ -67,8 +67,9 @@ class RuleForm(HashedSettingForm):
             return False
         if self.is_new and self.data.get("_confirmed") != self.confirmation:
             matches, _reason = try_read(lambda: self.matches)
-            pattern = self.cleaned_data["pattern"]
-            self.previewing = matches is None or needs_confirmation(matches, pattern)
+            self.previewing = matches is None or needs_confirmation(
+                matches, self.cleaned_data["pattern"]
+            )
         return not self.previewing
 
     def prepare_preview(self) -> None:
@@ -124,6 +125,7 @@ def count_view(
         failure=failure,
         has_included=UrlOverride.objects.filter(site=site.key, include=True).exists(),
         has_links=try_read(lambda: _links_languages(site))[0],
+        has_capitals=pattern != pattern.lower(),
         confirmation="" if stored else f"{site.key} {pattern}",
     )
     if matches and not matches.complete:
@@ -148,12 +150,13 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
         self, request: HttpRequest, site: SitemapSite, row: ExclusionRule, form: Any
     ) -> dict[str, Any]:
         """Return how many URLs the rule matches, and the first ones, if a preview asks for it."""
-        if not form.is_bound:
-            return {"matches": None}  # Reading all sections takes long: that is for "Preview".
-        matches, failure = try_read(lambda: form.matches)
-        asks = form.is_new and (matches is None or needs_confirmation(matches, row.pattern))
         query = {"site": site.key, "pattern": row.pattern, "note": row.note}
         query |= {"rule": form.instance.pk} if form.instance.pk else {}
+        count_url = self.screen_url("exclusionrule_count", **query)
+        if not form.is_bound:  # Reading all sections takes long.
+            return {"matches": None, "count_url": count_url}
+        matches, failure = try_read(lambda: form.matches)
+        asks = form.is_new and (matches is None or needs_confirmation(matches, row.pattern))
         return {
             "matches": matches,
             "texts": matches and match_texts(matches),
@@ -162,7 +165,8 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
             "has_included": UrlOverride.objects.filter(site=site.key, include=True).exists(),
             "has_links": try_read(lambda: _links_languages(site))[0],
             "confirmation": form.confirmation if asks else "",
-            "count_url": self.screen_url("exclusionrule_count", **query),
+            "has_capitals": row.pattern != row.pattern.lower(),
+            "count_url": count_url,
         }
 
 

@@ -69,8 +69,11 @@ def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     except IncorrectLookupParameters:
         messages.error(request, _("Nothing was exported: the address contains an unknown filter."))
         return HttpResponseRedirect(model_admin.view_url("changelist"))
-    name = f"sitemap-{model_admin.opts.model_name}s.csv"
-    return csv_response(request, name, exported_lines(model_admin.transfer, rows))
+    return csv_response(
+        request,
+        f"sitemap-{model_admin.opts.model_name}s.csv",
+        exported_lines(model_admin.transfer, rows),
+    )
 
 
 @screen("import/", "{model}_import", "import", methods=["GET", "HEAD", "POST"])
@@ -208,8 +211,10 @@ class TransferAdmin(EditorSettingAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Link the page of imports for users who may open it."""
-        context = {"may_import": self.has_import_permission(request)}
-        return super().changelist_view(request, {**context, **(extra_context or {})})
+        return super().changelist_view(
+            request,
+            {"may_import": self.has_import_permission(request), **(extra_context or {})},
+        )
 
     def has_import_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may add and change rows."""

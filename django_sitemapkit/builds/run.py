@@ -2,9 +2,11 @@
 
 import tempfile
 import time
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -55,8 +57,14 @@ from django_sitemapkit.conf import keeping_sites, settings
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.inspection import inspect_all, label_or_none, paging_key
-from django_sitemapkit.models import Build, Place, UrlOverride
-from django_sitemapkit.overrides import require_sections, section_of, sections_of
+from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
+from django_sitemapkit.overrides import (
+    Overrides,
+    overrides_of,
+    require_sections,
+    section_of,
+    sections_of,
+)
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
@@ -177,9 +185,9 @@ def publish_override(
     lists it, neither a published one nor one of earlier builds; or the page that would list it is
     made by the next build. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
     published although publishing is paused. The pages are rendered from the rows as they are now,
-    so their other URLs follow, too; all other pages stay as they are published. With
-    SITEMAPKIT_DEDUPLICATE the pages leave out what they left out before; the next build compares
-    them with the others.
+    so their other URLs follow, too, but new exclusion rules wait for the next build; all other
+    pages stay as they are published. With SITEMAPKIT_DEDUPLICATE the pages leave out what they left
+    out before; the next build compares them with the others.
 
     Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case,
@@ -230,18 +238,37 @@ def _draft(
     override's hash, ``reason``. Stored plans stay, and pages are not compared with each other,
     which would read all of them.
     """
-    state.sections = sections_of(state.site)
-    known: dict[PageName, Place] = {}
-    for row in state.builds.rows_of(published):
-        if row.section:
-            name = page_name_of(row)
-            known[name] = unsaved_copy(row, LEFT_OUT) if name in listing else unsaved_copy(row)
+    rows = {page_name_of(row): row for row in state.builds.rows_of(published) if row.section}
+    made = [rows[name] for name in listing]
+    state.sections = sections_of(state.site, _settings_without_new_rules(state.site, made))
+    drafts = {
+        name: unsaved_copy(row, LEFT_OUT) if name in listing else unsaved_copy(row)
+        for name, row in rows.items()
+    }
     for section, number in withdrawn:
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
-        known.setdefault((section, number), emptied).override_hashes = reason
-    state.rows = list(known.values())
+        drafts.setdefault((section, number), emptied).override_hashes = reason
+    state.rows = list(drafts.values())
     state.record = state.new_build(published.options.get("declaration", ""))
-    state.record.checked_by = published.checkers_by_section({section for section, _number in known})
+    state.record.checked_by = published.checkers_by_section({name for name, _number in drafts})
+
+
+def _settings_without_new_rules(site: SitemapSite, pages: Collection[Place]) -> Overrides:
+    """Return the settings for pages of which only one URL is to change.
+
+    Rules that have not acted in them yet are left out. They count as changed again, so that the
+    next build applies them.
+    """
+    overrides = overrides_of(site)
+    since = min((row.revision for row in pages), default=overrides.revision)
+    new = ExclusionRule.objects.filter(site=site.key, revision__gt=since)
+    known = set[int]().union(*(array("q", bytes(row.override_hashes)) for row in pages))
+    waiting = {rule.pattern for rule in new if rule.hash not in known}  # Else its note is new.
+    if waiting:
+        overrides = copy(overrides)
+        overrides.patterns = [each for each in overrides.patterns if each.text not in waiting]
+        new.update()
+    return overrides
 
 
 def _pages_that_may_list(

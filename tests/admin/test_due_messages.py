@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import Pause, build, pause_publishing, publish
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 STAYS = "The published sitemap stays as it is until the next build."
 BUTTON = "Publish all waiting changes now"
-WAITS = "Changed on the Sitemaps screens since the live build, besides deletions: "
+WAITS = "Changed on the Sitemaps screens since the live build: "
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_what_waits_is_on_the_overview_and_beside_publish_override(published):
     inspected = partial(
         client.get, reverse("admin:sitemapkit_inspect"), {"url": "/about/", "site": "default"}
     )
-    also = "also publish what waits for the same sitemap files, such as a new rule or changes of"
+    also = "also publishes what else waits for the same sitemap files, such as changed objects."
     assert "Changed on the Sitemaps screens" not in text_of(inspected()).partition(also)[2]
     assert WAITS not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
@@ -171,8 +172,24 @@ def test_after_publish_override_the_number_is_a_bound(published):
     override("/products/none/")
     change(row, client=client, priority="0.2")
     text = message(client)
-    assert WAITS.replace(", besides", ", at most, besides") in text
-    assert "URL overrides (2)</a>" in text
+    assert WAITS.replace(":", ", at most:") in text
+    assert "URL overrides (2)</a>. Besides, something was removed, reset or changed again." in text
+
+
+def test_extra_urls_that_were_built_alone_do_not_wait(published):
+    """Other sections, which have no extra URLs, may have older files."""
+    client = chief()
+    ExtraUrl(site="default", path="/one/").save()
+    build(SITE)
+    for count in range(2):
+        ExtraUrl(site="default", path=f"/more/{count}/").save()
+        overview = text_of(client.get(reverse("admin:sitemapkit_overview")))
+        assert "extra URLs (1)</a>" in overview
+        assert "Besides" not in overview
+        build(SITE, sections=["extra-urls"])
+        assert "Changed on the Sitemaps screens" not in text_of(
+            client.get(reverse("admin:sitemapkit_overview"))
+        )
 
 
 def test_what_changes_nothing_has_no_message(published):
@@ -252,10 +269,10 @@ def test_a_section_that_a_roll_back_serves_live_loses_nothing(settings, sections
     use_storage(settings, "Memory")
     products(3)
     first = build(SITE).build
-    ExtraUrl.objects.create(site="default", path="/early/")
+    sections.add(type("Late", (StaticSection,), {"items": ["/early/"]}))
     second = build(SITE).build
     text = text_of(chief().get(page("build", "publish", first)))
-    row = '<th scope="row">extra-urls</th><td class="sitemapkit-number">'
+    row = '<th scope="row">late</th><td class="sitemapkit-number">'
     assert f"{row}served live</td>" in text
     assert "%" not in text[text.index("all sections") :].split("</tr>")[0]
     assert "<li>Removed: 0</li>" in text

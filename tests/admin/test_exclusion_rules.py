@@ -83,9 +83,10 @@ def test_shows_what_it_hits():
     """Unsaved it is tried on what is listed; saved, on what would be without it."""
     products(3)
     ArticleFactory()
-    text = text_of(add("exclusionrule", pattern="/products/*-none/", _preview="1"))
-    assert "The rule matches none of the 6 URLs that were read." in text
-    assert "Capitals matter" in text
+    for pattern in ("/products/*-none/", "/About/"):
+        text = text_of(add("exclusionrule", pattern=pattern, _preview="1"))
+        assert "The rule matches none of the 6 URLs that were read." in text
+        assert ("Capitals matter" in text) is (pattern == "/About/")
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
     assert "The rule matches 1 of 6 URLs (17 %)." in text
@@ -96,8 +97,10 @@ def test_shows_what_it_hits():
     assert not ExclusionRule.objects.exists()
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
-    text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
-    assert "“Preview” counts the URLs that the rule matches." in text
+    for name in ("change", "delete"):
+        text = text_of(chief().get(page("exclusionrule", name, row.pk)))
+        (count,) = re.findall('<a href="([^"]*)">Count the URLs that the rule matches</a>', text)
+        assert "The rule matches 1 of 6 URLs (17 %)." in text_of(chief().get(unescape(count)))
     text = text_of(change(row, _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
 

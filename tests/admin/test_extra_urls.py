@@ -5,6 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError
 from django.urls import reverse
 
+from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
 from django_sitemapkit.overrides.transfer import Comparison
@@ -22,7 +23,7 @@ from tests.admin.editors import (
     text_of,
 )
 from tests.builds import use_storage
-from tests.factories import SITE, products
+from tests.factories import SITE
 from tests.management import run as command
 
 pytestmark = pytest.mark.django_db
@@ -78,17 +79,18 @@ def test_a_url_without_a_page_is_doubted():
 
 
 @pytest.mark.slow
-def test_a_preview_does_not_say_that_an_unsaved_url_is_served(settings):
+def test_a_preview_does_not_say_that_an_unsaved_url_is_served(settings, sections):
     """Where its section is served live; of what is saved as it is, it is no unsaved change."""
     use_storage(settings, "Memory")
-    products(1)
     build(SITE)
-    text = text_of(add("extraurl", path="/new/", _preview="1"))
+    sections.add(type("Late", (StaticSection,), {"items": ["/new/"]}))
+    ExclusionRule.objects.create(site=SITE.key, pattern="/new/")
+    text = text_of(add("urloverride", path="/new/", include="True", _preview="1"))
     assert "Preview of unsaved changes" in text
     assert "in no sitemap file" in text
     assert "served live" not in text
-    add("extraurl", path="/new/")
-    text = text_of(change(ExtraUrl.objects.get(), _preview="1"))
+    add("urloverride", path="/new/", include="True")
+    text = text_of(change(UrlOverride.objects.get(), _preview="1"))
     assert "Preview of unsaved changes" not in text
     assert "served live" in text
 
@@ -219,25 +221,23 @@ def test_warns_of_a_url_that_a_section_gives():
 
 
 @pytest.mark.slow
-def test_pasted_urls_are_served_at_once_until_a_build_has_their_section(settings):
-    """The message, the overview and the command say so; with the next build they wait."""
+def test_pasted_urls_wait_for_a_build(settings):
+    """The first as the later ones: the message, the overview and the command say so."""
     use_storage(settings, "Memory")
     build(SITE)
     client = chief()
-    live, waits = "In effect now:", "The published sitemap stays as it is until"
-    text = text_of(client.get(paste("/new/", client=client).url))
-    assert live in text
-    assert waits not in text
-    assert "Publish all waiting changes now" not in text
-    overview = reverse("admin:sitemapkit_overview")
-    assert "so not among these numbers: extra-urls" in text_of(client.get(overview))
-    assert "served live" in command("inspect_sitemap_url", "/new/")[1]
-    build(SITE)
-    text = text_of(client.get(paste("/newer/", client=client).url))
-    assert live not in text
-    assert waits in text
-    assert "not among these numbers" not in text_of(client.get(overview))
-    assert "  not published" in command("inspect_sitemap_url", "/newer/")[1]
+    for path in ("/new/", "/newer/"):
+        text = text_of(client.get(paste(path, client=client).url))
+        assert "The published sitemap stays as it is until the next build." in text
+        assert "Publish all waiting changes now" in text
+        assert (
+            "live"
+            not in text_of(client.get(reverse("admin:sitemapkit_overview")))
+            .partition('<th scope="row">extra-urls</th>')[2]
+            .partition("</tr>")[0]
+        )
+        assert "  not published" in command("inspect_sitemap_url", path)[1]
+        build(SITE)
 
 
 @pytest.mark.slow

@@ -379,7 +379,7 @@ def test_every_reason_has_words(built):
         assert all(reason.label != reason.value for reason in Reason)
     run()
     ExclusionRule.objects.create(site="default", pattern="/products/")
-    assert "may be affected by edits" in text_of(person("viewer").get(OVERVIEW))
+    assert "to be checked for edits" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -426,10 +426,10 @@ def test_what_a_preview_contains_is_not_doubted(built):
     assert text.count("last compared by a build:") == 3
     ExclusionRule.objects.create(site="default", pattern=Product.objects.first().get_absolute_url())
     text = text_of(person("builder").get(OVERVIEW))
-    assert text.count("may be affected by edits") == 3
+    assert text.count("to be checked for edits") == 3
     run(preview=True)
     text = text_of(person("builder").get(OVERVIEW))
-    assert "may be affected by edits" not in text
+    assert "to be checked for edits" not in text
     assert text.count("built, but not live: 1 file") == 1
     assert text.count("last compared by a build:") == 2
 

@@ -37,7 +37,7 @@ def test_a_published_file_has_it_until_the_next_build(site, visit):
     exclude_city(editor)
     assert CITY in site.entries("cities")
     operator.open_overview()
-    assert "may be affected by edits: 1 file" in operator.text()
+    assert "to be checked for edits: 1 file" in operator.text()
     operator.build()
     assert CITY not in site.entries("cities")
     editor.open("gazetteer/city/203/change/")

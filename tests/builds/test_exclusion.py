@@ -178,6 +178,25 @@ def test_what_was_changed_at_once_with_it_waits_for_the_next_build(site, client)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("include", [False, True])
+@pytest.mark.parametrize("earlier", [0, 1], ids=["the first settings", "later ones"])
+def test_a_new_rule_waits_for_the_next_build(site, client, include, earlier):
+    """A rule that acts already stays in force, though its note has changed meanwhile."""
+    for _ in range(earlier):
+        ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/p2/")
+    build(SITE)
+    urls = locations(client)
+    ExclusionRule.objects.update(note="No longer sold")
+    rule = ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/")
+    now(by_path("/products/all/p3/", include=include))
+    assert locations(client) == [url for url in urls if include or url != "/products/all/p3/"]
+    build(SITE)
+    assert [url for url in locations(client) if url.startswith(rule.pattern)] == (
+        ["/products/all/p3/"] if include else []
+    )
+
+
+@pytest.mark.slow
 def test_what_the_override_excluded_before_comes_back_with_the_next_build(site, client):
     """Its path was corrected: no file has to list the new one for the old one to come back."""
     override = by_path("/products/all/p0/", include=False)

@@ -185,6 +185,7 @@ def test_json_has_the_figures(built):
             "name": "products",
             "built": True,
             "removed": False,
+            "served_live": False,
             "pages": 2,
             "urls": 3,
             "xml_bytes": sum(page.xml_bytes for page in pages),

@@ -122,15 +122,16 @@ class Pages(StaticSection):
 
 
 @pytest.mark.slow
-def test_extra_urls_are_served_at_once_beside_what_is_published(client, sections, settings):
-    """They are a section that was never built; from the next build on they are a published one."""
+def test_the_first_extra_urls_wait_for_a_build_as_later_ones(client, sections, settings):
+    """Unlike a section of the code that was never built."""
     use_storage(settings, "Memory")
     sections.add(Pages)
     build(SITE)
     assert pages(client) == {f"{SITE.origin}/sitemap-pages-1.xml.gz": [f"{SITE.origin}/"]}
     row = extra("/a/")
     address = f"{SITE.origin}/sitemap-extra-urls-1.xml.gz"
-    assert pages(client)[address] == [f"{SITE.origin}/a/"]
+    assert address not in pages(client)
+    assert client.get(address).status_code == 404
     build(SITE)
     assert pages(client)[address] == [f"{SITE.origin}/a/"]
     row.delete()

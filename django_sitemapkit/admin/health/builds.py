@@ -154,7 +154,7 @@ def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
             advice=_("Correct the cause before you resume publishing.")
             if state.pause
             else _("Correct the cause before the next build, or pause publishing."),
-            url=_build_url(what["build"]),
+            url=reverse("admin:sitemapkit_build_differences", args=[what["build"]]),
         )
 
 

@@ -184,7 +184,7 @@ class Reason(TextChoices):
     ROWS = "rows", _("rows changed")
     LATER = "later", _("built, but not live")
     OVERRIDES = "overrides", _("overrides or rules changed")
-    SOMEWHERE = "somewhere", _("may be affected by edits")
+    SOMEWHERE = "somewhere", _("to be checked for edits")
     DUPLICATES = "duplicates", _("may be affected by changed duplicates")
     AGAIN = "again", _("deduplication was switched off")
     BROKEN = "broken", _("cannot be read")

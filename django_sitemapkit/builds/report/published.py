@@ -21,6 +21,7 @@ from django_sitemapkit.inspection import paging_key
 from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
 
@@ -62,7 +63,11 @@ def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
 
 
 def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
-    """Return those sections that a build does not have: one look at its manifest for each."""
+    """Return those sections that a build does not have: one look at its manifest for each.
+
+    Extra URLs are never among them: as all that editors change, they are published by a build.
+    """
+    names = [name for name in names if name != EXTRA_URLS]
     rows = Place.objects.in_build(build).exclude(Place.only_withdraws())
     missing: set[str] = set()
     for start in range(0, len(names), SECTIONS_PER_QUERY):

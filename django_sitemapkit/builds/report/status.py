@@ -25,6 +25,7 @@ from django_sitemapkit.builds.publication.export import ExportStatus, export_sta
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
 from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
+from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
     Build,
@@ -235,6 +236,8 @@ class SectionStatus:
     """Whether the published build has it."""
     removed: bool = False
     """Whether the site no longer has it."""
+    served_live: bool = False
+    """Whether it is served live, because no published build has it."""
     pages: int = 0
     """Its files that list any URL."""
     urls: int = 0
@@ -465,11 +468,14 @@ def _published_values(
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
     names = [reader.get_name() for reader in readers]
+    missing = {*names}.difference(now)
+    live = sections_served_live(build, sorted(missing)) if build else missing
     sections = [
         SectionStatus(
             name=name,
             built=name in now,
             removed=name not in names,
+            served_live=name in live,
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,
             urls_before=before[name]["urls"] if name in before else 0 if before else None,

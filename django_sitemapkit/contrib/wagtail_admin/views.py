@@ -184,7 +184,7 @@ def _status_context(site: SitemapSite) -> dict[str, Any]:
         "sections": [
             {
                 "name": section.name,
-                "counted": section.built or section.removed,
+                "counted": not section.served_live,
                 "change": section.change,
                 "problems": str(Count(section.problems)) if section.problems else "",
                 "files": str(Count(section.pages)),

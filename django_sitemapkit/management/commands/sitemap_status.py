@@ -113,7 +113,7 @@ class Command(PublishedCommand):
         )
         for section in report.sections:
             line = f"  {section.name:<20}"
-            if section.built or section.removed:
+            if not section.served_live:
                 change = _change(section.urls, section.urls_before)
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
