@@ -73,13 +73,13 @@ def test_a_page_is_out_now(site, chief):
 
 
 def test_forty_landing_pages_are_added(site, chief):
-    """They are pasted, and live at once, since no build has had any."""
+    """They are pasted, and published by the button in the message."""
     actions = Actions(chief)
-    actions.follow_sidebar("extraurl", "list")
-    actions.press("Paste URLs", role="link")
+    actions.follow("Paste URLs")
     actions.fill("URLs", "\n".join(f"/landing/{number}/" for number in range(40)))
     actions.press("Add")
     assert "40 URLs added." in chief.messages()
+    actions.publish()
     assert len(site.entries("extra-urls")) == 40
     assert actions.count <= 4
 
