@@ -42,7 +42,7 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
         text = value.isoformat(timespec="seconds")
         if len(text) == _WITH_OFFSET and text[-5:] <= _WIDEST:
             return text
-        return _in_utc(value)
+        return _utc_text(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
@@ -54,7 +54,7 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
 
 
 def day_of(value: object, zone: dt.tzinfo) -> object:
-    """Return the day in ``zone`` of a datetime, or of text that is one; a naive one is in it.
+    """Return the date in ``zone`` of a datetime, or of text with one; a naive one is in ``zone``.
 
     Anything else is returned as it is, for ``format_lastmod`` to judge.
     """
@@ -76,11 +76,12 @@ def is_common(text: str) -> bool:
 
 
 def parse_w3c(text: str) -> dt.date | dt.datetime:
-    """Return the moment that the W3C datetime ``text`` names.
+    """Return the date or the datetime that a W3C text states.
 
-    A date, of which month and day may be missing, gives a ``date``; a time gives an aware
-    ``datetime``. Raises InvalidValue for another form or a day that does not exist, and for a time
-    without a zone, which sitemap.xsd allows and the W3C note does not.
+    A text without a time gives a ``date``, the first day of its month or year if it has no more. A
+    text with a time gives an aware ``datetime``. Raises InvalidValue for another form or a day that
+    does not exist, and for a time without a zone, which sitemap.xsd allows and the W3C note does
+    not.
     """
     match = _W3C.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
     if match is None:
@@ -93,25 +94,28 @@ def parse_w3c(text: str) -> dt.date | dt.datetime:
         micros = int((fraction or "0")[:6].ljust(6, "0"))
         return dt.datetime(
             *(date.year, date.month, date.day, int(hour), int(minute), int(second or 0), micros),
-            tzinfo=_zone(zone),
+            tzinfo=_parsed_offset(zone),
         )
     except ValueError as error:
         raise _invalid_date(text, f"is not a date: {error}") from error
 
 
 def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
-    """Return the moment of a W3C text; a date begins at midnight in ``zone``."""
+    """Return the datetime that a W3C text states; a date without a time is midnight in ``zone``.
+
+    Raises InvalidValue as `parse_w3c` does.
+    """
     value = parse_w3c(text)
     if isinstance(value, dt.datetime):
         return value
     return dt.datetime.combine(value, dt.time.min, zone)
 
 
-def _in_utc(value: dt.datetime) -> str:
-    """Return a moment as W3C text in UTC, for an offset that sitemap.xsd refuses.
+def _utc_text(value: dt.datetime) -> str:
+    """Return a datetime as W3C text in UTC, for an offset that sitemap.xsd does not allow.
 
     Before 1900 offsets had seconds, and some were more than 14 hours. Raises InvalidValue for a
-    moment without an offset, or one that Python cannot convert to UTC.
+    datetime without an offset, or one that Python cannot convert to UTC.
     """
     try:
         if value.utcoffset() is not None:
@@ -121,7 +125,11 @@ def _in_utc(value: dt.datetime) -> str:
     raise _invalid_date(value, "has no offset that can be written")
 
 
-def _zone(text: str) -> dt.timezone:
+def _parsed_offset(text: str) -> dt.timezone:
+    """Return the time zone of ``Z`` or of an offset such as ``+02:00``.
+
+    Raises ValueError for more than 14 hours, or more than 59 minutes.
+    """
     if text == "Z":
         return dt.UTC
     offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))

@@ -20,7 +20,7 @@ class UrlEntry:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The optional tags that it has, in the order that the protocol asks for."""
+        """The texts of the optional tags that the entry has, by tag, in the protocol's order."""
         texts = {"lastmod": self.lastmod, "changefreq": self.changefreq, "priority": self.priority}
         return {tag: text for tag, text in texts.items() if text is not None}
 

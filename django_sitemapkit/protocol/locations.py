@@ -81,7 +81,10 @@ _HOST = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_][a-z0-9_-]{0,62})*\.
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a sitemap file stands, and so what it may list (sitemaps.org, "location")."""
+    """The origin and directory of a sitemap file, which may list only URLs in that directory.
+
+    The rule is that of sitemaps.org, "location".
+    """
 
     origin: str
     """Scheme, host and port in normal form: ``https://www.example.com:8443``."""
@@ -92,18 +95,18 @@ class Scope:
     def of(cls, address: str) -> "Scope":
         """Return the scope of the sitemap at ``address``, an absolute URL.
 
-        Raises InvalidValue where ``address`` is not an absolute http or https URL.
+        Raises InvalidValue if ``address`` is not an absolute http or https URL.
         """
         origin, rest = split_origin(address)
         path = _encode(rest).partition("?")[0]
         return cls(origin, path[: path.rindex("/") + 1])
 
     def normalise(self, url: object) -> str:
-        """Return ``url`` as a location within this scope.
+        """Return ``url`` as a location within this scope: absolute, and in normal form.
 
-        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL, which may omit
-        the scheme, or have ``http`` where the origin has ``https``. Raises InvalidValue where it
-        is neither, lies outside this scope, or has 2,048 characters or more.
+        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL, which may omit the
+        scheme, or have ``http`` if the origin has ``https``. Raises InvalidValue if it is neither,
+        lies outside this scope, or has 2,048 characters or more.
         """
         if not isinstance(url, str):
             raise _invalid_url(url, "it is not a string; return a path or an absolute URL")
@@ -113,21 +116,22 @@ class Scope:
         return _check_length(self.origin + path)
 
     def normalise_all(self, urls: Sequence[Any]) -> list[Any]:
-        """Return some URLs as ``normalise`` does, or the InvalidValue that says why not.
+        """Return for each URL its location, or the InvalidValue that `normalise` raises for it.
 
-        None, and an InvalidValue, stay as they are. Where all are rooted paths of plain characters,
-        they are checked at once.
+        None, and an InvalidValue, are returned as they are. If all are rooted paths of plain
+        characters, they are checked at once.
         """
         if set(map(type, urls)) == {str}:
             text = "\n".join(urls)
             if text.count("\n") == len(urls) - 1 and _CLEAN_PATHS.fullmatch(text):
                 return self.enclose_all(urls)
-        return list(map(self._normalised, urls))
+        return list(map(self._normalised_or_error, urls))
 
     def enclose_all(self, paths: Sequence[Any]) -> list[Any]:
-        """Return the locations of paths in normal form, as ``normalise_all`` does.
+        """Return for each path its location, or the InvalidValue that `normalise` raises for it.
 
-        Each rule is checked for all paths at once first, and one by one only where that fails.
+        The paths are rooted and in normal form already. None, and an InvalidValue, are returned as
+        they are. Each rule is checked for all paths at once, and one by one only if that fails.
         """
         if set(map(type, paths)) == {str}:
             origin, directory = self.origin, self.directory
@@ -135,10 +139,10 @@ class Scope:
             is_inside = directory == "/" or all(path.startswith(directory) for path in paths)
             if fits and is_inside and "/." not in "\n".join(paths):
                 return [origin + path for path in paths]
-        return list(map(self._normalised, paths))
+        return list(map(self._normalised_or_error, paths))
 
-    def _normalised(self, url: Any) -> Any:
-        """Return one of the values of ``normalise_all``."""
+    def _normalised_or_error(self, url: Any) -> Any:
+        """Return the location of a URL, or the InvalidValue; None and an InvalidValue stay."""
         if url is None or isinstance(url, InvalidValue):
             return url
         try:
@@ -147,12 +151,16 @@ class Scope:
             return refusal
 
     def check(self, location: str) -> None:
-        """Raise InvalidValue where ``location``, a URL in normal form, lies outside this scope."""
+        """Raise InvalidValue if ``location``, a URL in normal form, lies outside this scope."""
         if not location.startswith(self.origin + "/"):
             raise self._not_on_origin(location)
         self._check_directory(location[len(self.origin) :])
 
     def _strip_origin(self, url: str) -> str:
+        """Return the path and query of a URL on this origin, as they are.
+
+        Raises InvalidValue if it is on another one.
+        """
         if url.startswith(self.origin + "/"):
             return url[len(self.origin) :]
         origin, rest = split_origin(resolve_scheme(url, self.origin))
@@ -161,6 +169,7 @@ class Scope:
         return rest
 
     def _check_directory(self, path: str) -> None:
+        """Raise InvalidValue unless a path is below the sitemap's directory."""
         if not path.startswith(self.directory):
             raise InvalidValue(
                 "url-not-allowed",
@@ -169,6 +178,7 @@ class Scope:
             )
 
     def _not_on_origin(self, url: str) -> InvalidValue:
+        """Return the error for a URL that is on another origin."""
         names_host = "two slashes at the beginning mean a host; " if url.startswith("//") else ""
         return InvalidValue(
             "url-not-allowed",
@@ -177,10 +187,10 @@ class Scope:
         )
 
     def _is_own_host(self, url: str, origin: str) -> bool:
-        """Return whether a URL names this host by the scheme or port that a proxy hides.
+        """Return whether a URL has this origin but for a scheme or port that a proxy hides.
 
-        A project behind TLS sees itself under plain ``http``, or on port 80. Where the site's own
-        URL names a port, another port belongs to another server.
+        ``origin`` is that of ``url``. A project behind TLS sees itself under plain ``http``, or on
+        port 80. If the site's own URL has a port, another port belongs to another server.
         """
         scheme, _, host = self.origin.partition("://")
         if not url.startswith("//") and not origin.startswith("http:"):
@@ -190,7 +200,7 @@ class Scope:
 
 
 def resolve_scheme(url: str, origin: str) -> str:
-    """Return ``url`` with the scheme of ``origin`` where it begins with ``//`` (RFC 3986, 4.2)."""
+    """Return ``url`` with the scheme of ``origin`` if it begins with ``//`` (RFC 3986, 4.2)."""
     return f"{origin.partition(':')[0]}:{url}" if url.startswith("//") else url
 
 
@@ -198,7 +208,7 @@ def normalise_url(url: object, origin: str) -> str:
     """Return ``url`` as an absolute URL in normal form, on any host.
 
     ``url`` is an absolute http or https URL, which may omit the scheme of ``origin``, or a rooted
-    path on ``origin``. Raises InvalidValue where it is neither, or has 2,048 characters or more.
+    path on ``origin``. Raises InvalidValue if it is neither, or has 2,048 characters or more.
     """
     if not isinstance(url, str):
         raise _invalid_url(url, "it is not a string; give a path or an absolute URL")
@@ -209,9 +219,10 @@ def normalise_url(url: object, origin: str) -> str:
 
 
 def normalise_written(url: str) -> str:
-    """Return in normal form a URL as a document states it: absolute, and percent-encoded.
+    """Return the normal form of a URL that is written in a document.
 
-    Raises InvalidValue for any other, and for what ``normalise_url`` does not take either.
+    Raises InvalidValue unless it is absolute and percent-encoded, with a host in ASCII, and for
+    what ``normalise_url`` does not accept either.
     """
     authority = _AUTHORITY.match(url)
     if authority is None:
@@ -228,7 +239,7 @@ def normalise_written(url: str) -> str:
 
 
 def check_url(url: str) -> None:
-    """Raise InvalidValue unless ``normalise_written`` takes ``url``."""
+    """Raise InvalidValue unless ``url`` is one that ``normalise_written`` accepts."""
     if not QUICK_URL.fullmatch(url):
         normalise_written(url)
 
@@ -236,7 +247,7 @@ def check_url(url: str) -> None:
 def normalise_path(path: str) -> str:
     """Return a rooted path in normal form: percent-encoded where needed, escapes in upper case.
 
-    Raises InvalidValue where it cannot be part of a location.
+    Raises InvalidValue if it cannot be part of a location.
     """
     if not path.startswith("/"):
         raise _invalid_url(path, "it does not begin with /")
@@ -258,9 +269,9 @@ def _normal_path(path: str) -> str:
 
 
 def normalise_pattern(text: str) -> str:
-    """Return a pattern as in robots.txt, in the normal form of paths.
+    """Return a path pattern in the syntax of robots.txt, percent-encoded as paths in normal form.
 
-    Raises InvalidValue where it begins with neither ``/`` nor ``*``, or cannot match any location.
+    Raises InvalidValue if it begins with neither ``/`` nor ``*``, or cannot match any location.
     """
     text = text.strip()
     if not text.startswith(("/", "*")):
@@ -280,7 +291,7 @@ def _normal_escape(escape: re.Match[str]) -> str:
 
 
 def normalise_base(url: str) -> tuple[str, str]:
-    """Return ``url`` as (origin, path): ``("https://www.example.com", "/shop")``.
+    """Return the base URL of a site as origin and path: ``("https://www.example.com", "/shop")``.
 
     The path does not end with a slash. Raises InvalidValue unless ``url`` is an absolute http or
     https URL without a query and a fragment.
@@ -296,9 +307,10 @@ def normalise_base(url: str) -> tuple[str, str]:
 
 
 def split_origin(url: str) -> tuple[str, str]:
-    """Return the origin of an absolute URL in normal form, and its path and query unchanged.
+    """Return the origin of an absolute URL in normal form, and the rest of the URL unchanged.
 
-    Raises InvalidValue where ``url`` is not an absolute http or https URL.
+    The rest begins with a slash. Raises InvalidValue if ``url`` is not an absolute http or https
+    URL.
     """
     if unsafe := UNSAFE.search(url):
         raise _invalid_url(url, f"it contains U+{ord(unsafe[0]):04X}")
@@ -324,6 +336,10 @@ def split_origin(url: str) -> tuple[str, str]:
 
 
 def _ascii_host(host: str, url: str) -> str:
+    """Return a host in ASCII, an IPv6 address in brackets.
+
+    Raises InvalidValue, with ``url`` in its message, for what is not a host name.
+    """
     if ":" in host:
         host = f"[{host}]"
     if not host.isascii():
@@ -347,7 +363,10 @@ def _idna_host(host: str) -> str:
 
 
 def _encode(path: str) -> str:
-    """Percent-encode a rooted path and query; nothing is encoded twice."""
+    """Percent-encode a rooted path and query; nothing is encoded twice.
+
+    Raises InvalidValue for a fragment and for control characters.
+    """
     if unsafe := UNSAFE.search(path):
         raise _invalid_url(path, f"it contains U+{ord(unsafe[0]):04X}")
     if "#" in path:
@@ -376,6 +395,7 @@ def is_escaped_twice(location: str) -> bool:
 
 
 def _check_length(location: str) -> str:
+    """Return a location as it is. Raises InvalidValue if it is too long."""
     if len(location) > MAX_LOCATION:
         raise _invalid_url(
             location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most"

@@ -15,10 +15,11 @@ _LOCATION = re.compile(_OPENING + b"(.*?)" + _CLOSING, re.DOTALL)
 
 
 def text_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the URLs of a ``urlset`` as text, for a document of ``UrlsetWriter`` in any blocks.
+    """Yield the text sitemap with the URLs of a ``urlset``, in blocks.
 
-    It yields a block of text for each block of XML in which a location ends, and holds no more
-    than one block. The ``loc`` of an extension, such as an image's, is not listed.
+    ``blocks`` are a document of ``UrlsetWriter``, divided at any bytes. A block of text is yielded
+    for each of them in which a location ends, and no more than one is in memory. The ``loc`` of an
+    extension, such as an image's, is not listed.
     """
     rest = b""
     for block in blocks:

@@ -64,7 +64,7 @@ class Writer:
         return self._head
 
     def end(self) -> bytes:
-        """Return the closing tag, whose bytes are counted from the start."""
+        """Return the closing tag; ``bytes`` has counted it from the start."""
         return self._tail
 
     def add(
@@ -110,23 +110,26 @@ class Writer:
         rows = zip(*parts, strict=False)
         data = "".join(chain.from_iterable(rows)).encode()
         if self.bytes + len(data) > self.max_bytes:
-            data, count = self._fitting(zip(*parts, strict=False), together)
+            data, count = self._fitting_rows(zip(*parts, strict=False), together)
         self.count(count, len(data))
         return data, count
 
     def has_room(self, urls: int, size: int) -> bool:
-        """Return whether as many entries, of so many bytes together, still fit."""
+        """Return whether ``urls`` more entries, of ``size`` bytes together, still fit."""
         return self.urls + urls <= self.max_urls and self.bytes + size <= self.max_bytes
 
     def count(self, urls: int, size: int) -> None:
-        """Count entries that are written by other means, as XML of so many bytes."""
+        """Count ``urls`` entries, of ``size`` bytes together, that are written by other means."""
         self.urls += urls
         self.bytes += size
 
-    def _fitting(
+    def _fitting_rows(
         self, rows: Iterable[tuple[str, ...]], together: Sequence[int] | None
     ) -> tuple[bytes, int]:
-        """Return the bytes of the rows that fit the byte limit, and their number."""
+        """Return the bytes of the first rows that fit the byte limit, and the number of these rows.
+
+        ``together`` is that of `add`.
+        """
         room = self.max_bytes - self.bytes
         fitting: list[bytes] = []
         for row in rows:
@@ -156,9 +159,10 @@ class IndexWriter(Writer):
 
 
 def _count_without_cutting(count: int, together: Sequence[int] | None) -> int:
-    """Return how many of ``count`` entries fit without cutting a group, 0 if the first does not.
+    """Return how many of the first ``count`` entries to write so that no group is cut.
 
-    Neighbours with the same number in ``together`` are a group.
+    Neighbours with the same number in ``together`` are a group. If the first group has more than
+    ``count`` entries, the result is 0.
     """
     if together is not None:
         while 0 < count < len(together) and together[count - 1] == together[count]:
@@ -167,9 +171,9 @@ def _count_without_cutting(count: int, together: Sequence[int] | None) -> int:
 
 
 def escaped(locations: Sequence[str]) -> Sequence[str]:
-    """Return the column with ``& ' " < >`` as entities, once each.
+    """Return the locations with ``& ' " < >`` as XML entities.
 
-    One search through the joined column avoids the work where nothing needs escaping.
+    One search through all of them avoids the work if nothing needs escaping.
     """
     joined = "".join(locations)
     if not any(character in joined for character in "&'\"<>"):
@@ -178,7 +182,7 @@ def escaped(locations: Sequence[str]) -> Sequence[str]:
 
 
 def unescaped(text: str) -> str:
-    """Return a text of a document without its entities: what `escaped` was given."""
+    """Return a text with its XML entities decoded: the reverse of `escaped`."""
     return unescape(text, _QUOTE_ENTITIES) if "&" in text else text
 
 

@@ -55,12 +55,16 @@ _IN_ATTRIBUTE = str.maketrans({"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
 
 
 def image_element(image: Image, scope: Scope) -> str:
-    """Return an ``image:image``; a path in it is on the origin of ``scope``, the sitemap's."""
+    """Return an image as an ``image:image`` element.
+
+    If its location is a path, it is on the origin of ``scope``, the sitemap's.
+    """
     url = partial(normalise_url, origin=scope.origin)
     return f"<image:image>{_tag(_IMAGE['loc'], url, image.location or None)}</image:image>"
 
 
 def _raise(error: InvalidValue) -> None:
+    """Raise an error: this is the default for ``report``."""
     raise error
 
 
@@ -76,11 +80,12 @@ def _xml_or_report(report: ReportRefusal, write: Callable[..., str], *arguments:
 def video_element(
     video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: ReportRefusal = _raise
 ) -> str:
-    """Return a ``video:video`` of the page at ``location``, which is in normal form.
+    """Return a video of the page at ``location`` as a ``video:video`` element.
 
-    A path in it is on the origin of ``scope``, the sitemap's; a naive datetime is in ``zone``. A
-    title of more than 100 characters is written: the validator only warns of it. An optional part
-    that is not valid is given to ``report``, and left out unless that raises.
+    ``location`` is in normal form. A URL of the video that is a path is on the origin of ``scope``,
+    the sitemap's; a naive datetime is in ``zone``. A title of more than 100 characters is written:
+    the validator only warns of it. An optional part that is not valid is omitted, and its
+    InvalidValue is passed to ``report``, which raises it by default.
     """
     url = partial(normalise_url, origin=scope.origin)
     date = partial(format_lastmod, zone=zone)
@@ -99,31 +104,32 @@ def video_element(
     for refusal in refusals:
         report(refusal)
 
-    def optional(tag: str, text_of: TextOf, value: object) -> str:
+    def optional_tag(tag: str, text_of: TextOf, value: object) -> str:
+        """Return the tag of an optional value, or "" for None."""
         return "" if value is None else _xml_or_report(report, _tag, _VIDEO[tag], text_of, value)
 
     xml = (
         required
         + content
         + player
-        + optional("duration", _duration_text, video.duration)
-        + optional("expiration_date", date, video.expires)
-        + optional("rating", _rating_text, video.rating)
-        + optional("view_count", _whole_number, video.views)
-        + optional("publication_date", date, video.published)
-        + _xml_or_report(report, _tags, video.tags, report)
-        + optional("family_friendly", _yes_or_no, video.family_friendly)
+        + optional_tag("duration", _duration_text, video.duration)
+        + optional_tag("expiration_date", date, video.expires)
+        + optional_tag("rating", _rating_text, video.rating)
+        + optional_tag("view_count", _whole_number_text, video.views)
+        + optional_tag("publication_date", date, video.published)
+        + _xml_or_report(report, _video_tags, video.tags, report)
+        + optional_tag("family_friendly", _yes_or_no_text, video.family_friendly)
         + _xml_or_report(report, _restriction_tag, _VIDEO["restriction"], video.restriction, report)
-        + optional("requires_subscription", _yes_or_no, video.requires_subscription)
+        + optional_tag("requires_subscription", _yes_or_no_text, video.requires_subscription)
         + _xml_or_report(report, _uploader_tag, video, url, location, report)
         + _xml_or_report(report, _restriction_tag, _VIDEO["platform"], video.platform, report)
-        + optional("live", _yes_or_no, video.live)
+        + optional_tag("live", _yes_or_no_text, video.live)
     )
     return f"<video:video>{xml}</video:video>"
 
 
 def news_element(news: News, zone: dt.tzinfo) -> str:
-    """Return a ``news:news``; a naive datetime is in ``zone``.
+    """Return a news article as a ``news:news`` element; a naive datetime is in ``zone``.
 
     Its language may be a code as Django has it: ``en-us`` is written as ``en``. The age of the
     article is not checked here: an article that grows old stays valid.
@@ -140,14 +146,15 @@ def news_element(news: News, zone: dt.tzinfo) -> str:
 
 
 def own_element(element: Element, prefixes: Collection[str]) -> str:
-    """Return an element of a project's own; ``prefixes`` are those declared on the root.
+    """Return an element of a project's own namespace as XML, with its attributes and children.
 
-    An attribute has one of them, or ``xml``, or none.
+    ``prefixes`` are the namespaces' prefixes that the document declares. Each element has one of
+    them; an attribute has one, or ``xml``, or none. Raises InvalidValue otherwise.
     """
-    name = _checked_name("element", element.name, prefixes)
+    name = _checked_xml_name("element", element.name, prefixes)
     xml = f"<{name}"
     for key, value in element.attributes.items():
-        attribute = _checked_name(f"attribute of {name}", key, {*prefixes, "xml", ""})
+        attribute = _checked_xml_name(f"attribute of {name}", key, {*prefixes, "xml", ""})
         text = _call_naming(f"{attribute} of {name}", _xml_text, value)
         xml += f' {attribute}="{_escaped(text, _IN_ATTRIBUTE)}"'
     inner = "".join(own_element(child, prefixes) for child in element.children)
@@ -157,9 +164,9 @@ def own_element(element: Element, prefixes: Collection[str]) -> str:
 
 
 def alternate_elements(links: Sequence[tuple[str, str]]) -> str:
-    """Return an ``xhtml:link`` for each version of a page.
+    """Return an ``xhtml:link`` for each language version of a page.
 
-    ``links`` are codes as ``format_hreflang`` returns them, and locations in normal form.
+    Each of ``links`` is a code, as ``format_hreflang`` returns it, and a location in normal form.
     """
     urls = escaped([location for _, location in links])
     return "".join(
@@ -169,6 +176,7 @@ def alternate_elements(links: Sequence[tuple[str, str]]) -> str:
 
 
 def _source_tag(rule: TagRule, source: str | None, url: TextOf, location: str) -> str:
+    """Return the tag of a video's file or player, whose URL must not be the page's location."""
     xml = _tag(rule, url, source or None)
     if xml and url(source) == location:
         raise _invalid_field(rule.field, source, "is the page's own URL")
@@ -176,14 +184,21 @@ def _source_tag(rule: TagRule, source: str | None, url: TextOf, location: str) -
 
 
 def _uploader_tag(video: Video, url: TextOf, location: str, report: ReportRefusal) -> str:
+    """Return the tag of a video's uploader, with ``uploader_info`` as an attribute; "" for none."""
     rule = _VIDEO["uploader"]
     if video.uploader_info and not video.uploader:
         raise _missing_field(rule.field, "; uploader_info says more about one")
-    info = _xml_or_report(report, _uploader_info, video.uploader_info or None, url, location)
+    info = _xml_or_report(
+        report, _uploader_info_attribute, video.uploader_info or None, url, location
+    )
     return _tag(rule, _xml_text, video.uploader or None, info)
 
 
-def _uploader_info(info: str | None, url: TextOf, location: str) -> str:
+def _uploader_info_attribute(info: str | None, url: TextOf, location: str) -> str:
+    """Return the attribute with the URL about a video's uploader; "" for None.
+
+    It must be on the host of ``location``, the video's page.
+    """
     if info is None:
         return ""
     what = "uploader_info of a video"
@@ -193,7 +208,11 @@ def _uploader_info(info: str | None, url: TextOf, location: str) -> str:
     return f' info="{_escaped(address)}"'
 
 
-def _tags(tags: Iterable[str] | None, report: ReportRefusal) -> str:
+def _video_tags(tags: Iterable[str] | None, report: ReportRefusal) -> str:
+    """Return a ``video:tag`` for each keyword of a video, up to 32.
+
+    An InvalidValue goes to ``report`` for each that is not valid, and one for all beyond 32.
+    """
     if isinstance(tags, str):
         raise _invalid_field("tags of a video", tags, "is a single string; give a list of strings")
     if tags is not None and not isinstance(tags, Iterable):
@@ -210,6 +229,10 @@ def _tags(tags: Iterable[str] | None, report: ReportRefusal) -> str:
 
 
 def _restriction_tag(rule: TagRule, restriction: Restriction | None, report: ReportRefusal) -> str:
+    """Return the tag of the countries or platforms in which a video is allowed or denied.
+
+    "" for None. Single values that are not valid are passed to ``report``.
+    """
     if restriction is None:
         return ""
     if not isinstance(restriction, (Allow, Deny)):
@@ -217,13 +240,15 @@ def _restriction_tag(rule: TagRule, restriction: Restriction | None, report: Rep
     if not restriction.values:
         raise _missing_field(rule.field, "; omit it, or name something to allow or deny")
     values = [
-        _xml_or_report(report, _restriction_text, rule, value) for value in restriction.values
+        _xml_or_report(report, _checked_restriction_value, rule, value)
+        for value in restriction.values
     ]
     relationship = f' relationship="{restriction.relationship}"'
     return _tag(rule, str, " ".join(filter(None, values)) or None, relationship)
 
 
-def _restriction_text(rule: TagRule, value: object) -> str:
+def _checked_restriction_value(rule: TagRule, value: object) -> str:
+    """Return a country or platform as it is. Raises InvalidValue if it is not one."""
     if not isinstance(value, str):
         raise _invalid_field(rule.field, value, "is not a string")
     _call_naming(rule.field, check_platform if rule is _VIDEO["platform"] else check_country, value)
@@ -231,12 +256,14 @@ def _restriction_text(rule: TagRule, value: object) -> str:
 
 
 def _duration_text(duration: object) -> str:
+    """Return a duration in whole seconds; it may be a timedelta. Raises InvalidValue."""
     if isinstance(duration, dt.timedelta):
         duration //= dt.timedelta(seconds=1)
-    return _whole_number(duration)
+    return _whole_number_text(duration)
 
 
-def _whole_number(value: object) -> str:
+def _whole_number_text(value: object) -> str:
+    """Return an int as text. Raises InvalidValue for another type, or more than 18 digits."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise invalid_text(value, "is not a whole number")
     if abs(value) >= 10**18:  # Python refuses to write a number of thousands of digits.
@@ -245,6 +272,7 @@ def _whole_number(value: object) -> str:
 
 
 def _rating_text(rating: object) -> str:
+    """Return a rating with one decimal. Raises InvalidValue unless it is from 0.0 to 5.0."""
     if not isinstance(rating, (int, float, Decimal)) or isinstance(rating, bool):
         raise invalid_text(rating, "is not a number")
     exact = Decimal(repr(float(rating)) if isinstance(rating, float) else rating)
@@ -255,13 +283,15 @@ def _rating_text(rating: object) -> str:
     return f"{abs(float(rating)):.1f}"
 
 
-def _yes_or_no(value: object) -> str:
+def _yes_or_no_text(value: object) -> str:
+    """Return "yes" for True and "no" for False. Raises InvalidValue for anything else."""
     if not isinstance(value, bool):
         raise invalid_text(value, "is neither True nor False")
     return "yes" if value else "no"
 
 
 def _xml_text(text: object) -> str:
+    """Return a text as it is. Raises InvalidValue if it is no string that XML can have."""
     if not isinstance(text, str):
         raise invalid_text(text, "is not a string")
     if illegal := ILLEGAL_XML.search(text):
@@ -270,10 +300,11 @@ def _xml_text(text: object) -> str:
 
 
 def _tag(rule: TagRule, text_of: TextOf, value: object, attributes: str = "") -> str:
-    """Return a tag with the text of a value; "" for None, unless the tag is required.
+    """Return the tag of a rule with the text of a value; "" for None, unless the tag is required.
 
-    Raises InvalidValue, with the name of the field, for a value that has no text, and for a text
-    that is empty or not what the rule of the tag allows.
+    ``text_of`` returns the text, and ``attributes`` are written into the tag as they are. Raises
+    InvalidValue, with the name of the field, for a value that has no text, and for a text that is
+    empty or that the rule does not allow.
     """
     if value is None and not rule.required:
         return ""
@@ -285,14 +316,19 @@ def _tag(rule: TagRule, text_of: TextOf, value: object, attributes: str = "") ->
 
 
 def _call_naming(what: str, function: Callable[..., Returned], *arguments: Any) -> Returned:
-    """Call a function; an InvalidValue that it raises names ``what``."""
+    """Return what a function returns; an InvalidValue that it raises gets the name ``what``."""
     try:
         return function(*arguments)
     except InvalidValue as error:
         raise error.named(what) from error
 
 
-def _checked_name(what: str, name: object, prefixes: Collection[str]) -> str:
+def _checked_xml_name(what: str, name: object, prefixes: Collection[str]) -> str:
+    """Return the name of an element or attribute as it is.
+
+    Raises InvalidValue if it is no XML name or its prefix is not one of ``prefixes``; ``what`` says
+    in the message whose name it is.
+    """
     match = _XML_NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None or match[0] == "xmlns":
         raise InvalidValue(
@@ -308,6 +344,7 @@ def _checked_name(what: str, name: object, prefixes: Collection[str]) -> str:
 
 
 def _escaped(text: str, more: dict[int, str] = _IN_TEXT) -> str:
+    """Return a text escaped for XML; ``more`` are the references of other characters to escape."""
     return escaped([text])[0].translate(more)
 
 

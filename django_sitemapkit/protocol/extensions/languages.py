@@ -59,11 +59,11 @@ def format_hreflang(code: str) -> str:
     """
     if not isinstance(code, str):
         raise _invalid_code(code)
-    return _formatted(code)
+    return _formatted_code(code)
 
 
 def hreflang_doubt(code: str) -> str:
-    """Return why Google does not understand a language code, as a sentence, or ``""``.
+    """Return a sentence that says why Google does not understand a language code, or "" if it does.
 
     Raises InvalidValue as ``format_hreflang`` does.
     """
@@ -91,7 +91,7 @@ def hreflang_doubt(code: str) -> str:
 def news_language(code: Any) -> Any:
     """Return a language code as news has it: ``en`` for ``en-us``, ``zh-tw`` for ``zh-hant``.
 
-    Google takes a language alone, but for Chinese in its two scripts. What cannot be a code is
+    Google accepts a language alone, except for Chinese in its two scripts. What cannot be a code is
     returned unchanged, for the rule of the tag to judge.
     """
     if not isinstance(code, str) or not _CODE.fullmatch(code := code.replace("_", "-").lower()):
@@ -105,7 +105,8 @@ def news_language(code: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _formatted(code: str) -> str:
+def _formatted_code(code: str) -> str:
+    """Return what ``format_hreflang`` does, for a string; results are cached."""
     if code.lower() == X_DEFAULT:
         return X_DEFAULT
     if not _CODE.fullmatch(code):
@@ -115,6 +116,7 @@ def _formatted(code: str) -> str:
 
 
 def _formatted_subtag(subtag: str) -> str:
+    """Return a script in title case, a region in upper case, and another subtag as it is."""
     if len(subtag) == 4 and subtag.isalpha():
         return subtag.title()
     return subtag.upper() if len(subtag) == 2 else subtag

@@ -49,30 +49,38 @@ def on_same_host(url: str, page: str) -> bool:
         return False
 
 
-def _any_text(_text: str) -> None:
-    pass
+def _accept_any_text(_text: str) -> None:
+    """Accept every text: the check of a tag whose text is free."""
 
 
-def _matching(pattern: str, why: str) -> Check:
+def _pattern_check(pattern: str, why: str) -> Check:
+    """Return a check for texts that match a regular expression; ``why`` is for the error."""
     fullmatch = re.compile(pattern).fullmatch
 
     def check(text: str) -> None:
+        """Raise InvalidValue unless all of the text matches the pattern."""
         if not fullmatch(text):
             raise invalid_text(text, why)
 
     return check
 
 
-def _at_most(most: int) -> Check:
+def _length_check(most: int) -> Check:
+    """Return a check for texts of up to ``most`` characters."""
+
     def check(text: str) -> None:
+        """Raise InvalidValue if the text has more characters."""
         if len(text) > most:
             raise invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
 
     return check
 
 
-def _each_word(check: Check) -> Check:
+def _each_word_check(check: Check) -> Check:
+    """Return a check that applies ``check`` to each word of a text, which must have one."""
+
     def check_words(text: str) -> None:
+        """Raise InvalidValue if the text has no word, or a word that is not valid."""
         words = text.split()
         if not words:
             raise invalid_text(text, "is empty")
@@ -83,27 +91,29 @@ def _each_word(check: Check) -> Check:
 
 
 def _check_duration(text: str) -> None:
+    """Raise InvalidValue unless a text is a number of seconds that a video may have."""
     if not _SECONDS.fullmatch(text) or not 1 <= int(text) <= MAX_DURATION:
         raise invalid_text(text, f"is not from 1 to {MAX_DURATION:,} whole seconds")
 
 
 def _check_rating(text: str) -> None:
+    """Raise InvalidValue unless a text is a decimal number from 0 to 5."""
     if not is_decimal(text, MAX_RATING):
         raise invalid_text(text, f"is not a decimal number from 0.0 to {MAX_RATING}.0")
 
 
 def invalid_text(text: object, why: str) -> InvalidValue:
-    """Return the error of a value that is not what a tag may contain."""
+    """Return the error for a text that a tag must not have; ``why`` follows the quoted text."""
     return InvalidValue("invalid-tag-value", f"{quoted(text)} {why}.", "Invalid tag value")
 
 
-check_country = _matching("[A-Z]{2}", "is not a country of ISO 3166-1: two capital letters")
+check_country = _pattern_check("[A-Z]{2}", "is not a country of ISO 3166-1: two capital letters")
 """Raises InvalidValue unless a text has the form of a country's code."""
-check_platform = _matching("web|mobile|tv", "is not one of web, mobile, tv")
+check_platform = _pattern_check("web|mobile|tv", "is not one of web, mobile, tv")
 """Raises InvalidValue unless a text is a platform."""
-_check_views = _matching("[0-9]+", "is not a whole number, 0 or more")
-_check_yes_or_no = _matching("(?ai:yes|no)", "is neither yes nor no")
-_check_news_language = _matching(
+_check_views = _pattern_check("[0-9]+", "is not a whole number, 0 or more")
+_check_yes_or_no = _pattern_check("(?ai:yes|no)", "is neither yes nor no")
+_check_news_language = _pattern_check(
     "(?ai:[a-z]{2,3}|zh-cn|zh-tw)",
     "is neither a code of ISO 639, two or three letters, nor zh-cn or zh-tw",
 )
@@ -116,8 +126,8 @@ RULES: Mapping[str, Mapping[str, TagRule]] = {
         tag: TagRule(f"video:{tag}", f"{field} of a video", check, required)
         for tag, field, check, required in (
             ("thumbnail_loc", "thumbnail", check_url, True),
-            ("title", "title", _any_text, True),
-            ("description", "description", _at_most(MAX_DESCRIPTION), True),
+            ("title", "title", _accept_any_text, True),
+            ("description", "description", _length_check(MAX_DESCRIPTION), True),
             ("content_loc", "content", check_url, False),
             ("player_loc", "player", check_url, False),
             ("duration", "duration", _check_duration, False),
@@ -125,25 +135,32 @@ RULES: Mapping[str, Mapping[str, TagRule]] = {
             ("rating", "rating", _check_rating, False),
             ("view_count", "views", _check_views, False),
             ("publication_date", "published", parse_w3c, False),
-            ("tag", "tag", _any_text, False),
+            ("tag", "tag", _accept_any_text, False),
             ("family_friendly", "family_friendly", _check_yes_or_no, False),
-            ("restriction", "restriction", _each_word(check_country), False),
+            ("restriction", "restriction", _each_word_check(check_country), False),
             ("requires_subscription", "requires_subscription", _check_yes_or_no, False),
-            ("uploader", "uploader", _at_most(MAX_UPLOADER), False),
-            ("platform", "platform", _each_word(lambda word: check_platform(word.lower())), False),
+            ("uploader", "uploader", _length_check(MAX_UPLOADER), False),
+            (
+                "platform",
+                "platform",
+                _each_word_check(lambda word: check_platform(word.lower())),
+                False,
+            ),
             ("live", "live", _check_yes_or_no, False),
         )
     },
     "news": {
-        "publication": TagRule("news:publication", "", _any_text),
-        "publication/name": TagRule("news:name", "publication of news", _any_text, required=True),
+        "publication": TagRule("news:publication", "", _accept_any_text),
+        "publication/name": TagRule(
+            "news:name", "publication of news", _accept_any_text, required=True
+        ),
         "publication/language": TagRule(
             "news:language", "language of news", _check_news_language, required=True
         ),
         "publication_date": TagRule(
             "news:publication_date", "published of news", parse_w3c, required=True
         ),
-        "title": TagRule("news:title", "title of news", _any_text, required=True),
+        "title": TagRule("news:title", "title of news", _accept_any_text, required=True),
     },
 }
 """The rule of each tag by its extension, and by its path within the extension's element."""
