@@ -47,8 +47,8 @@ def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
     __tracebackhide__ = True  # pytest then shows the line of the test.
     with keeping_sites():
         here = site_with_key(site)
-        if not _listed(here, obj_or_url):
-            reason = _why_not(here, obj_or_url)
+        if not _sections_listing(here, obj_or_url):
+            reason = _why_not_listed(here, obj_or_url)
             raise AssertionError(f"{_name_of(obj_or_url)} is not listed. {reason}")
 
 
@@ -63,7 +63,7 @@ def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> No
     """
     __tracebackhide__ = True
     with keeping_sites():
-        found = _listed(site_with_key(site), obj_or_url)
+        found = _sections_listing(site_with_key(site), obj_or_url)
     if found:
         section, location = found[0]
         raise AssertionError(
@@ -97,25 +97,28 @@ def assert_valid_sitemap(response: Any) -> None:
         raise AssertionError("\n  ".join(map(str, lines)))
 
 
-def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]:
-    """Return the names of the sections that list an object or a URL, each with a location."""
+def _sections_listing(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]:
+    """Return the sections that list an object or a URL: the name of each, and the location.
+
+    Raises ValueError for an object that is not saved.
+    """
     if not isinstance(obj_or_url, Model):
-        return _sections_with_location(site, site.scope().normalise(obj_or_url))
+        return _sections_listing_location(site, site.scope().normalise(obj_or_url))
     if obj_or_url.pk is None:
         raise ValueError(f"{obj_or_url!r} is not saved. Save it first, or give its URL.")
     label = label_of(type(obj_or_url))
     found = [
         (section.get_name(), location)
-        for section in _sections(site)
+        for section in _readable_sections(site)
         if section.label == label
-        for location in _locations(section.where(pk=obj_or_url.pk), EVERYTHING)
+        for location in _rendered_locations(section.where(pk=obj_or_url.pk), EVERYTHING)
     ]
     # Sections over lists do not say which objects their entries are of.
     location = None if found else _location_of(site, obj_or_url)
-    return found if location is None else _sections_with_location(site, location)
+    return found if location is None else _sections_listing_location(site, location)
 
 
-def _sections(site: SitemapSite) -> list[SectionReader]:
+def _readable_sections(site: SitemapSite) -> list[SectionReader]:
     """Return the sections of a site; raises ImproperlyConfigured for one that cannot be read."""
     sections = sections_of(site)
     for section in sections:
@@ -124,25 +127,29 @@ def _sections(site: SitemapSite) -> list[SectionReader]:
 
 
 def _location_of(site: SitemapSite, obj: Any) -> str | None:
-    """Return the URL that an object gives itself; None if the site cannot list it."""
+    """Return the location of an object's ``get_absolute_url``.
+
+    None if it has none, or it is not a URL that the site may list.
+    """
     if hasattr(obj, "get_absolute_url"):
         with suppress(InvalidValue, NoReverseMatch), site.active():
             return site.scope().normalise(obj.get_absolute_url())
     return None
 
 
-def _sections_with_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
+def _sections_listing_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
+    """Render all pages; return the name of each section that lists a location, and it."""
     return [
         (section.get_name(), location)
-        for section in _sections(site)
+        for section in _readable_sections(site)
         for page in all_pages(section)
-        for location in _locations(section, page.keys)
+        for location in _rendered_locations(section, page.keys)
         if location == wanted
     ]
 
 
-def _locations(section: SectionReader, keys: KeyRange) -> Iterator[str]:
-    """Yield the URLs of a key range, on however many pages they are."""
+def _rendered_locations(section: SectionReader, keys: KeyRange) -> Iterator[str]:
+    """Render the rows of a key range, on as many pages as needed; yield the locations."""
     left: KeyRange | None = keys
     while left is not None:
         found: list[str] = []
@@ -154,7 +161,7 @@ def _locations(section: SectionReader, keys: KeyRange) -> Iterator[str]:
         left = None if ends else KeyRange(rendering.overflow, left.upper)
 
 
-def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
+def _why_not_listed(site: SitemapSite, obj_or_url: Model | str) -> str:
     """Return why the sitemap does not list an object or a URL."""
     if not isinstance(obj_or_url, Model):
         location: str | None = site.scope().normalise(obj_or_url)
@@ -169,11 +176,12 @@ def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
 
 
 def _name_of(obj_or_url: Model | str) -> str:
+    """Return a URL as it is, and the ``repr`` of an object."""
     return repr(obj_or_url) if isinstance(obj_or_url, Model) else obj_or_url
 
 
 def _content(response: Any) -> bytes:
-    """Return the body of a response, which can be read again."""
+    """Return the body of a response, and leave it readable once more if it is streamed."""
     if not response.streaming:
         return bytes(response.content)
     if response.is_async:
@@ -186,4 +194,5 @@ def _content(response: Any) -> bytes:
 
 
 async def _collected(blocks: AsyncIterable[bytes]) -> list[bytes]:
+    """Return the blocks of an asynchronous iterable as a list."""
     return [block async for block in blocks]

@@ -48,7 +48,7 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 class _SiteFactory(DjangoModelFactory[_Row]):
-    """Makes rows of the only site, unless ``site`` is given."""
+    """Base class of factories whose rows belong to the only site, unless ``site`` is given."""
 
     class Meta:
         abstract = True
@@ -57,6 +57,7 @@ class _SiteFactory(DjangoModelFactory[_Row]):
 
 
 def _identity(obj: Model | None) -> tuple[str, str]:
+    """Return the model and key of an object as an override stores them; two "" for None."""
     return ("", "") if obj is None else identity_of(obj)
 
 
@@ -200,7 +201,7 @@ class PublicationFactory(DjangoModelFactory[Publication]):
 
 
 class BuildRequestFactory(_SiteFactory[BuildRequest]):
-    """Makes a request of the admin for a build, which has not ended.
+    """Makes an open request for a build, as an editor makes it in the admin.
 
     Example::
 

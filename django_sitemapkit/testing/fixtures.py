@@ -20,7 +20,9 @@ from django_sitemapkit.testing import BuiltSitemaps, built_sitemaps
 
 @pytest.fixture(name="built_sitemaps")
 def built_sitemaps_fixture(db: Any) -> Iterator[Callable[..., BuiltSitemaps]]:
-    """Give `django_sitemapkit.testing.built_sitemaps` as a function; its block ends with the test.
+    """Yield `django_sitemapkit.testing.built_sitemaps` as a function, without a ``with`` block.
+
+    Its build is served until the test ends.
 
     Example::
 
@@ -34,7 +36,7 @@ def built_sitemaps_fixture(db: Any) -> Iterator[Callable[..., BuiltSitemaps]]:
 
 @pytest.fixture
 def sitemap_registry() -> Iterator[Registry]:
-    """Give an empty registry in place of the project's sections, which are back after the test.
+    """Yield an empty registry in place of the project's sections, which the test's end restores.
 
     Example::
 

@@ -22,7 +22,7 @@ IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltSitemaps:
-    """A build in memory.
+    """The result and the entries of a build in memory.
 
     Example::
 
@@ -32,7 +32,7 @@ class BuiltSitemaps:
     """
 
     result: BuildResult
-    """What became of the build: its status, files, problems and warnings."""
+    """The result of the build: its status, files, problems and warnings."""
     entries: tuple[UrlEntry, ...]
     """The entries of all its files, in the order of the index."""
 
@@ -78,9 +78,9 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
 
 
 def site_with_key(key: str | None) -> SitemapSite:
-    """Return the site with a key, or with None the only one there is.
+    """Return the site with this key, or for None the only site.
 
-    Raises ValueError if there is no such site, or more than one to choose from.
+    Raises ValueError if there is no such site, or for None more than one.
     """
     known = {site.key: site for site in all_sites()}
     if key is None and len(known) == 1:
