@@ -76,7 +76,7 @@ def exit_code_of(error: Exception) -> Exit:
 
 
 @contextmanager
-def ending_if_closed() -> Iterator[None]:
+def exiting_if_output_closed() -> Iterator[None]:
     """Turn the error of an output that its reader has closed, as ``head`` does, into an exit."""
     try:
         yield
@@ -85,7 +85,10 @@ def ending_if_closed() -> Iterator[None]:
 
 
 class PrintableOutput(OutputWrapper):
-    """A command's output that writes each message as one line, with control characters escaped."""
+    """A command's output that writes each message as one line, with control characters escaped.
+
+    With ``is_silent`` it writes nothing.
+    """
 
     def __init__(self, out: OutputWrapper, *, is_silent: bool = False) -> None:
         super().__init__(cast("TextIO", out))
@@ -98,14 +101,14 @@ class PrintableOutput(OutputWrapper):
         style_func: Callable[[str], str] | None = None,
         ending: str | None = None,
     ) -> None:
-        """Write one line; ``style_func`` and ``ending`` are not escaped.
+        """Write a message as one line; ``ending`` and the codes of ``style_func`` are not escaped.
 
-        The colour ends before the line does: the output of an outer command looks for its end.
+        The ending follows the colour codes: the output of a calling command looks for it there.
         """
         if self._is_silent:
             return
         text = printable(msg)
-        with ending_if_closed():
+        with exiting_if_output_closed():
             if style_func is None:
                 self._command_output.write(text, None, ending)
             else:
@@ -133,6 +136,7 @@ class SiteCommand(BaseCommand):
     """What ``--verbosity`` is given; 0 with ``--json``."""
 
     def __init_subclass__(cls) -> None:
+        """Make the docstring of the subclass's module its help."""
         cls.help = sys.modules[cls.__module__].__doc__ or ""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -155,7 +159,7 @@ class SiteCommand(BaseCommand):
                 self.stderr.write(self.interrupted)
                 sys.exit(Exit.INTERRUPTED)
             finally:
-                with ending_if_closed():
+                with exiting_if_output_closed():
                     if sys.stdout is not None:  # As with >&- in a shell.
                         sys.stdout.flush()
         except SystemExit as ended:
@@ -167,7 +171,7 @@ class SiteCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Call `run`; turn the package's errors into messages and exit codes.
 
-        A database error names migrations that are not applied, or what the server did not do.
+        A database error becomes a message if the database failed, or migrations are not applied.
         """
         out, err = self.stdout, self.stderr
         self.json = options.get("json", False)
@@ -192,7 +196,7 @@ class SiteCommand(BaseCommand):
             self.stdout, self.stderr = out, err
 
     def run(self, options: dict[str, Any]) -> None:
-        """Run the command."""
+        """Do the work of the command; each subclass implements it."""
         raise NotImplementedError
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -214,17 +218,17 @@ class SiteCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def write_json(self, document: Any) -> None:
-        """Print a JSON document on one line, with ``--json``."""
+        """Print a document as JSON on one line if ``--json`` is given, else nothing."""
         if self.json:
             self._output.write(json.dumps(document))
 
     def say(self, line: str, style: Callable[[str], str] | None = None) -> None:
-        """Print what was done, unless ``--verbosity 0`` or ``--json`` is given."""
+        """Print a line, optionally styled, unless ``--verbosity 0`` or ``--json`` is given."""
         if self.verbosity:
             self.stdout.write(line, style)
 
     def show_progress(self, line: str) -> None:
-        """Replace the progress line of a terminal; "" clears it."""
+        """Replace the last progress line if the output is a terminal; "" clears the line."""
         if self.terminal:
             self.stdout.write(ending=CLEAR_LINE)
             self.stdout.write(line, ending="\r" if line else "")
@@ -260,7 +264,7 @@ class PublishedCommand(SiteCommand):
     """Whether the system checks found errors."""
 
     def check(self, *args: Any, **options: Any) -> None:
-        """Report the errors of system checks, and continue."""
+        """Run the system checks, but print their errors instead of ending the command."""
         try:
             super().check(*args, **options)
         except SystemCheckError as error:
@@ -271,14 +275,15 @@ class PublishedCommand(SiteCommand):
 
 
 @contextmanager
-def ending_cleanly() -> Iterator[None]:
+def exiting_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into SystemExit, so that leases are released and partial files deleted."""
 
-    def end(number: int, frame: Any) -> None:
+    def exit_with_signal(number: int, frame: Any) -> None:
+        """Exit with the code by which a shell reports a command that a signal has ended."""
         sys.exit(128 + number)
 
     try:
-        before = signal.signal(signal.SIGTERM, end)
+        before = signal.signal(signal.SIGTERM, exit_with_signal)
     except ValueError:  # Not in the main thread, whose owner handles signals.
         yield
         return
@@ -289,7 +294,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def started_by_text() -> str:
-    """Return the ``started_by`` of a build that a command starts."""
+    """Return who starts a build, for its ``started_by``: "command on" and the name of this host."""
     return f"command on {socket.gethostname()}"
 
 
@@ -313,25 +318,25 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._clear()
+        self._clear_bar()
 
-    def __call__(self, result: FileResult, place: int, total: int) -> None:
-        """Print the result of a file, number ``place`` of ``total``."""
+    def __call__(self, result: FileResult, position: int, total: int) -> None:
+        """Print the result of a file, number ``position`` of ``total``."""
         self.files[result.section, result.number] = result
-        self._clear()
+        self._clear_bar()
         if self.command.verbosity > 1 or result.state != "same":
             for line in file_lines(result):
                 self.command.say(line)
         for problem in result.problems if self.command.verbosity > 1 else ():
             self.command.stderr.write(f"  {problem}")
         if self.bar:
-            done = round(BAR_WIDTH * place / total)
-            bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {place:,} of {total:,}"
-            estimate = self._estimate(result, total - place)
+            done = round(BAR_WIDTH * position / total)
+            bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {position:,} of {total:,}"
+            estimate = self._estimate(result, total - position)
             self.command.show_progress(bar + estimate)
 
     def _estimate(self, result: FileResult, files_left: int) -> str:
-        """Return the rate of rendering and the time left, or "" as long as neither says much."""
+        """Return the URLs per second and the time left, or "" as long as it is too early."""
         now = time.monotonic()
         if result.seconds:  # Files that are reused come first, and take hardly any time.
             self._began = now - result.seconds if self._began is None else self._began
@@ -342,8 +347,8 @@ class Progress:
         left = dt.timedelta(seconds=round(seconds / self._rendered * files_left))
         return f", {self._urls / seconds:,.0f} URLs/s, {left} left"
 
-    def _clear(self) -> None:
-        """Remove the bar."""
+    def _clear_bar(self) -> None:
+        """Remove the progress bar from the terminal, if there is one."""
         if self.bar:
             self.command.show_progress("")
 
@@ -367,18 +372,18 @@ def held_text(result: BuildResult) -> str:
 
 
 def held_findings(result: BuildResult) -> list[tuple[str, str]]:
-    """Return the URLs for which a build is held for review, each with an explanation in English."""
+    """Return the URLs that hold a build for review, each with the reason in English."""
     with override("en"):
         return findings_of(result.cause)
 
 
 def how_to_review(build: int | None) -> str:
-    """Return the commands for a build that is held for review."""
+    """Return a sentence with the commands that show and publish a build that is held for review."""
     return f"diff_sitemaps {build} shows the changes, publish_sitemaps {build} publishes them."
 
 
 def file_lines(result: FileResult) -> Iterator[str]:
-    """Yield a line about a file, and one about its skipped rows, if there are any."""
+    """Yield a line about a file of a build, and one about its skipped rows, if there are any."""
     name = f"{result.section or 'index'} {result.number or ''}"
     what = ("URL" if result.section else "sitemap") + ("" if result.urls == 1 else "s")
     yield (
@@ -393,15 +398,15 @@ def file_lines(result: FileResult) -> Iterator[str]:
 
 
 def size_text(count: int) -> str:
-    """Return a number of bytes in words, in English as all that the commands print: ``1.2 MB``."""
+    """Return a number of bytes as English text with a unit: ``1.2 MB``."""
     with override(None):
         return filesizeformat(count).replace("\xa0", " ")
 
 
 def age_text(moment: dt.datetime, now: dt.datetime | None) -> str:
-    """Return how long before ``now`` a moment was: ``2 hours ago``.
+    """Return in English how long before ``now`` a moment was: ``2 hours ago``.
 
-    None stands for the clock of this machine.
+    If ``now`` is None, the clock of this machine counts.
     """
     with override(None):
         words = timesince(moment, now, depth=1).replace("\xa0", " ")

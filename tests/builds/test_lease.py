@@ -295,10 +295,10 @@ import django, os, sys
 django.setup()
 from django.db import connection
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.management.base import ending_cleanly
+from django_sitemapkit.management.base import exiting_on_sigterm
 from django_sitemapkit.sites import SitemapSite
 connection.settings_dict["NAME"] = sys.argv[1]
-with ending_cleanly(), acquire(SitemapSite.at("https://www.example.com")):
+with exiting_on_sigterm(), acquire(SitemapSite.at("https://www.example.com")):
     print("held", flush=True)
     with connection.cursor() as cursor:
         cursor.execute(sys.argv[2])

@@ -20,8 +20,8 @@ from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
-    ending_cleanly,
     exit_code_of,
+    exiting_on_sigterm,
 )
 from django_sitemapkit.printable import count_of, quoted
 from django_sitemapkit.reading.keysets import read_by_key
@@ -182,7 +182,7 @@ class FindingsCommand(PublishedCommand):
         self._progress: tuple[float, int] | None = None
         began = time.monotonic()
         try:
-            with ending_cleanly():
+            with exiting_on_sigterm():
                 run = self.examine(
                     site,
                     options,

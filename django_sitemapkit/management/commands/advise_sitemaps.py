@@ -12,7 +12,7 @@ class Command(PublishedCommand):
     """Show how sections are read, in at most ten lines each, without changing anything."""
 
     def run(self, options: dict[str, Any]) -> None:
-        """Show the sections of each site."""
+        """Print how the sections of each site are read."""
         found = {site: list(readings_of(site)) for site in self.sites(options["site"])}
         self.write_json(
             [
@@ -22,11 +22,11 @@ class Command(PublishedCommand):
         )
         for site, sections in found.items():
             self.stdout.write(f"Site {site.key!r} at {site.base}:")
-            for line in (line for section in sections for line in _lines_of(section)):
+            for line in (line for section in sections for line in _section_lines(section)):
                 self.stdout.write(line)
 
 
-def _lines_of(section: SectionReading) -> Iterator[str]:
+def _section_lines(section: SectionReading) -> Iterator[str]:
     """Yield a line about a section, and one about each of its options."""
     because = f", because {section.why}" if section.why else ""
     text = f"is read {section.read_as.label}{because}. {section.instead}".rstrip()
@@ -34,10 +34,11 @@ def _lines_of(section: SectionReading) -> Iterator[str]:
         text = f"cannot be read: {section.why}"
     yield f"  {section.section} ({section.declared}) {text}"
     for option in section.options:
-        yield f"    {option.option}: {option.read_as.value}{_details_of(option)}"
+        yield f"    {option.option}: {option.read_as.value}{_option_details(option)}"
 
 
-def _details_of(option: OptionReading) -> str:
+def _option_details(option: OptionReading) -> str:
+    """Return what an option reads, why and where it calls a method, and what to write instead."""
     reads = f": {option.reads}" if option.reads else ""
     why = f": it {option.why}" if option.why else ""
     expression = f": {option.expression}" if option.expression else ""

@@ -17,8 +17,8 @@ from django_sitemapkit.management.base import (
     Exit,
     Progress,
     SiteCommand,
-    ending_cleanly,
     exit_code_of,
+    exiting_on_sigterm,
     held_findings,
     held_text,
     started_by_text,
@@ -40,7 +40,7 @@ class Command(SiteCommand):
     more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS, Exit.CANCELLED)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the sections and options."""
+        """Add the names of sections and the options."""
         super().add_arguments(parser)
         parser.add_argument(
             "sections", nargs="*", help="Build only these; the other sections keep their files."
@@ -90,16 +90,20 @@ class Command(SiteCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Build each site."""
+        """Build each site.
+
+        Raises CommandError if a build fails or is held for review, and with ``--strict`` or
+        ``--fail-on-skipped`` if rows were skipped.
+        """
         sites = self.sites(options["site"])
-        self._require(sites, options["sections"])
-        self.runner = self._runner(options)
+        self._require_known_sections(sites, options["sections"])
+        self.runner = self._runner_from_options(options)
         skipped = 0
         self.held: list[str] = []
-        with ending_cleanly():
+        with exiting_on_sigterm():
             for site in sites:
                 try:
-                    skipped += self._build(site, options)
+                    skipped += self._build_site(site, options)
                 except (SitemapKitError, ImproperlyConfigured) as error:
                     running = isinstance(error, BuildRunning)
                     if not (running and options["skip_if_running"]):
@@ -112,15 +116,19 @@ class Command(SiteCommand):
         if skipped and (options["fail_on_skipped"] or options["strict"]):
             raise CommandError(f"{count_of(skipped, 'row')} skipped.", returncode=Exit.PROBLEMS)
 
-    def _require(self, sites: list[SitemapSite], names: list[str]) -> None:
-        """Reject an unknown section before the first build."""
+    def _require_known_sections(self, sites: list[SitemapSite], names: list[str]) -> None:
+        """Raise CommandError if a site does not have one of the sections."""
         for site in sites:
             try:
                 require_sections(site, names)
             except ValueError as error:
                 raise CommandError(printable(error), returncode=Exit.USAGE) from error
 
-    def _runner(self, options: dict[str, Any]) -> Runner:
+    def _runner_from_options(self, options: dict[str, Any]) -> Runner:
+        """Return the runner that the options choose.
+
+        Raises CommandError if it cannot be used, or options cannot be combined.
+        """
         name, workers = options["runner"], options["workers"]
         for_builds = (name, workers) != (None, None) or options["full"] or options["strict"]
         if (options["plan_only"] or options["dry_run"]) and for_builds:
@@ -141,11 +149,11 @@ class Command(SiteCommand):
                 f"The runner cannot be used: {printable(error)}", returncode=Exit.USAGE
             ) from error
 
-    def _build(self, site: SitemapSite, options: dict[str, Any]) -> int:
+    def _build_site(self, site: SitemapSite, options: dict[str, Any]) -> int:
         """Build, render or plan one site; return how many rows were skipped."""
         sections = options["sections"]
         if options["plan_only"]:
-            self._plan(site, sections)
+            self._update_plans(site, sections)
             return 0
         progress = Progress(self)
         try:
@@ -172,20 +180,23 @@ class Command(SiteCommand):
             self.held.append(held_text(result))
         self.write_json(_result_document(result))
         is_good = result.status != "held" and not _skipped_text(result)
-        for line in _total_lines(result):
+        for line in _summary_lines(result):
             self.say(line, self.style.SUCCESS if is_good else self.style.WARNING)
         if not options["dry_run"] and (result.status != "held" or pause_of(site)):
             self._run_queued_requests(site)
         return result.skipped
 
     def _print_busy(self, site: SitemapSite, reason: str) -> None:
-        """Print that another process is building a site."""
+        """Print that a site is skipped because another process is building it."""
         busy = BuildResult(site=site.key, build=None, status="running", cause=reason)
         self.write_json(_result_document(busy))
         self.say(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
-        """Print a line for each kind of problem, unless all problems were printed."""
+        """Print a line for each kind of problem in the files, at the default verbosity.
+
+        A higher one prints each problem with its file.
+        """
         if self.verbosity != 1:
             return
         kinds = problem_kinds(files)
@@ -198,7 +209,10 @@ class Command(SiteCommand):
             )
 
     def _run_queued_requests(self, site: SitemapSite) -> None:
-        """Run the builds that were requested and are still queued, and all that is overdue."""
+        """Run the site's queued requests for builds, and overdue requests of other kinds.
+
+        Print the outcome of each.
+        """
         queued = BuildRequest.objects.open(site)
         kinds = {BuildRequest.Kind.BUILD, *(each.kind for each in queued if each.is_overdue)}
         for asked in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
@@ -208,7 +222,8 @@ class Command(SiteCommand):
             else:
                 self.say(line)
 
-    def _plan(self, site: SitemapSite, names: list[str]) -> None:
+    def _update_plans(self, site: SitemapSite, names: list[str]) -> None:
+        """Update the stored plans of these sections, or of all if none is named, and print them."""
         began = time.perf_counter()
         builds = SiteBuilds(site)
         plans: list[dict[str, Any]] = []
@@ -241,8 +256,8 @@ class Command(SiteCommand):
         )
 
 
-def _total_lines(result: BuildResult) -> Iterator[str]:
-    """Yield the lines that end the output of a build."""
+def _summary_lines(result: BuildResult) -> Iterator[str]:
+    """Yield the last lines of a build's output: its status, counts and duration."""
     if result.adopted:
         yield f"{count_of(result.adopted, 'page')} of interrupted builds adopted."
     if result.abandoned:
@@ -264,7 +279,7 @@ def _total_lines(result: BuildResult) -> Iterator[str]:
 
 
 def _skipped_text(result: BuildResult) -> str:
-    """Return how many rows, and values of listed rows, were skipped."""
+    """Return how many rows, and how many values of listed rows, were skipped; "" for none."""
     values = sum(kind.count for kind in problem_kinds(result.files)) - result.skipped
     counts = ((result.skipped, "row"), (max(values, 0), "value"))
     return " and ".join(count_of(count, thing) for count, thing in counts if count)

@@ -25,7 +25,7 @@ class Command(PublishedCommand):
     more_exit_codes = (Exit.PROBLEMS,)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the build, and the other sitemap."""
+        """Add the build, ``--against`` and ``--ignore``."""
         super().add_arguments(parser)
         parser.add_argument(
             "build",
@@ -51,13 +51,14 @@ class Command(PublishedCommand):
         """Compare the build of each site with the previous one, or a site with another sitemap."""
         sites = self.sites(options["site"])
         if options["against"] is not None:
-            self._compare(sites, options)
+            self._compare_against(sites, options)
         elif options["ignore"]:
             raise CommandError("--ignore needs --against.", returncode=Exit.USAGE)
         else:
-            self._print_builds(sites, options)
+            self._print_build_differences(sites, options)
 
-    def _print_builds(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+    def _print_build_differences(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        """Print the URLs that each site's build adds, removes, changes or lists twice."""
         build = options["build"]
         if build is not None:
             sites = [self.site_of_build(sites, build)]
@@ -82,9 +83,9 @@ class Command(PublishedCommand):
         if failed:
             raise CommandError("\n".join(failed), returncode=Exit.FAILED)
 
-    def _compare(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
-        """Print what differs from another sitemap; raise CommandError if anything does."""
-        found = self._comparison(sites, options)
+    def _compare_against(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        """Print the differences from another sitemap; raise CommandError if there are any."""
+        found = self._comparison_from_options(sites, options)
         for difference in found:
             self.write_json(difference.as_dict())
             if self.verbosity:
@@ -96,12 +97,15 @@ class Command(PublishedCommand):
             raise CommandError(f"{count_of(count, 'difference')}.", returncode=Exit.PROBLEMS)
 
     def _write_difference(self, line: str) -> None:
-        """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
+        """Print a line in the colour of its first character, as Django's ``diffsettings`` does."""
         styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
         self.stdout.write(line, styles.get(line[0]))
 
-    def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
-        """Return the comparison that the options describe; raise CommandError for wrong ones."""
+    def _comparison_from_options(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
+        """Return the comparison of the only site with the sitemap of ``--against``.
+
+        Raises CommandError if the options do not allow it.
+        """
         if self.has_faults:
             raise CommandError(
                 "--against renders all sections: fix the errors above.", returncode=Exit.FAILED
@@ -125,7 +129,10 @@ class Command(PublishedCommand):
 
 
 def _comparison_class() -> Callable[..., Any]:
-    """Return what compares a site with another sitemap: an optional app has it, the core none."""
+    """Return the class that compares a site with another sitemap.
+
+    An installed app names it in ``sitemapkit_comparison``; without one, raises CommandError.
+    """
     for app in apps.get_app_configs():
         if path := getattr(app, "sitemapkit_comparison", ""):
             compare: Callable[..., Any] = import_string(path)

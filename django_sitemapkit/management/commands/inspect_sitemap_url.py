@@ -29,14 +29,14 @@ class Command(PublishedCommand):
         sites = self.sites(options["site"])
         for site in sites:
             try:
-                reports.append(_report(site, url))
+                reports.append(_url_report(site, url))
             except InvalidValue as error:  # It may be a URL of another site.
                 errors.append(error)
         if not reports:
             raise CommandError(f"{url}: {errors[0]}", returncode=Exit.USAGE)
         self.write_json(reports)
         for report in reports:
-            self._print(report)
+            self._print_report(report)
         if not any(report["published"] for report in reports):
             failures = [report["error"] for report in reports if report["error"]]
             if failures:
@@ -46,8 +46,8 @@ class Command(PublishedCommand):
                 message += " The next build lists it: run build_sitemaps."
             raise CommandError(message, returncode=Exit.FAILED)
 
-    def _print(self, report: dict[str, Any]) -> None:
-        """Print a report."""
+    def _print_report(self, report: dict[str, Any]) -> None:
+        """Print the report on one URL of a site."""
         write, style = self.stdout.write, self.style
         write(f"{report['url']} (site {report['site']!r})")
         for each in report["published"]:
@@ -81,12 +81,14 @@ class Command(PublishedCommand):
             write(text, style.WARNING)
 
 
-def _report(site: SitemapSite, url: str) -> dict[str, Any]:
-    """Return a report on a URL of a site, for JSON."""
+def _url_report(site: SitemapSite, url: str) -> dict[str, Any]:
+    """Return where a site publishes a URL and whether its next build lists it, for JSON.
+
+    Raises InvalidValue for a URL that the site may not list.
+    """
     location = site.scope().normalise(url)
     path = location.removeprefix(site.origin)
     search, (found, *others) = search_published(site, location), inspect_all(site, path)
-    is_known = found.listed or search.found
     return {
         "site": site.key,
         "url": location,
@@ -116,5 +118,5 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
                 for each in others
             ],
         },
-        "similar": "" if is_known else similar_path(site, path),
+        "similar": "" if found.listed or search.found else similar_path(site, path),
     }

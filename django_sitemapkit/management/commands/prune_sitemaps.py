@@ -16,14 +16,14 @@ class Command(PublishedCommand):
     more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options."""
+        """Add ``--dry-run``."""
         super().add_arguments(parser)
         parser.add_argument(
             "--dry-run", action="store_true", help="List the files without deleting them."
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Prune each site."""
+        """Delete each site's files past their grace period; list them with ``--dry-run``."""
         for site in self.sites(options["site"]):
             pruned = prune(site, dry_run=options["dry_run"])
             self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})

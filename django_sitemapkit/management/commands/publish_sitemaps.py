@@ -23,7 +23,7 @@ class Command(PublishedCommand):
     more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the build."""
+        """Add the build, ``--previous``, ``--resume``, ``--pause`` and ``--until``."""
         super().add_arguments(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
@@ -51,7 +51,7 @@ class Command(PublishedCommand):
     def run(self, options: dict[str, Any]) -> None:
         """Publish one build per site; or, with ``--resume``, only end the pause of publishing."""
         sites = self.sites(options["site"])
-        pause = _pause_of(options)
+        pause = _pause_from_options(options)
         if options["resume"]:
             self._end_pause(sites)
             return
@@ -78,13 +78,20 @@ class Command(PublishedCommand):
     def _builds_to_publish(
         self, sites: list[SitemapSite], build: int | None
     ) -> list[tuple[SitemapSite, int]]:
-        """Return the sites, each with the build to publish."""
+        """Return each site with the id of the build to publish.
+
+        This is the site that has ``build``; for None, each site with its previously published
+        build.
+        """
         if build is None:
-            return [(site, self._previous_build(site)) for site in sites]
+            return [(site, self._previous_build_id(site)) for site in sites]
         return [(self.site_of_build(sites, build), build)]
 
-    def _previous_build(self, site: SitemapSite) -> int:
-        """Return the build that was published before the current one."""
+    def _previous_build_id(self, site: SitemapSite) -> int:
+        """Return the id of the build that a site published before its current one.
+
+        Raises CommandError if there is none.
+        """
         live = Build.objects.published(site)
         if live is None or live.previous_id is None:
             raise CommandError(
@@ -93,8 +100,11 @@ class Command(PublishedCommand):
         return live.previous_id
 
 
-def _pause_of(options: dict[str, Any]) -> Pause | None:
-    """Return the pause of the options, or None; raises CommandError if they do not fit together."""
+def _pause_from_options(options: dict[str, Any]) -> Pause | None:
+    """Return the pause of publishing that ``--pause`` asks for, or None without that option.
+
+    Raises CommandError if the options do not fit together.
+    """
     reason = options["pause"]
     if reason is None:
         if options["until"] is not None:
@@ -110,7 +120,10 @@ def _pause_of(options: dict[str, Any]) -> Pause | None:
 
 
 def _end_of_pause(text: str) -> dt.datetime:
-    """Return when a pause ends; without an offset, the time is in TIME_ZONE."""
+    """Return the time that ``--until`` gives; without an offset, it is in TIME_ZONE.
+
+    Raises CommandError unless it is within the next 12 months.
+    """
     with suppress(ValidationError):
         moment: dt.datetime = DateTimeField().clean(text)
         if is_possible_end(moment):

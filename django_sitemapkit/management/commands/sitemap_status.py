@@ -24,7 +24,7 @@ class Command(PublishedCommand):
     """Show the published build, sections and builds of each site, as the admin's overview does."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options."""
+        """Add ``--quick`` and ``--max-age``."""
         super().add_arguments(parser)
         parser.add_argument(
             "--quick",
@@ -40,7 +40,7 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Show each site."""
+        """Print the status of each site; raise CommandError if one is older than ``--max-age``."""
         hours = options["max_age"]
         if hours is not None and not 0 <= hours <= MAX_HOURS:  # Nor is "nan" an age.
             raise CommandError(
@@ -51,7 +51,7 @@ class Command(PublishedCommand):
         reports = [status_of(site, rows=not options["quick"]) for site in sites]
         self.write_json([report.as_dict() for report in reports])
         for report in reports:
-            self._show(report)
+            self._show_site(report)
             self._print_next_steps(report, quick=options["quick"])
         late = [_late_text(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
@@ -60,12 +60,12 @@ class Command(PublishedCommand):
                 returncode=Exit.FAILED,
             )
 
-    def _show(self, report: SiteStatus) -> None:
+    def _show_site(self, report: SiteStatus) -> None:
         """Print the admin's overview of a site, in its order and words."""
         write, warning = self.stdout.write, self.style.WARNING
         write(f"Site {report.site!r} at {report.base_url}")
         text = english_of(report.headline)
-        if change := _change(report.urls, report.urls_before):
+        if change := _url_change_text(report.urls, report.urls_before):
             text += f", {change} since build {report.replaced}"
         write(f"  {text}")
         for label, moment in (
@@ -74,47 +74,47 @@ class Command(PublishedCommand):
             ("Compared with the database", report.checked_at),
         ):
             if moment is not None:
-                write(f"  {label}: {_when(moment, report)}")
+                write(f"  {label}: {_moment_text(moment, report)}")
         if report.counts_twice:
             write("  A URL that two sections list counts twice.")
         if report.problems:
             write(f"  Problems: {report.problems:,}", warning)
-        self._show_now(report)
+        self._show_activity(report)
         self._show_sections(report)
         self._show_due(report)
         if report.export is not None:
             export = report.export
             state = f"due: {export.due}"
             if export.exported_at and not export.due:
-                state = f"complete since {_when(export.exported_at, report)}"
+                state = f"complete since {_moment_text(export.exported_at, report)}"
             write(f"  Export to {export.storage!r}: {state}")
         self._show_builds(report)
 
-    def _show_now(self, report: SiteStatus) -> None:
-        """Print pause, roll-back, running build and open requests."""
+    def _show_activity(self, report: SiteStatus) -> None:
+        """Print a pause or a roll-back, the running build and the queued requests."""
         write, warning = self.stdout.write, self.style.WARNING
         if report.pause is not None:
             write(f"  Publishing is {report.pause.text}.", warning)
         for _report, returned in rollback_states([report]):
             write(f"  {english_of(returned)}", warning)
-        for text in _running_text(report):
+        for text in _running_lines(report):
             write(f"  Now: {text}")
         for asked in report.requests:
             what = " ".join(filter(None, (asked.kind, asked.section)))
-            line = f"  Queued: {what}, {_when(asked.requested_at, report)}"
+            line = f"  Queued: {what}, {_moment_text(asked.requested_at, report)}"
             is_late = asked.is_overdue and not report.lease
             line += f", by {asked.requested_by}{', not started' if is_late else ''}"
             write(line, warning if is_late else None)
 
     def _show_sections(self, report: SiteStatus) -> None:
-        """Print a line for each section, and how duplicates of it are found."""
+        """Print a table of the sections, and the sections by how duplicates are found in them."""
         self.stdout.write(
             f"  {'Section':<20}{'URLs':>11}{'Change':>20}{'Problems':>9}{'Files':>7}  Changed"
         )
         for section in report.sections:
             line = f"  {section.name:<20}"
             if not section.served_live:
-                change = _change(section.urls, section.urls_before)
+                change = _url_change_text(section.urls, section.urls_before)
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
                 if section.changed_at is not None:
@@ -146,10 +146,9 @@ class Command(PublishedCommand):
         if report.builds:
             self.stdout.write(f"  {'Build':<8}{'State':<19}{'URLs':>11}{'Change':>20}  Started")
         for build in report.builds:
-            styles = {"held": self.style.WARNING, "failed": self.style.WARNING}
-            style = styles.get(build.state)
+            style = self.style.WARNING if build.state in {"held", "failed"} else None
             urls = "" if build.urls is None else f"{build.urls:,}"
-            change = _change(build.urls or 0, build.urls_before)
+            change = _url_change_text(build.urls or 0, build.urls_before)
             line = f"  {build.pk:<8}{build.state:<19}{urls:>11}{change:>20}"
             self.stdout.write(f"{line}  {age_text(build.started_at, report.as_of)}", style)
             if build.reason:
@@ -158,7 +157,7 @@ class Command(PublishedCommand):
                 self.stdout.write(f"    Warning: {text}", self.style.WARNING)
 
     def _print_next_steps(self, report: SiteStatus, *, quick: bool) -> None:
-        """Print what to do next at a site."""
+        """Print what to do next for a site, such as to review or to run a build."""
         if report.missing:
             self.stdout.write(f"  {english_of(report.missing)}", self.style.WARNING)
         if held := report.held:
@@ -174,31 +173,37 @@ class Command(PublishedCommand):
         elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
             text = f"Run build_sitemaps: it adopts the pages of build {report.progress.build}."
             self.stdout.write(f"  {text}", self.style.NOTICE)
-        elif _is_due(report) and not report.lease:
+        elif _is_build_due(report) and not report.lease:
             self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
             if report.is_idle(hours=24):
                 self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
-        elif not (_is_due(report) or held):
+        elif not (_is_build_due(report) or held):
             else_due = "Nothing else is due. Only a build tells whether these files change."
             what = else_due if report.due else "Nothing is due."
             looked = " Rows were not compared; files were looked for on a local disk only."
             self.stdout.write(f"  {what}{looked * quick}", self.style.SUCCESS)
 
 
-def _is_due(report: SiteStatus) -> bool:
-    """Return whether a build has anything to do, besides what every build renders."""
+def _is_build_due(report: SiteStatus) -> bool:
+    """Return whether a page or the export is due.
+
+    Pages that every build renders because methods are called do not count.
+    """
     return any(item.pages.keys() - {Reason.METHODS} for item in report.due) or bool(
         report.export and report.export.due
     )
 
 
-def _when(moment: dt.datetime, report: SiteStatus) -> str:
+def _moment_text(moment: dt.datetime, report: SiteStatus) -> str:
     """Return a moment to the second, and its age in words."""
     return f"{moment.isoformat(timespec='seconds')} ({age_text(moment, report.as_of)})"
 
 
-def _change(urls: int, before: int | None) -> str:
-    """Return how a number of URLs has changed, with its share; "" if it has not."""
+def _url_change_text(urls: int, before: int | None) -> str:
+    """Return the difference of two numbers of URLs, with its percentage: ``+20 (+10 %)``.
+
+    "" if ``before`` is unknown or the same.
+    """
     if before in {None, urls}:
         return ""
     more = urls - (before or 0)
@@ -206,8 +211,8 @@ def _change(urls: int, before: int | None) -> str:
     return f"{more:+,} ({percent:+} %)" if percent else f"{more:+,}"
 
 
-def _running_text(report: SiteStatus) -> Iterator[str]:
-    """Yield who builds the site, and how far the build is."""
+def _running_lines(report: SiteStatus) -> Iterator[str]:
+    """Yield who builds the site, and how far the build is, or that no build is running."""
     if report.running:
         yield f"built by {english_of(report.running)}"
     if report.progress is not None:
@@ -225,7 +230,7 @@ def _running_text(report: SiteStatus) -> Iterator[str]:
 
 
 def _late_text(report: SiteStatus, hours: float) -> str:
-    """Return the late sections of a site, or the whole site."""
+    """Return the key of a site and, in parentheses unless all are late, its late sections."""
     sections = report.late_sections(hours)
     if len(sections) in {0, sum(section.built for section in report.sections)}:
         return report.site

@@ -18,7 +18,7 @@ from django_sitemapkit.audit.management.base import (
 )
 from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun
 from django_sitemapkit.exceptions import InvalidValue, StorageFailure
-from django_sitemapkit.management.base import Exit, ending_cleanly
+from django_sitemapkit.management.base import Exit, exiting_on_sigterm
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -153,7 +153,7 @@ class Command(FindingsCommand):
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
         """Print what was found and written; save it and compare it as the options say."""
         super().report(site, run, options)
-        with ending_cleanly():
+        with exiting_on_sigterm():
             if options["diff"]:
                 self._compare(run)
             if options["save"]:

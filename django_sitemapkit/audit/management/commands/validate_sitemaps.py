@@ -26,7 +26,7 @@ from django_sitemapkit.management.base import (
     Exit,
     Progress,
     PublishedCommand,
-    ending_cleanly,
+    exiting_on_sigterm,
     held_text,
     started_by_text,
 )
@@ -214,7 +214,7 @@ class Command(PublishedCommand):
         known = {section.get_name() for section in sections_of(site)}
         sections = {section for _, section in damaged} & known
         names = {name for name, _ in damaged}
-        with ending_cleanly(), Progress(self) as progress:
+        with exiting_on_sigterm(), Progress(self) as progress:
             result = build(
                 site,
                 sections=sections,

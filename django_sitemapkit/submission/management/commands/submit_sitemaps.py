@@ -13,7 +13,7 @@ from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
-    ending_cleanly,
+    exiting_on_sigterm,
 )
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.submission.options import submit_options
@@ -68,7 +68,7 @@ class Command(PublishedCommand):
         failed, code = [], Exit.FAILED
         for site in self.sites(options["site"]):
             try:
-                with ending_cleanly():
+                with exiting_on_sigterm():
                     result = submit(
                         site,
                         since=options["since"],
