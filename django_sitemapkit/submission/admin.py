@@ -20,7 +20,7 @@ MAX_SHOWN_URLS = 200
 
 @admin.register(UrlBatch)
 class UrlBatchAdmin(ReadOnlyAdmin):
-    """The requests to IndexNow."""
+    """Shows the batches of URLs that were sent, or wait to be sent, to IndexNow."""
 
     list_display = ("__str__", "site", "status", "count", "answer", "sent_at", "failures", "build")
     list_filter = ("status", SiteFilter)
@@ -39,24 +39,24 @@ class UrlBatchAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the batches; a list of them does not read their URLs."""
+        """Return the batches, without loading the text of their URLs."""
         return super().get_queryset(request).defer("urls")
 
     @admin.display(description=_("what to do"), empty_value="-")
     def what_to_do(self, batch: UrlBatch) -> Any:
-        """Return what to do about a batch that is not sent any more."""
+        """Return advice for a batch that was rejected or given up; None for any other."""
         return RETRY_ADVICE if batch.status in STOPPED else None
 
     @admin.display(description=_("first URLs"), empty_value="-")
     def first_urls(self, batch: UrlBatch) -> str | None:
-        """Return the first URLs of a batch, a line each."""
+        """Return up to 200 URLs of a batch as HTML, one per line, or None if it has none."""
         urls = batch.urls.split("\n", MAX_SHOWN_URLS)[:MAX_SHOWN_URLS] if batch.urls else []
         return format_html_join("", "{}<br>", ((url,) for url in urls)) or None
 
 
 @admin.register(SubmittedSitemap)
 class SubmittedSitemapAdmin(ReadOnlyAdmin):
-    """The sitemaps in Search Console."""
+    """Shows the sitemap indexes submitted to Search Console, with Google's report on each."""
 
     list_display = (
         *("address", "site", "submitted_at", "downloaded_at", "is_pending", "errors", "warnings"),
@@ -67,7 +67,7 @@ class SubmittedSitemapAdmin(ReadOnlyAdmin):
 
 @admin.register(InspectedUrl)
 class InspectedUrlAdmin(ReadOnlyAdmin):
-    """What Google said last of single URLs."""
+    """Shows Google's last answer on each URL that was inspected."""
 
     list_display = (
         *("url", "site", "section", "state", "coverage_state", "last_crawl_time"),

@@ -18,19 +18,24 @@ from django_sitemapkit.tenants import current_tenants, switch_to
 
 @receiver(sitemaps_published, dispatch_uid="sitemapkit_submission")
 def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
-    """Start a thread that submits the site; the build does not wait for it.
+    """Submit a site that has just been published, if the option ``after_publishing`` is set.
 
-    A process that ends waits for its threads, so that a command submits before it exits. What is
-    not sent, for whatever reason, stays in the ledger for the next run.
+    ``site`` is its key. The build does not wait: a thread submits the site. A process that ends
+    waits for its threads, so a command submits before it exits. What is not sent, for any reason,
+    stays in the ledger for the next run.
     """
     if submit_options().after_publishing:
         found = site_by_key(all_sites(), site)
         if found is not None:
             args = found, current_tenants()
-            Thread(target=_submit, args=args, name=f"sitemapkit-submit-{site}").start()
+            Thread(target=_submit_in_thread, args=args, name=f"sitemapkit-submit-{site}").start()
 
 
-def _submit(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
+def _submit_in_thread(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
+    """Submit a site, with its tenants set in this thread; log problems and errors.
+
+    Google is not asked about single URLs.
+    """
     try:
         switch_to(tenants)
         for problem in submit(site, inspect=False).problems:

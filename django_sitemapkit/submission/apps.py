@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SubmissionConfig(AppConfig):
-    """Brings the command ``submit_sitemaps``, the tables behind it, and its screens."""
+    """Adds the command ``submit_sitemaps``, the models behind it, and their admin pages."""
 
     name = "django_sitemapkit.submission"
     label = "sitemapkit_submission"
@@ -16,6 +16,6 @@ class SubmissionConfig(AppConfig):
     sitemapkit_settings = ("SUBMIT",)
 
     def ready(self) -> None:
-        """Register the checks, and what runs after publishing."""
+        """Register the system checks, and the receiver that submits published sites."""
         import_module(f"{self.name}.checks")
         import_module(f"{self.name}.after_publishing")

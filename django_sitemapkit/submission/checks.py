@@ -13,7 +13,7 @@ from django_sitemapkit.submission.options import submit_options
 
 @check()
 def check_submit() -> Found:
-    """Report a setting that cannot be used."""
+    """Report a value of ``SITEMAPKIT_SUBMIT`` that is not valid."""
     try:
         submit_options()
     except ImproperlyConfigured as error:
@@ -24,7 +24,7 @@ def check_submit() -> Found:
 
 @check()
 def check_credentials() -> Found:
-    """Report what Search Console needs and is missing."""
+    """Report a credentials file or a package that Search Console needs but is missing."""
     try:
         path = submit_options().google_credentials
     except ImproperlyConfigured:
@@ -32,7 +32,7 @@ def check_credentials() -> Found:
     if not path:
         return
     for name in ("google.oauth2", "requests"):
-        if not _is_installed(name):
+        if not _is_importable(name):
             yield Mistake(
                 "sitemapkit.E161",
                 f"Search Console needs {name}.",
@@ -48,7 +48,7 @@ def check_credentials() -> Found:
 
 @check()
 def check_properties() -> Found:
-    """Report properties of sites that do not exist: nothing would be submitted to them."""
+    """Report keys of ``google_properties`` that are not sites: their properties are never used."""
     known = [site.key for site in sites_in_settings()]
     try:
         properties = submit_options().google_properties
@@ -64,8 +64,9 @@ def check_properties() -> Found:
             )
 
 
-def _is_installed(name: str) -> bool:
+def _is_importable(module: str) -> bool:
+    """Return whether a module, such as ``google.oauth2``, is installed."""
     try:
-        return find_spec(name) is not None
+        return find_spec(module) is not None
     except ModuleNotFoundError:
         return False

@@ -15,7 +15,7 @@ from django_sitemapkit.admin import HealthItem, Level, register_health, register
 from django_sitemapkit.admin.base import moment_text, number
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.submission.indexing import SectionIndexing, indexing_of
+from django_sitemapkit.submission.indexing import SectionIndexing, indexing_by_section
 from django_sitemapkit.submission.ledger import STOPPED
 from django_sitemapkit.submission.models import (
     InspectedUrl,
@@ -38,7 +38,10 @@ RETRY_ADVICE = gettext_lazy(
     ),
 )
 def search_engine_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield items for the answers that search engines gave for some sites."""
+    """Yield the items of the page "Health" on what search engines answered for these sites.
+
+    Items that the user may not see are omitted.
+    """
     keys = [site.key for site in sites]
     may_see_batches = request.user.has_perm("sitemapkit_submission.view_urlbatch")
     batches = list(_indexnow_items(keys)) if may_see_batches else []
@@ -55,12 +58,13 @@ def search_engine_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> I
 
 
 @register_inspection
-def inspected_by_google(
+def last_google_answer(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield Google's last answer on a URL: a title with its time, and the text.
+    """Yield a title and a text with Google's last answer on a URL of a site.
 
-    Nothing is yielded if Google was never asked, or the user may not see it.
+    The title has the time. Nothing is yielded if Google was never asked, or the user may not see
+    the answer.
     """
     if not request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
         return
@@ -68,11 +72,11 @@ def inspected_by_google(
     row = rows.first()
     if row is not None and row.inspected_at is not None:
         at = moment_text(row.inspected_at)
-        yield _("Google, asked on %(moment)s") % {"moment": at}, _what_google_said(row)
+        yield _("Google, asked on %(moment)s") % {"moment": at}, _index_state_text(row)
 
 
 def _not_submitted_item(site: str) -> HealthItem:
-    """Return a note that nothing of a site is recorded as submitted."""
+    """Return a note that no submission is recorded of the site with this key."""
     return HealthItem(
         site=site,
         title=gettext_lazy("No submission is recorded"),
@@ -83,9 +87,13 @@ def _not_submitted_item(site: str) -> HealthItem:
     )
 
 
-def _indexnow_items(keys: Sequence[str]) -> Iterator[HealthItem]:
-    """Yield items for URLs no longer sent, each site's last batch, and IndexNow's waits."""
-    batches = UrlBatch.objects.filter(site__in=keys)
+def _indexnow_items(site_keys: Sequence[str]) -> Iterator[HealthItem]:
+    """Yield items on the batches of URLs for IndexNow, and on its requests to wait.
+
+    A site has one item for all rejected batches, one for all that were given up, and one for its
+    last batch if that is neither.
+    """
+    batches = UrlBatch.objects.filter(site__in=site_keys)
     totals = batches.order_by().values_list("site", "status")
     urls: dict[int, int] = {}
     last: dict[str, int] = {}
@@ -94,9 +102,9 @@ def _indexnow_items(keys: Sequence[str]) -> Iterator[HealthItem]:
         if status in STOPPED:
             urls[newest] = total
     for batch in batches.filter(pk__in={*urls, *last.values()}).defer("urls").order_by("-pk"):
-        yield _stopped_item(batch, urls[batch.pk]) if batch.pk in urls else _last_batch_item(batch)
+        yield _unsent_item(batch, urls[batch.pk]) if batch.pk in urls else _last_batch_item(batch)
     now = timezone.now()
-    for state in SubmittedSite.objects.filter(site__in=keys, wait_until__gt=now):
+    for state in SubmittedSite.objects.filter(site__in=site_keys, wait_until__gt=now):
         yield HealthItem(
             site=state.site,
             title=_("IndexNow asks to wait until %(moment)s")
@@ -107,17 +115,20 @@ def _indexnow_items(keys: Sequence[str]) -> Iterator[HealthItem]:
         )
 
 
-def _stopped_item(batch: UrlBatch, urls: int) -> HealthItem:
-    """Return an item for all batches of a site with the same status as this one, the newest."""
-    query = urlencode({"status__exact": batch.status, "site": batch.site})
-    rejected = batch.status == UrlBatch.Status.REJECTED
+def _unsent_item(newest: UrlBatch, urls: int) -> HealthItem:
+    """Return an item for all URLs of a site that were rejected, or for all that were given up.
+
+    ``newest`` is the last of their batches, and ``urls`` is the number of URLs.
+    """
+    query = urlencode({"status__exact": newest.status, "site": newest.site})
+    rejected = newest.status == UrlBatch.Status.REJECTED
     return HealthItem(
-        site=batch.site,
+        site=newest.site,
         title=_("URLs rejected by IndexNow") if rejected else _("URLs not sent to IndexNow"),
-        found_at=batch.sent_at or batch.created_at,
+        found_at=newest.sent_at or newest.created_at,
         found_by="IndexNow",
         count=urls,
-        details=[batch.answer],
+        details=[newest.answer],
         advice=RETRY_ADVICE,
         url=f"{reverse('admin:sitemapkit_submission_urlbatch_changelist')}?{query}",
     )
@@ -138,13 +149,13 @@ def _last_batch_item(batch: UrlBatch) -> HealthItem:
 
 
 def _indexing_items(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield how many URLs of each section are indexed, of those that were inspected."""
+    """Yield an item per site: how many of its inspected URLs Google has indexed."""
     rows = InspectedUrl.objects.filter(site__in=[site.key for site in sites])
     inspected = rows.exclude(inspected_at=None).order_by().values("site")
     last = dict(inspected.annotate(at=Max("inspected_at")).values_list("site", "at"))
     # Most projects have no site that Google was asked about: only those cost queries.
     for site in sites:
-        if site.key not in last or not (sections := indexing_of(site)):
+        if site.key not in last or not (sections := indexing_by_section(site)):
             continue
         yield HealthItem(
             site=site.key,
@@ -153,13 +164,16 @@ def _indexing_items(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
             found_at=last[site.key],
             found_by="Search Console",
             count=sum(section.indexed for section in sections),
-            details=[_unindexed_details(section) for section in sections],
+            details=[_section_indexing_text(section) for section in sections],
             url=reverse("admin:sitemapkit_submission_inspectedurl_changelist"),
         )
 
 
-def _what_google_said(row: InspectedUrl) -> str:
-    """Return a URL's state with Google's explanation and a different canonical URL, if any."""
+def _index_state_text(row: InspectedUrl) -> str:
+    """Return the state of an inspected URL, with Google's explanation of it.
+
+    The time of the last crawl and a different canonical URL follow, if there are any.
+    """
     parts = [str(row.get_state_display()), row.coverage_state or row.verdict]
     if row.last_crawl_time:
         parts.append(_("crawled on %(moment)s") % {"moment": moment_text(row.last_crawl_time)})
@@ -168,8 +182,12 @@ def _what_google_said(row: InspectedUrl) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _unindexed_details(section: SectionIndexing) -> str:
-    least, greatest = section.interval
+def _section_indexing_text(section: SectionIndexing) -> str:
+    """Return how many inspected URLs of a section are indexed, and the share this makes of all.
+
+    The states of its inspected URLs follow, with Google's explanations and counts.
+    """
+    least, greatest = section.indexed_share_interval
     text = _(
         "%(section)s: %(indexed)s of %(inspected)s inspected URLs are indexed, which makes"
         " %(least)s to %(greatest)s%% of all %(urls)s. %(reasons)s"

@@ -14,7 +14,7 @@ from django_sitemapkit.submission.models import InspectedUrl
 
 @dataclass(slots=True, kw_only=True)
 class SectionIndexing:
-    """Numbers of a section's inspected URLs by their state in Google's index."""
+    """Counts of a section's inspected URLs by their state in Google's index."""
 
     section: str
     """The name of the section."""
@@ -36,12 +36,15 @@ class SectionIndexing:
         return self.states[InspectedUrl.State.INDEXED]
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The least and the greatest likely share of indexed URLs in the section."""
+    def indexed_share_interval(self) -> tuple[float, float]:
+        """The 95% confidence interval of the share of indexed URLs among all of the section.
+
+        It is the lower and the upper bound, from 0 to 1.
+        """
         return share_interval(self.indexed, self.inspected, self.urls)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
+        """Return the counts and the interval for JSON."""
         return {
             "section": self.section,
             "urls": self.urls,
@@ -51,12 +54,12 @@ class SectionIndexing:
                 {"state": state, "reason": reason, "urls": count}
                 for (state, reason), count in self.reasons.most_common()
             ],
-            "indexed_share": [round(share, 4) for share in self.interval],
+            "indexed_share": [round(share, 4) for share in self.indexed_share_interval],
         }
 
 
-def indexing_of(site: SitemapSite) -> list[SectionIndexing]:
-    """Return the indexing of each published section with an inspected URL."""
+def indexing_by_section(site: SitemapSite) -> list[SectionIndexing]:
+    """Return the counts of each section that the site publishes and has an inspected URL."""
     published = Publication.objects.filter(site=site.key).values("build")
     totals = Place.objects.filter(build__in=published).totals("section")
     found = {

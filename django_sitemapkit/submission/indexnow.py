@@ -31,7 +31,7 @@ MAX_ANSWER = 300
 
 
 class AnswerKind(Enum):
-    """The meaning of an answer for the sender, such as to wait or to give up."""
+    """What an answer asks the sender to do, such as to wait or to give up."""
 
     ACCEPTED = "accepted"
     """Nothing more: 200, or 202 while the key is being checked."""
@@ -58,7 +58,10 @@ class IndexNowAnswer:
 
 
 def batches_by_host(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield hosts with at most 10,000 of their URLs; http and https of a host are one."""
+    """Yield hosts, each with a batch of its URLs for one request: up to 10,000 URLs and 4 MB.
+
+    A host may come more than once. Its http and https URLs are in the same batches.
+    """
     open_batches: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
     for url in urls:
@@ -73,10 +76,13 @@ def batches_by_host(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     yield from open_batches.items()
 
 
-def send(
+def send_urls(
     endpoint: str, *, host: str, key: str, key_location: str | None, urls: Sequence[str]
 ) -> IndexNowAnswer:
-    """Send one request; return the answer, in which any failure is described."""
+    """Send URLs of one host to an IndexNow endpoint in one request; return the answer.
+
+    It raises nothing: without an answer, the result has the outcome FAILED.
+    """
     document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
     if key_location:
         document["keyLocation"] = key_location
@@ -88,14 +94,14 @@ def send(
             data=json.dumps(document).encode(),
             headers={"Content-Type": "application/json; charset=utf-8"},
         ) as response:
-            return _answer_to(response.status, response.reason)
+            return _answer_of_status(response.status, response.reason)
     except HTTPError as error:
         with error:
             retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
-            return _answer_to(error.code, error.reason, retry_after)
+            return _answer_of_status(error.code, error.reason, retry_after)
     except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
         reason = error.reason if isinstance(error, URLError) else error
-        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
+        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_answer_text(f"no answer: {reason}"))
 
 
 _REASONS = {
@@ -108,13 +114,18 @@ _REASONS = {
 }
 
 
-def _answer_to(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
+def _answer_of_status(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
+    """Return the answer that an HTTP status stands for.
+
+    ``reason`` explains a status that the protocol does not name.
+    """
     default = AnswerKind.FAILED if status >= 500 else AnswerKind.INVALID
     outcome, meaning = _REASONS.get(status, (default, reason))
     return IndexNowAnswer(
-        outcome=outcome, text=_short(f"{status}: {meaning}"), retry_after=retry_after
+        outcome=outcome, text=_answer_text(f"{status}: {meaning}"), retry_after=retry_after
     )
 
 
-def _short(text: str) -> str:
+def _answer_text(text: str) -> str:
+    """Return the start of a text, with control characters escaped."""
     return printable(text)[:MAX_ANSWER]

@@ -37,7 +37,7 @@ URLS_PER_QUERY = 500
 
 
 class Inspector:
-    """Inspects the URLs that a site publishes, under its lease; each answer is recorded at once."""
+    """Asks Google about URLs that a site publishes; stores each answer at once, under a lease."""
 
     def __init__(
         self, site: SitemapSite, lease: BuildLease, console: SearchConsole, site_property: str
@@ -46,10 +46,14 @@ class Inspector:
         self._property = site_property
         self._rows = InspectedUrl.objects.filter(site=site.key)
 
-    def inspect(self, published: Build, sitemap: SubmittedSitemap, a_day: int) -> Iterator[str]:
+    def inspect(
+        self, published: Build, sitemap: SubmittedSitemap, daily_quota: int
+    ) -> Iterator[str]:
         """Inspect as many URLs as the daily quota leaves; yield a message for each failure.
 
-        New and changed URLs come first, then those whose last inspection is the longest ago.
+        Added and changed URLs come first, then those that were not inspected for the longest time.
+        A refusal, or three failures in a row, ends the run. The id of ``published`` is stored as
+        ``inspected_build`` of ``sitemap``.
         """
         self._mark_changes_due(published, sitemap)
         now = self._lease.now()
@@ -58,7 +62,7 @@ class Inspector:
         asked = InspectedUrl.objects.filter(
             site_property=self._property, asked_at__gt=now - QUOTA_PERIOD
         )
-        left, failures = a_day - asked.count(), 0
+        left, failures = daily_quota - asked.count(), 0
         for section, url in self._urls_to_inspect(published, max(left, 0), now):
             self._lease.heartbeat()
             values: dict[str, Any] = {"asked_at": self._lease.now(), "failure": "", "is_due": False}
@@ -72,11 +76,12 @@ class Inspector:
                     return
                 values["failure"] = str(error)
                 failures += 1
-            self._record(section, url, values)
+            self._record_answer(section, url, values)
             if failures == MAX_FAILED_INSPECTIONS:
                 return
 
-    def _record(self, section: str, url: str, values: dict[str, Any]) -> None:
+    def _record_answer(self, section: str, url: str, values: dict[str, Any]) -> None:
+        """Store an answer on a URL; ``values`` are by field of ``InspectedUrl``."""
         with self._lease.fenced_transaction():
             self._rows.update_or_create(
                 site=self._site.key,
@@ -89,22 +94,25 @@ class Inspector:
         """Mark URLs that are new or changed since the last run as due; delete removed ones."""
         since = sitemap.inspected_build
         if since not in (None, published.pk):
-            room = MAX_DUE - self._rows.filter(is_due=True).count()
+            left = MAX_DUE - self._rows.filter(is_due=True).count()
             try:
                 differences = differences_of(self._site, published.pk, since=since)
-                while some := list(islice(differences, URLS_PER_QUERY)):
+                while chunk := list(islice(differences, URLS_PER_QUERY)):
                     self._lease.heartbeat()
-                    room -= self._mark_due(some, room)
+                    left -= self._apply_differences(chunk, max(left, 0))
             except (BuildFailed, StorageFailure):  # The files are pruned: all are in turn.
                 pass
         sitemap.inspected_build = published.pk
         sitemap.save(update_fields=["inspected_build"])
 
-    def _mark_due(self, some: Iterable[Difference], room: int) -> int:
-        """Delete removed URLs, mark up to ``room`` changed ones as due; return how many are due."""
-        hashes = {hash_of(one.location): one for one in some}
+    def _apply_differences(self, differences: Iterable[Difference], limit: int) -> int:
+        """Delete removed URLs, and mark up to ``limit`` added or changed ones as due.
+
+        Return how many were marked.
+        """
+        hashes = {hash_of(one.location): one for one in differences}
         removed = [key for key, one in hashes.items() if one.kind is DifferenceKind.REMOVED]
-        changed = [key for key in hashes if key not in set(removed)][: max(room, 0)]
+        changed = [key for key in hashes if hashes[key].kind is not DifferenceKind.REMOVED][:limit]
         known = set(self._rows.filter(hash__in=changed).values_list("hash", flat=True))
         with self._lease.fenced_transaction():
             self._rows.filter(hash__in=removed).delete()
@@ -124,29 +132,37 @@ class Inspector:
         return len(changed)
 
     def _urls_to_inspect(
-        self, published: Build, left: int, now: dt.datetime
+        self, published: Build, limit: int, now: dt.datetime
     ) -> Iterator[tuple[str, str]]:
-        """Yield the section and URL of up to ``left`` URLs, in the order of their turn."""
-        due = self._rows.filter(is_due=True).order_by("pk").values_list("section", "url")[:left]
+        """Yield up to ``limit`` pairs of a section and a URL to inspect.
+
+        First come URLs that are due, then, from a sample of each section, those that were not
+        inspected for the longest time.
+        """
+        due = self._rows.filter(is_due=True).order_by("pk").values_list("section", "url")[:limit]
         chosen = dict.fromkeys(due)
         yield from chosen
-        if len(chosen) == left:
+        if len(chosen) == limit:
             return
         pages = list(Place.objects.in_build(published).pages())
         sections = len({page.section for page in pages}) or 1
-        sample = -(-CANDIDATES * left // sections)
+        sample = -(-CANDIDATES * limit // sections)
         candidates = {
             (section, entry_of(line).location)
             for section, line in sampled_entries(pages, sample, turn=now.toordinal())
         }
-        ordered = self._by_turn(candidates, now)
+        ordered = self._least_recently_asked(candidates, now)
         others = (pair for pair in ordered if pair not in chosen)
-        yield from islice(others, left - len(chosen))
+        yield from islice(others, limit - len(chosen))
 
-    def _by_turn(
+    def _least_recently_asked(
         self, candidates: Collection[tuple[str, str]], now: dt.datetime
     ) -> Iterator[tuple[str, str]]:
-        """Yield the URLs whose turn it is: first those that were never asked about, in no order."""
+        """Yield those of ``candidates`` that Google was not asked about within a day.
+
+        Each is a section and a URL. Those it was never asked about come first, in the order of
+        their hashes, then those that it was asked about the longest time ago.
+        """
         asked: dict[str, dt.datetime | None] = {}
         hashes = [hash_of(url) for _section, url in candidates]
         for start in range(0, len(hashes), URLS_PER_QUERY):

@@ -1,8 +1,8 @@
-"""The ledger of IndexNow: what has to be sent, and what became of it.
+"""The ledger of IndexNow: which URLs have to be sent, and what it answered.
 
-A build's changes are collected into batches once, together with what waits; a batch is sent until
-it is accepted, rejected or given up. If the process is killed, only the batch in flight is sent
-again.
+A build's changes are collected into batches once, together with URLs that are pending; a batch is
+sent until it is accepted, rejected or given up. If the process is killed, only the batch in flight
+is sent again.
 """
 
 import datetime as dt
@@ -44,7 +44,7 @@ KEEP_DAYS = 90
 
 
 class Ledger:
-    """A site's batches of URLs, under a lease that keeps other processes from sending them."""
+    """A site's batches of URLs for IndexNow; the lease keeps other processes from sending them."""
 
     def __init__(self, site: SitemapSite, lease: BuildLease) -> None:
         self.site = site
@@ -53,19 +53,20 @@ class Ledger:
     def changes_or_reason(
         self, published: Build, since: int | None = None
     ) -> tuple[Iterator[Difference], str]:
-        """Return the changes since the last submission; or why there are none.
+        """Return the changes to submit, and "" or the reason why there are none.
 
-        The first time there is nothing to compare with: IndexNow is for what changes, not for what
-        was there before. With the id of an earlier build in ``since``, the changes since then
-        count, and those that have not been submitted in any case. Iterating raises BuildFailed and
-        StorageFailure if the builds cannot be compared.
+        These are the changes since the last submission. With the id of a published build in
+        ``since``, they begin at that build if it is older. Without it, the first submission of a
+        site has none: IndexNow is for changes, not for URLs that were there before. Raises
+        BuildFailed for a ``since`` from which the changes are not known any more; iterating raises
+        BuildFailed and StorageFailure.
         """
         state = SubmittedSite.objects.filter(site=self.site.key).first()
         start = state.build if state else None
         if since is not None:
             _require_stored(self.site, since)
             start = since if start is None else min(start, since)
-            if start != since and _cannot_compare(start):
+            if start != since and _why_not_comparable(start):
                 raise BuildFailed(
                     f"The files of build {start}, which was submitted last, have been pruned, so"
                     " what changed since then is not known. Run submit_sitemaps without --since:"
@@ -73,25 +74,25 @@ class Ledger:
                 )
         if start == published.pk:
             return iter(()), "Nothing has been published since the last submission."
-        if since is None and (note := _cannot_compare(start)):
+        if since is None and (note := _why_not_comparable(start)):
             return iter(()), note
         return differences_of(self.site, published.pk, since=start), ""
 
-    def collect(self, published: Build, changes: Iterable[Difference]) -> None:
-        """Put the changes up to a build into batches: all of them, or none if killed meanwhile.
+    def collect_changes(self, published: Build, changes: Iterable[Difference]) -> None:
+        """Put the changes up to a build into pending batches: all, or none if it is interrupted.
 
-        What waits to be sent is put into the same batches, each URL once. A URL that was rejected
-        or given up before is now a part of these, and of no other batch.
+        URLs that are pending already are put into the same batches, each URL once. A changed URL
+        that was rejected or given up before is removed from its old batch.
         """
         locations = (change.location for change in changes)
         if (first := next(locations, None)) is None:
-            self._begin_after(published)
+            self._record_collected(published)
             return
         waiting = list(self._batches(Status.PENDING).order_by("pk"))
         stopped = list(self._batches(*STOPPED))
         pending, earlier, again = _urls_of(waiting), _urls_of(stopped), set[str]()
 
-        def urls() -> Iterator[str]:
+        def pending_and_changed_urls() -> Iterator[str]:
             yield from pending
             for location in chain([first], locations):
                 if location in earlier:
@@ -99,10 +100,11 @@ class Ledger:
                 if location not in pending:
                     yield location
 
-        most = sorted(waiting, key=lambda batch: batch.failures)
-        self._store_unsent(published.pk, urls(), {batch.host: batch.failures for batch in most})
+        by_failures = sorted(waiting, key=lambda batch: batch.failures)
+        failures = {batch.host: batch.failures for batch in by_failures}
+        self._store_collecting(published.pk, pending_and_changed_urls(), failures)
         with self.lease.fenced_transaction():
-            self._begin_after(published)
+            self._record_collected(published)
             self._replace_batches(waiting)
             for batch in stopped:
                 left = [url for url in _urls_of([batch]) if url not in again]
@@ -112,29 +114,32 @@ class Ledger:
                 else:
                     batch.delete()
 
-    def retry(self) -> None:
-        """Mark rejected and given-up URLs as pending again, each URL once."""
+    def mark_for_retry(self) -> None:
+        """Mark rejected and given-up URLs as pending again, each URL once, with no failures."""
         if self._batches(*STOPPED).exists():
             waiting = list(self._batches(Status.PENDING, *STOPPED).order_by("pk"))
-            self._store_unsent(max(batch.build for batch in waiting), _urls_of(waiting), {})
+            self._store_collecting(max(batch.build for batch in waiting), _urls_of(waiting), {})
             with self.lease.fenced_transaction():
                 self._replace_batches(waiting)
 
-    def _begin_after(self, published: Build) -> None:
-        """Store the id of the build up to which changes have been collected."""
+    def _record_collected(self, published: Build) -> None:
+        """Store ``published`` as the build up to which changes have been collected."""
         with self.lease.fenced_transaction():
             SubmittedSite.objects.update_or_create(
                 site=self.site.key, defaults={"build": published.pk}
             )
 
-    def _store_unsent(self, build: int, urls: Iterable[str], failures: Mapping[str, int]) -> None:
-        """Store URLs as batches that are not sent yet, one or more for each host.
+    def _store_collecting(
+        self, build: int, urls: Iterable[str], failures: Mapping[str, int]
+    ) -> None:
+        """Store URLs as batches with the status "collecting", one or more for each host.
 
-        ``failures`` has the number of failed attempts so far, by host. Unsent batches of a process
-        that was killed are deleted first.
+        ``build`` is the id of the last build that changed them, and ``failures`` has the number of
+        failed requests so far, by host. Collecting batches of a process that was killed are deleted
+        first.
         """
         with self.lease.fenced_transaction():
-            self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
+            self._batches(Status.COLLECTING).delete()
         for host, some in batches_by_host(urls):
             with self.lease.fenced_transaction():
                 UrlBatch.objects.create(
@@ -148,12 +153,16 @@ class Ledger:
                 )
 
     def _replace_batches(self, batches: Iterable[UrlBatch]) -> None:
-        """Delete some batches, and mark those stored last as pending in their place."""
+        """Delete these batches, and mark all collecting ones as pending in their place."""
         UrlBatch.objects.filter(pk__in=[batch.pk for batch in batches]).delete()
         self._batches(Status.COLLECTING).update(status=Status.PENDING)
 
-    def to_send(self) -> Iterator[UrlBatch]:
-        """Yield the batches to send, each recorded as sent, until the endpoint asks to wait."""
+    def batches_to_send(self) -> Iterator[UrlBatch]:
+        """Yield pending batches, oldest first, until none is left or the endpoint asks to wait.
+
+        The time of sending is stored before a batch is yielded. Pass its answer to `record_answer`
+        before the next one: until then, the batch stays pending.
+        """
         while self.waits_until() is None:
             batch = self._batches(Status.PENDING).order_by("pk").first()
             if batch is None:
@@ -163,8 +172,12 @@ class Ledger:
                 batch.save(update_fields=["sent_at"])
             yield batch
 
-    def record(self, batch: UrlBatch, answer: IndexNowAnswer) -> int:
-        """Record the endpoint's answer; return how many URLs will not be sent again."""
+    def record_answer(self, batch: UrlBatch, answer: IndexNowAnswer) -> int:
+        """Store the endpoint's answer to a batch, and how long to wait before the next request.
+
+        Return how many URLs were rejected or given up: those of the batch, and after an invalid key
+        those of all pending batches of its host.
+        """
         batch.answer = answer.text
         stopped = 0
         with self.lease.fenced_transaction():
@@ -175,7 +188,7 @@ class Ledger:
             elif answer.outcome is AnswerKind.FAILED and batch.failures + 1 >= MAX_FAILURES:
                 batch.status, stopped = Status.FAILED, batch.count
             else:
-                self._wait(batch, answer)
+                self._store_wait(batch, answer)
             batch.failures += answer.outcome is AnswerKind.FAILED
             batch.save(update_fields=["status", "urls", "answer", "failures"])
             if answer.outcome is AnswerKind.FORBIDDEN:
@@ -184,7 +197,13 @@ class Ledger:
                 same_host.update(status=Status.REJECTED, answer=answer.text)
         return stopped
 
-    def _wait(self, batch: UrlBatch, answer: IndexNowAnswer) -> None:
+    def _store_wait(self, batch: UrlBatch, answer: IndexNowAnswer) -> None:
+        """Store until when nothing is sent, after a batch that was not accepted.
+
+        The wait is ten minutes after "too many requests", else a minute that doubles with each
+        failure of the batch, up to six hours. A longer wait is used if the endpoint asks for one,
+        up to a day.
+        """
         seconds: float = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**batch.failures)
         if answer.outcome is AnswerKind.TOO_MANY:
             seconds = MIN_WAIT_SECONDS
@@ -193,27 +212,28 @@ class Ledger:
         SubmittedSite.objects.filter(site=self.site.key).update(wait_until=until)
 
     def waits_until(self) -> dt.datetime | None:
-        """Return when the endpoint may be asked again, or None for now."""
+        """Return the time before which nothing is sent, or None if there is no wait."""
         waiting = SubmittedSite.objects.filter(site=self.site.key, wait_until__gt=self.lease.now())
         return waiting.values_list("wait_until", flat=True).first()
 
-    def delete_old(self) -> None:
-        """Delete the batches that were accepted, rejected or given up long ago."""
+    def delete_old_batches(self) -> None:
+        """Delete batches over 90 days old that were accepted, rejected or given up."""
         before = self.lease.now() - dt.timedelta(days=KEEP_DAYS)
         old = UrlBatch.objects.filter(site=self.site.key, created_at__lt=before)
         old.exclude(status__in=(Status.COLLECTING, Status.PENDING)).delete()
 
-    def pending_urls(self) -> int:
+    def count_pending_urls(self) -> int:
         """Return how many URLs wait to be sent."""
         urls: int = self._batches(Status.PENDING).aggregate(urls=Sum("count"))["urls"] or 0
         return urls
 
     def _batches(self, *statuses: str) -> QuerySet[UrlBatch]:
+        """Return the site's batches that have one of these statuses."""
         return UrlBatch.objects.filter(site=self.site.key, status__in=statuses)
 
 
 def _urls_of(batches: Iterable[UrlBatch]) -> dict[str, None]:
-    """Return the URLs of batches in their order, each once."""
+    """Return the URLs of batches in their order, each once, as the keys of a dict."""
     return {url: None for batch in batches for url in batch.urls.split("\n")}
 
 
@@ -231,8 +251,11 @@ def _require_stored(site: SitemapSite, build: int) -> None:
         )
 
 
-def _cannot_compare(since: int | None) -> str:
-    """Return why the changes since a build cannot be determined, or ""."""
+def _why_not_comparable(since: int | None) -> str:
+    """Return why the changes since the last submission cannot be determined, or "".
+
+    ``since`` is the id of the build that was submitted last, or None before the first submission.
+    """
     if since is None:
         return (
             "This is the first submission, and what was there before is never sent: the changes of"

@@ -31,10 +31,10 @@ class SubmittedSite(models.Model):
 
 
 class UrlBatch(models.Model):
-    """URLs of one host that changed in a build or before it, sent to IndexNow by one request."""
+    """URLs of one host that are sent to IndexNow in one request, and the answer."""
 
     class Status(models.TextChoices):
-        """The state of a batch."""
+        """How far the sending of a batch is."""
 
         COLLECTING = "collecting", _("collecting")
         PENDING = "pending", _("pending")
@@ -110,7 +110,7 @@ class SubmittedSitemap(models.Model):
         return self.address
 
     def problems(self) -> list[str]:
-        """Return what Search Console reports of the sitemap, a line each."""
+        """Return a line for Google's errors and one for its warnings, if there are any."""
         counts = {"errors in": self.errors, "warnings for": self.warnings}
         return [
             f"Search Console reports {count:,} {what} {self.address}."

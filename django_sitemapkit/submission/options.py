@@ -56,7 +56,10 @@ SUBMIT_KEYS = tuple(field.name for field in fields(SubmitOptions))
 
 
 def submit_options() -> SubmitOptions:
-    """Return the options. Raises ImproperlyConfigured for values that cannot be used."""
+    """Return the options of ``SITEMAPKIT_SUBMIT``, with the defaults of those that are not set.
+
+    Raises ImproperlyConfigured for unknown options and values that are not valid.
+    """
     value = getattr(settings, "SITEMAPKIT_SUBMIT", {})
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured(
@@ -68,7 +71,7 @@ def submit_options() -> SubmitOptions:
         )
     options = SubmitOptions(**{"google_properties": {}, **value})
     key: Any = options.indexnow_key
-    _require(
+    _require_valid(
         key == "" or (isinstance(key, str) and KEY.fullmatch(key) is not None),
         "indexnow_key",
         "8 to 128 letters of ASCII, digits and hyphens, such as uuid.uuid4().hex gives",
@@ -76,16 +79,16 @@ def submit_options() -> SubmitOptions:
     )
     for name in ("indexnow_endpoint", "google_endpoint", "google_inspection_endpoint"):
         address = getattr(options, name)
-        _require(_is_url(address), name, "a URL that begins with https://", address)
+        _require_valid(_is_http_url(address), name, "a URL that begins with https://", address)
     path: Any = options.google_credentials
-    _require(
+    _require_valid(
         isinstance(path, str) or hasattr(path, "__fspath__"),
         "google_credentials",
         "the path of the JSON file of a service account",
         type(path),  # It may be what the file should contain: a private key.
     )
     properties: Any = options.google_properties
-    _require(
+    _require_valid(
         isinstance(properties, Mapping)
         and all(isinstance(part, str) for pair in properties.items() for part in pair),
         "google_properties",
@@ -94,25 +97,29 @@ def submit_options() -> SubmitOptions:
     )
     a_day: Any = options.google_inspections
     is_count = isinstance(a_day, int) and not isinstance(a_day, bool)
-    _require(
+    _require_valid(
         is_count and 0 <= a_day <= MAX_INSPECTIONS,
         "google_inspections",
         f"a whole number from 0 to {MAX_INSPECTIONS:,}",
         a_day,
     )
     after = options.after_publishing
-    _require(isinstance(after, bool), "after_publishing", "True or False", after)
+    _require_valid(isinstance(after, bool), "after_publishing", "True or False", after)
     return options
 
 
-def _require(is_valid: bool, name: str, must_be: str, value: object) -> None:
-    """Raise ImproperlyConfigured for a wrong value of an option."""
+def _require_valid(is_valid: bool, name: str, must_be: str, value: object) -> None:
+    """Raise ImproperlyConfigured unless ``is_valid``.
+
+    The message has the name of the option, its value, and what it must be.
+    """
     if not is_valid:
         raise ImproperlyConfigured(
             f'SITEMAPKIT_SUBMIT["{name}"] must be {must_be}; it is {value!r}.'
         )
 
 
-def _is_url(value: object) -> bool:
+def _is_http_url(value: object) -> bool:
+    """Return whether a value is an absolute http or https URL."""
     parts = urlsplit(value) if isinstance(value, str) else None
     return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)

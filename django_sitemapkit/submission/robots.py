@@ -17,7 +17,7 @@ ROBOTS_SECONDS = 30
 
 
 def robots_problem(site: SitemapSite) -> str:
-    """Return the problem with the site's robots.txt, or "" if it names the index."""
+    """Fetch a site's robots.txt; return "" if it names the sitemap index, else a message."""
     address = f"{site.origin}/robots.txt"
     deadline = Deadline(ROBOTS_SECONDS)
     try:
@@ -30,11 +30,11 @@ def robots_problem(site: SitemapSite) -> str:
     except (OSError, HTTPException, ValueError) as error:
         return f"{address} cannot be read: {printable(error)}."
     index = site.address("index")
-    if index in named_sitemaps(content.decode("utf-8-sig", "replace")):
+    if index in sitemaps_in_robots(content.decode("utf-8-sig", "replace")):
         return ""
     return f"{address} does not name {index}: add a line Sitemap: {index}"
 
 
-def named_sitemaps(robots: str) -> set[str]:
-    """Return the addresses that robots.txt names, which are absolute."""
+def sitemaps_in_robots(robots: str) -> set[str]:
+    """Return the absolute URLs in the ``Sitemap`` lines of a robots.txt."""
     return set(_SITEMAPS(robots))

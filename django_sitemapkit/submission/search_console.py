@@ -57,7 +57,7 @@ _FETCHED = {"", "SUCCESSFUL", "PAGE_FETCH_STATE_UNSPECIFIED", "INTERNAL_CRAWL_ER
 
 
 class SearchConsole:
-    """The API, with the rights of a service account."""
+    """A client of the Search Console API, with the rights of a service account."""
 
     def __init__(self, credentials: Path, endpoint: str, inspection_endpoint: str = "") -> None:
         """Read the key of a service account. Raises SearchConsoleError if the file is not one."""
@@ -73,18 +73,18 @@ class SearchConsole:
         self._session = AuthorizedSession(account)
 
     def submit(self, site_property: str, address: str) -> None:
-        """Submit a sitemap. Raises SearchConsoleError."""
-        self._call("PUT", site_property, address)
+        """Submit the sitemap at an address to a property. Raises SearchConsoleError."""
+        self._request_sitemap("PUT", site_property, address)
 
-    def state(self, site_property: str, address: str) -> dict[str, Any]:
+    def sitemap_report(self, site_property: str, address: str) -> dict[str, Any]:
         """Return Google's report on a sitemap, by field of ``SubmittedSitemap``.
 
         Raises SearchConsoleError.
         """
-        answer = self._call("GET", site_property, address)
+        answer = self._request_sitemap("GET", site_property, address)
         contents = answer.get("contents") or []
         return {
-            "downloaded_at": _moment(answer.get("lastDownloaded") or ""),
+            "downloaded_at": _parsed_moment(answer.get("lastDownloaded") or ""),
             "is_pending": bool(answer.get("isPending")),
             "errors": int(answer.get("errors") or 0),
             "warnings": int(answer.get("warnings") or 0),
@@ -92,7 +92,7 @@ class SearchConsole:
         }
 
     def inspect(self, site_property: str, url: str) -> dict[str, Any]:
-        """Return Google's index data on a URL, by field of ``InspectedUrl``.
+        """Ask Google for its index data on a URL; return it by field of ``InspectedUrl``.
 
         Raises SearchConsoleError.
         """
@@ -105,29 +105,36 @@ class SearchConsole:
                 name: str(found.get(key) or "")[: _LENGTHS[name]]
                 for name, key in INSPECTION_FIELDS.items()
             }
-            values["last_crawl_time"] = _moment(found.get("lastCrawlTime") or "")
+            values["last_crawl_time"] = _parsed_moment(found.get("lastCrawlTime") or "")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             text = f"Search Console: the answer has no indexStatusResult as documented: {url}"
             raise SearchConsoleError(text) from error
         return {**values, "state": _state_of(url, values)}
 
-    def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
+    def _request_sitemap(self, method: str, site_property: str, address: str) -> dict[str, Any]:
+        """Send a request about the sitemap at an address; return the JSON of the answer."""
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
         return self._request(method, url, site_property)
 
     def _request(self, method: str, url: str, site_property: str, **options: Any) -> dict[str, Any]:
+        """Send a request to the API; return the JSON of the answer.
+
+        ``site_property`` is for the message of the SearchConsoleError, which is raised unless the
+        answer is a success with a JSON object.
+        """
         try:
             response = self._session.request(method, url, timeout=API_SECONDS, **options)
-            document = _document_of(response)
+            document = _json_of(response)
         except (GoogleAuthError, requests.RequestException) as error:
             raise SearchConsoleError(f"Search Console: {printable(error)}") from error
         if response.ok and isinstance(document, dict):
             return document
-        refused = SearchConsoleError(self._refusal(response, document, site_property))
+        refused = SearchConsoleError(self._refusal_text(response, document, site_property))
         refused.is_refusal = response.status_code in {401, 403, 404, 429}
         raise refused
 
-    def _refusal(self, response: requests.Response, document: Any, site_property: str) -> str:
+    def _refusal_text(self, response: requests.Response, document: Any, site_property: str) -> str:
+        """Return the status and reason of an error response, and advice if rights are missing."""
         try:
             reason = document["error"]["message"]
         except (KeyError, TypeError):
@@ -139,7 +146,10 @@ class SearchConsole:
 
 
 def _state_of(url: str, values: dict[str, Any]) -> InspectedUrl.State:
-    """Return the state of a URL from those values of the API that are documented codes."""
+    """Return the state of a URL in Google's index, for the fields of an inspection.
+
+    ``coverage_state`` is not used: it is a text for people, not a documented code.
+    """
     if values["verdict"] == "PASS":
         return InspectedUrl.State.INDEXED
     canonicals = {values["google_canonical"] or url, values["user_canonical"] or url}
@@ -155,7 +165,7 @@ def _state_of(url: str, values: dict[str, Any]) -> InspectedUrl.State:
     return InspectedUrl.State.DISCOVERED
 
 
-def _document_of(response: requests.Response) -> Any:
+def _json_of(response: requests.Response) -> Any:
     """Return the JSON of a response: {} if it is empty, None if it is not JSON."""
     try:
         return response.json() if response.content else {}
@@ -163,7 +173,10 @@ def _document_of(response: requests.Response) -> Any:
         return None
 
 
-def _moment(text: str) -> dt.datetime | None:
-    """Return a moment as the project stores moments."""
+def _parsed_moment(text: str) -> dt.datetime | None:
+    """Return the moment of an ISO 8601 text, naive if ``USE_TZ`` is False.
+
+    None for another text.
+    """
     moment = parse_datetime(text)
     return moment if moment is None or settings.USE_TZ else timezone.make_naive(moment)

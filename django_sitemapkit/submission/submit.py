@@ -16,7 +16,7 @@ from django_sitemapkit.models import Build
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import indexnow
-from django_sitemapkit.submission.indexing import indexing_of
+from django_sitemapkit.submission.indexing import indexing_by_section
 from django_sitemapkit.submission.ledger import Ledger
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
@@ -61,14 +61,15 @@ def submit(
     retry: bool = False,
     inspect: bool = True,
 ) -> SubmissionResult:
-    """Submit what has changed since the last submission, or since a build.
+    """Submit a site's changed URLs to IndexNow, and its sitemap index to Search Console.
 
-    ``retry`` sends again what was rejected or given up. ``dry_run`` compares the builds, and sends
-    and records nothing. Without ``inspect``, Google is not asked about single URLs. Raises
-    BuildRunning while another process submits the site, BuildFailed if the builds cannot be
-    compared, and ImproperlyConfigured for wrong settings. What search engines answer is in the
-    result, and a file that cannot be read is among its problems. Do not call it in a transaction: a
-    rollback would forget what was sent.
+    Changes are those since the last submission; with the id of a build in ``since``, also those
+    since that build. ``retry`` sends again what was rejected or given up. ``dry_run`` compares the
+    builds, and sends and records nothing. Without ``inspect``, Google is not asked about single
+    URLs. Raises BuildRunning while another process submits the site, BuildFailed if the builds
+    cannot be compared, and ImproperlyConfigured for wrong settings. What search engines answer is
+    in the result, and a file that cannot be read is among its problems. Do not call it in a
+    transaction: a rollback would forget what was sent.
 
     Example::
 
@@ -81,24 +82,26 @@ def submit(
         ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
-                ledger.retry()
+                ledger.mark_for_retry()
             try:
-                _collect(ledger, since, result, dry_run=dry_run)
+                _collect_changes(ledger, since, result, dry_run=dry_run)
             except StorageFailure as error:  # What is pending is sent all the same.
                 result.problems.append(str(error))
             if not dry_run:
-                _send(ledger, options, result)
-            result.pending = ledger.pending_urls()
+                _send_batches(ledger, options, result)
+            result.pending = ledger.count_pending_urls()
             result.wait_until = ledger.waits_until()
         if options.google_credentials and not dry_run:
-            _submit_sitemaps(ledger, options, result, options.google_inspections * inspect)
+            _submit_to_search_console(ledger, options, result, options.google_inspections * inspect)
     if not dry_run and (problem := robots_problem(site)):
         result.problems.append(problem)
     return result
 
 
-def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool) -> None:
-    """Collect changed URLs into batches, and count them in the result; a dry run only counts."""
+def _collect_changes(
+    ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool
+) -> None:
+    """Put changed URLs into batches, and count them in the result; a dry run only counts."""
     published = Build.objects.published(ledger.site)
     if published is None:
         result.notes.append("Nothing is published yet.")
@@ -107,43 +110,47 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
     if note:
         result.notes.append(note)
 
-    def counted() -> Iterator[Difference]:
+    def counted_changes() -> Iterator[Difference]:
+        """Yield the changes, and count each in the result by its kind."""
         for change in changes:
             result.changes[change.kind.name.lower()] += 1
             yield change
 
     if dry_run:
-        locations = (change.location for change in counted())
+        locations = (change.location for change in counted_changes())
         result.requests = sum(1 for _ in indexnow.batches_by_host(locations))
     else:
-        ledger.collect(published, counted())
+        ledger.collect_changes(published, counted_changes())
 
 
-def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
-    """Send pending batches until all are sent or the endpoint asks to wait."""
+def _send_batches(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
+    """Send pending batches to IndexNow until all are sent or it asks to wait.
+
+    The answers are counted in the result. Old batches are deleted.
+    """
     location = key_location(ledger.site, options.indexnow_key)
-    for batch in ledger.to_send():
-        answer = indexnow.send(
+    for batch in ledger.batches_to_send():
+        answer = indexnow.send_urls(
             options.indexnow_endpoint,
             host=batch.host,
             key=options.indexnow_key,
             key_location=location if urlsplit(location).hostname == batch.host else None,
             urls=batch.urls.split("\n"),
         )
-        rejected = ledger.record(batch, answer)
+        rejected = ledger.record_answer(batch, answer)
         result.requests += 1
         if answer.outcome is indexnow.AnswerKind.ACCEPTED:
             result.accepted += batch.count
         else:
             result.rejected += rejected
             result.problems.append(f"IndexNow, {batch.host}: {answer.text}.")
-    ledger.delete_old()
+    ledger.delete_old_batches()
 
 
 def key_location(site: SitemapSite, key: str) -> str:
-    """Return the address of the key file, or "" if the site does not include our URLs.
+    """Return the URL of IndexNow's key file on a site, or "" if the project does not serve it.
 
-    IndexNow then looks for it at the root of the host.
+    IndexNow then looks for the file at the root of the host.
     """
     try:
         with site.active():
@@ -152,10 +159,13 @@ def key_location(site: SitemapSite, key: str) -> str:
         return ""
 
 
-def _submit_sitemaps(
+def _submit_to_search_console(
     ledger: Ledger, options: SubmitOptions, result: SubmissionResult, inspections: int
 ) -> None:
-    """Submit the index to Search Console if it changed; store the reports on it and on URLs."""
+    """Submit the index of a newly published build, and store Google's report on the index.
+
+    Up to ``inspections`` URLs a day are inspected. Failures are added to the result.
+    """
     site = ledger.site
     published = Build.objects.published(site)
     if published is None:
@@ -178,7 +188,7 @@ def _submit_sitemaps(
             console.submit(site_property, address)
             row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
             result.sitemaps += 1
-        for name, value in console.state(site_property, address).items():
+        for name, value in console.sitemap_report(site_property, address).items():
             setattr(row, name, value)
         row.read_at, row.failure = ledger.lease.now(), ""
     except Exception as error:  # noqa: BLE001  other sites are submitted all the same
@@ -191,4 +201,4 @@ def _submit_sitemaps(
         inspecting = import_extra("django_sitemapkit.submission.inspecting", "google")
         inspector = inspecting.Inspector(site, ledger.lease, console, site_property)
         result.problems += dict.fromkeys(inspector.inspect(published, row, inspections))
-        result.indexing = [section.as_dict() for section in indexing_of(site)]
+        result.indexing = [section.as_dict() for section in indexing_by_section(site)]

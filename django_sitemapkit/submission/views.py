@@ -7,7 +7,7 @@ from django_sitemapkit.submission.options import KEY, submit_options
 
 
 class KeyConverter:
-    """Matches the key of the settings, and no other name of a text file."""
+    """A path converter that matches only the IndexNow key of the settings."""
 
     regex = KEY.pattern
 
@@ -24,5 +24,5 @@ class KeyConverter:
 
 @require_safe
 def key_file(request: HttpRequest, key: str) -> HttpResponse:
-    """Answer with the key: it proves that who submits the URLs has a say in the site."""
+    """Answer with the key as text, which proves that its owner controls the host."""
     return HttpResponse(key, content_type="text/plain; charset=utf-8")

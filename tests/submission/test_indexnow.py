@@ -178,7 +178,7 @@ def test_since_a_later_build_leaves_nothing_out(engine):
 def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeypatch):
     """The changes are those of the build that was published at the start."""
     begin("a")
-    collect = ledger.Ledger.collect
+    collect = ledger.Ledger.collect_changes
 
     def late(self, published, changes):
         products("b")
@@ -186,7 +186,7 @@ def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeyp
         collect(self, published, changes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger.Ledger, "collect", late)
+        patch.setattr(ledger.Ledger, "collect_changes", late)
         submit(SITE)
     submit(SITE)
     assert engine.urls == addresses("a", "b")
@@ -477,7 +477,7 @@ def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
     """A process that is killed after the engine has taken a request has not recorded it."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b", "c")
-    record = ledger.Ledger.record
+    record = ledger.Ledger.record_answer
 
     def die(self, batch, answer):
         if len(engine.requests) == 2:
@@ -485,7 +485,7 @@ def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
         return record(self, batch, answer)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger.Ledger, "record", die)
+        patch.setattr(ledger.Ledger, "record_answer", die)
         with pytest.raises(Killed):
             submit(SITE)
     submit(SITE)
@@ -542,7 +542,7 @@ def test_an_answer_may_take_longer_than_the_lease(engine, settings, monkeypatch)
     """A heartbeat is sent meanwhile, so no other process sends the same."""
     settings.SITEMAPKIT_LEASE_SECONDS = 1
     begin("a")
-    send = indexnow.send
+    send = indexnow.send_urls
 
     def slowly(*args, **options):
         age_lease("submit:default")
@@ -551,7 +551,7 @@ def test_an_answer_may_take_longer_than_the_lease(engine, settings, monkeypatch)
             submit(SITE)
         return send(*args, **options)
 
-    monkeypatch.setattr(indexnow, "send", slowly)
+    monkeypatch.setattr(indexnow, "send_urls", slowly)
     assert submit(SITE).accepted == 1
     assert engine.urls == addresses("a")
 
@@ -561,13 +561,13 @@ def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
     """Before the next request."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b")
-    record = ledger.Ledger.record
+    record = ledger.Ledger.record_answer
 
     def lose(self, batch, answer):
         Lease.objects.filter(name="submit:default").update(owner="elsewhere")
         return record(self, batch, answer)
 
-    monkeypatch.setattr(ledger.Ledger, "record", lose)
+    monkeypatch.setattr(ledger.Ledger, "record_answer", lose)
     with pytest.raises(LeaseLost, match="submit:default"):
         submit(SITE)
     assert engine.seen == 1
@@ -658,7 +658,7 @@ def test_the_command_says_what_was_rejected(engine):
 def test_the_command_says_that_there_is_nothing_to_do():
     """As for a site without a key of IndexNow, whose sitemap has been submitted."""
     out = StringIO()
-    Command(stdout=out)._print(SubmissionResult(site="shop"), dry_run=False)
+    Command(stdout=out)._print_result(SubmissionResult(site="shop"), dry_run=False)
     assert out.getvalue() == "Site 'shop':\n  Nothing to submit.\n"
 
 

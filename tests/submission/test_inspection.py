@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from django_sitemapkit.models import hash_of
-from django_sitemapkit.submission.indexing import indexing_of
+from django_sitemapkit.submission.indexing import indexing_by_section
 from django_sitemapkit.submission.models import InspectedUrl
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
@@ -162,15 +162,15 @@ def test_the_numbers_of_a_section(google, settings, admin_client):
     settings.SITEMAPKIT_SUBMIT |= {"google_inspections": 4}
     out = StringIO()
     call_command("submit_sitemaps", stdout=out, stderr=out)
-    (section,) = indexing_of(SITE)
-    least, greatest = section.interval
+    (section,) = indexing_by_section(SITE)
+    least, greatest = section.indexed_share_interval
     assert (section.urls, section.inspected) == (5, 4)
     assert 0 < least < section.indexed / 4 <= greatest <= 1
     assert f"{section.indexed} of 4 inspected URLs are indexed" in out.getvalue()
     a_day_later()
     submit(SITE)
-    (section,) = indexing_of(SITE)
-    assert (section.indexed, section.interval) == (4, (0.8, 0.8))
+    (section,) = indexing_by_section(SITE)
+    assert (section.indexed, section.indexed_share_interval) == (4, (0.8, 0.8))
     assert json.loads(json.dumps(section.as_dict()))["states"] == {"indexed": 4, "crawled": 1}
     health = admin_client.get(reverse("admin:sitemapkit_health")).text
     assert "products: 4 of 5 inspected URLs are indexed" in health

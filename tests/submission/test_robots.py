@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import robots
-from django_sitemapkit.submission.robots import named_sitemaps, robots_problem
+from django_sitemapkit.submission.robots import robots_problem, sitemaps_in_robots
 from tests.submission.engines import Dripping, Quiet, serving
 
 
@@ -49,7 +49,7 @@ def test_a_server_that_answers_a_byte_at_a_time(monkeypatch):
 
 def test_relative_addresses_do_not_count():
     """They have to be absolute: https://www.sitemaps.org/protocol.html#submit_robots."""
-    assert named_sitemaps(
+    assert sitemaps_in_robots(
         "Sitemap: /sitemap.xml\nSitemap: http://[\nSITEMAP: https://a.example/s.xml"
     ) == {
         "http://[",

@@ -1,1 +1,1 @@
-"""Commands of the audit."""
+"""Management of the app: its commands."""

@@ -21,13 +21,13 @@ from django_sitemapkit.submission.submit import SubmissionResult, submit
 
 
 class Command(PublishedCommand):
-    """Submit each site, and print the answers of search engines."""
+    """Submit each site to IndexNow and Search Console, and print their answers."""
 
     interrupted = "Interrupted. The next run sends what has not been sent."
     more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options."""
+        """Add ``--since``, ``--retry`` and ``--dry-run``."""
         super().add_arguments(parser)
         parser.add_argument(
             "--since",
@@ -47,7 +47,7 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Submit each site."""
+        """Submit each site; raise CommandError if one fails or has problems."""
         if options["retry"] and options["dry_run"]:
             raise CommandError("--retry cannot be combined with --dry-run.", returncode=Exit.USAGE)
         try:
@@ -81,12 +81,13 @@ class Command(PublishedCommand):
                 continue
             at = result.wait_until and result.wait_until.isoformat()
             self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
-            self._print(result, dry_run=options["dry_run"])
+            self._print_result(result, dry_run=options["dry_run"])
             failed += result.problems
         if failed:
             raise CommandError("\n".join(failed), returncode=code)
 
-    def _print(self, result: SubmissionResult, *, dry_run: bool) -> None:
+    def _print_result(self, result: SubmissionResult, *, dry_run: bool) -> None:
+        """Print what was submitted of one site, or in a dry run what would be, and what waits."""
         write = self.say
         write(f"Site {result.site!r}:")
         changes = ", ".join(f"{count:,} {kind}" for kind, count in result.changes.items() if count)
@@ -124,9 +125,10 @@ class Command(PublishedCommand):
 
 
 def _indexing_lines(result: SubmissionResult) -> Iterator[str]:
-    """Yield how many URLs of each section are indexed, of those inspected, and why others are not.
+    """Yield lines about the URLs of each section that Google was asked about.
 
-    The interval is that of all URLs of the section.
+    They have the number and the share of indexed ones, the 95% confidence interval of that share
+    among all URLs of the section, and the count of each state and Google's explanation of it.
     """
     for section in result.indexing:
         inspected, urls = section["inspected"], section["urls"]
