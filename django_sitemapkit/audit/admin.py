@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin import Level
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.history import EXCLUDED, log_rows
-from django_sitemapkit.audit.health import findings_url, runs_by_place
+from django_sitemapkit.audit.health import findings_url, grouped_by_starts
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
@@ -36,12 +36,12 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     list_display = (
         *("__str__", "kind", "site", "started_at", "status"),
-        *("checked", "bad", "share", "source"),
+        *("checked", "bad", "bad_share", "source"),
     )
     list_filter = (SiteFilter, "kind", "status", "started_at")
     ordering = ("-pk",)
     fields = (
-        *("kinds", ("checked", "bad", "share", "undetermined"), ("kind", "site", "status")),
+        *("kinds", ("checked", "bad", "bad_share", "undetermined"), ("kind", "site", "status")),
         *(("started_at", "ended_at"), ("source", "live")),
     )
 
@@ -70,7 +70,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         return ", ".join(texts) or "-"
 
     @admin.display(description=_("share of bad URLs"))
-    def share(self, run: AuditRun) -> str:
+    def bad_share(self, run: AuditRun) -> str:
         """Return the share of bad URLs as a percentage; "-" if none was checked."""
         return f"{run.bad / run.checked:.1%}" if run.checked else "-"
 
@@ -107,7 +107,7 @@ def newest_run_ids() -> list[int]:
     grouped: dict[tuple[str, bool], list[AuditRun]] = {}
     for run in AuditRun.objects.order_by("-pk").defer("counts"):
         grouped.setdefault((run.site, run.kind == AuditRun.Kind.CRAWL), []).append(run)
-    return [same[0].pk for runs in grouped.values() for same in runs_by_place(runs)]
+    return [same[0].pk for runs in grouped.values() for same in grouped_by_starts(runs)]
 
 
 class RunFilter(admin.SimpleListFilter):
@@ -163,7 +163,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     list_select_related = ("run",)
     search_fields = ("url",)
     ordering = ("pk",)
-    actions = ("exclude_them", "make_rule", "export_csv")
+    actions = ("exclude_them", "open_rule_form", "export_csv")
 
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
@@ -184,7 +184,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Exclude from the sitemap"), permissions=["exclude"])
     def exclude_them(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> None:
         """Set an override that excludes each URL, from the next build on."""
-        if self._are_too_many(request, queryset):
+        if self._reject_too_many(request, queryset):
             return
         new: list[UrlOverride] = []
         changed: list[UrlOverride] = []
@@ -199,7 +199,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         log_rows(request.user.pk, new, ADDITION, message=EXCLUDED)
         log_rows(request.user.pk, changed, CHANGE, message=EXCLUDED)
         count = len(new) + len(changed)
-        has_others = self._warn_of_others(request, queryset)
+        has_others = self._warn_of_other_findings(request, queryset)
         if count or not has_others:
             text = ngettext(
                 "%(count)s URL will be excluded by the next build.",
@@ -209,16 +209,16 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             self.message_user(request, text % {"count": number(count)})
 
     @admin.action(description=_("Make an exclusion rule of these"), permissions=["rule"])
-    def make_rule(
+    def open_rule_form(
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
     ) -> HttpResponseRedirect | None:
         """Open the form of a rule for the folder that the selected URLs have in common."""
-        if self._are_too_many(request, queryset):
+        if self._reject_too_many(request, queryset):
             return None
         found = _listable_paths(_entry_findings(queryset))
         paths = {path for _, path, _ in found}
-        pattern = _pattern_of(paths)
-        if not found and self._warn_of_others(request, queryset):
+        pattern = _common_pattern(paths)
+        if not found and self._warn_of_other_findings(request, queryset):
             return None
         if len({site for site, _, _ in found}) != 1 or not pattern:
             text = gettext("Select URLs of one site that have a folder in common, without * and $.")
@@ -228,7 +228,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             self.screen_url("exclusionrule_add", site=found[0][0], pattern=pattern)
         )
 
-    def _are_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
+    def _reject_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
         """Return whether too many rows are selected for one request; if so, tell the user."""
         if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
             text = gettext("Select at most %s findings at a time.") % number(MAX_SELECTED)
@@ -236,7 +236,9 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             return True
         return False
 
-    def _warn_of_others(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
+    def _warn_of_other_findings(
+        self, request: HttpRequest, queryset: QuerySet[AuditFinding]
+    ) -> bool:
         """Tell the user how many findings are not about sitemap entries; return whether any are."""
         others = queryset.filter(section="").count()
         if others:
@@ -276,7 +278,7 @@ def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, st
     return [(key, path, kind) for (key, path), kind in found.items()]
 
 
-def _pattern_of(paths: Collection[str]) -> str:
+def _common_pattern(paths: Collection[str]) -> str:
     """Return the pattern of a rule for some paths: one path, or a folder; or "" for none."""
     if not paths or any("*" in path or "$" in path for path in paths):
         return ""

@@ -77,7 +77,7 @@ def audit(
     options = audit_options()
     with acquire(site, "audit", AUDIT_LEASE_SECONDS) as lease:
         published = Build.objects.published(site)
-        run = open_run(
+        run = resume_or_create_run(
             site,
             lease,
             "audit",
@@ -89,7 +89,7 @@ def audit(
         entries = entries_of(site, published, sample, skip=run.checked)
         judge = make_judge(options, fetch)
         threads = concurrency if fetch is not None else 1  # The other one is for one thread.
-        for verdicts in judged_batches(judge, entries, lease.heartbeat, threads):
+        for verdicts in verdict_batches(judge, entries, lease.heartbeat, threads):
             with lease.fenced_transaction():
                 record_verdicts(run, verdicts)
             if on_progress is not None:
@@ -103,12 +103,12 @@ def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
     return Judge(
         fetch or InProcessFetcher(all_sites()).fetch,
         slow_seconds=options.slow_seconds,
-        is_soft_404=options.is_soft_404(),
+        is_soft_404=options.soft_404_rule(),
         user_agent=options.user_agent,
     )
 
 
-def open_run(
+def resume_or_create_run(
     site: SitemapSite, lease: BuildLease, kind: str, *, restart: bool, **values: Any
 ) -> AuditRun:
     """Return the unfinished run of this kind with these values, else a new one.
@@ -122,14 +122,14 @@ def open_run(
         if continued is None and is_same and not restart:
             continued = run
         else:
-            delete_urls(run)
+            delete_crawled_urls(run)
             run.delete()
     return continued or AuditRun.objects.create(
         site=site.key, kind=kind, started_at=lease.now(), **values
     )
 
 
-def judged_batches(
+def verdict_batches(
     judge: Judge,
     entries: Iterator[SitemapEntry],
     heartbeat: Callable[[], object],
@@ -207,7 +207,7 @@ def finish_run(run: AuditRun, at: dt.datetime) -> None:
     AuditRun.objects.filter(pk__in=old).delete()
 
 
-def delete_urls(run: AuditRun) -> None:
+def delete_crawled_urls(run: AuditRun) -> None:
     """Delete the URLs that a crawl met, and the links to them; findings stay."""
     delete_in_batches(CrawledLink.objects.filter(run=run))
     delete_in_batches(CrawledUrl.objects.filter(run=run))

@@ -41,25 +41,25 @@ def entries_of(
     """
     if published is None:
         return live_entries(site, sample)
-    return entries_of_build(Place.objects.in_build(published).pages(), sample, skip=skip)
+    return entries_of_places(Place.objects.in_build(published).pages(), sample, skip=skip)
 
 
-def entries_of_build(
+def entries_of_places(
     rows: Iterable[Place], sample: int | None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
     """Yield entries of stored pages, without the first ``skip``: see ``sampled_entries()``."""
     for section, line in sampled_entries(rows, sample, skip=skip):
-        yield _entry(section, line)
+        yield _parsed_entry(section, line)
 
 
-def entries_with(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
+def entries_with_urls(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
     """Yield the entries of stored pages that have one of some URLs."""
     wanted = {url.encode() for url in escaped(list(urls))}
     storage = SitemapStorage()
     for row in rows:
         for line in stored_entries_of([row], storage):
             if location_and_values(line)[0] in wanted:
-                yield _entry(row.section, line)
+                yield _parsed_entry(row.section, line)
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
@@ -71,10 +71,10 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
             for place in even_positions(len(entries), wanted):
-                yield _entry(section.get_name(), entries[place])
+                yield _parsed_entry(section.get_name(), entries[place])
 
 
-def _entry(section: str, line: bytes) -> SitemapEntry:
+def _parsed_entry(section: str, line: bytes) -> SitemapEntry:
     entry = entry_of(line)
     links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(

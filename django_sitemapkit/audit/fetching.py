@@ -27,7 +27,7 @@ class Redirected(Exception):
 
 
 @contextmanager
-def document_blocks(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
+def open_document(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     """Yield the blocks of the document at an address.
 
     Raises Redirected, and OSError, HTTPException or ValueError where there is no answer. Where it
@@ -37,7 +37,7 @@ def document_blocks(address: str, deadline: Deadline) -> Iterator[Iterator[bytes
         with open_url(address, deadline, timeout=TIMEOUT) as response:
             if response.status != HTTPStatus.OK:
                 raise HTTPException(f"HTTP Error {response.status}: {response.reason}")
-            yield _decodable(_response_blocks(response, deadline), response)
+            yield _checked_compression(_response_blocks(response, deadline), response)
     except HTTPError as error:
         error.close()  # It has the connection, and may be kept as the cause of another error.
         target = error.headers.get("Location")
@@ -46,7 +46,7 @@ def document_blocks(address: str, deadline: Deadline) -> Iterator[Iterator[bytes
         raise
 
 
-def _decodable(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
+def _checked_compression(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
     """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
     compressions = _COMPRESSIONS.findall(response.headers.get("Content-Encoding", "").lower())
     first = next(blocks, b"")

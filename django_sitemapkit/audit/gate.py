@@ -13,8 +13,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.auditing import finish_run, judged_batches, make_judge, record_verdicts
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, entries_with
+from django_sitemapkit.audit.auditing import (
+    finish_run,
+    make_judge,
+    record_verdicts,
+    verdict_batches,
+)
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_places, entries_with_urls
 from django_sitemapkit.audit.judge import Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
@@ -53,13 +58,13 @@ class SectionAudit:
     faults: dict[str, tuple[FindingKind, str]] = field(default_factory=dict)
     """The first fault of each URL that has one for which builds are held."""
 
-    def take(self, verdict: Verdict) -> None:
+    def add_verdict(self, verdict: Verdict) -> None:
         """Store the fault of a verdict that counts against the build, if it has one."""
         fault = next((fault for fault in verdict.faults if fault[0] in HOLDING_KINDS), None)
         if fault is not None:
             self.faults[verdict.entry.url] = fault
 
-    def reason(self, allowed: float) -> State:
+    def holding_reason(self, allowed: float) -> State:
         """Return a state if a larger share of the sample than ``allowed`` is bad, else ""."""
         bad, checked = len(self.faults), len(self.entries)
         if bad <= allowed * checked:
@@ -75,7 +80,7 @@ class SectionAudit:
         }
         if checked == self.urls:
             return state
-        least, greatest, total = self._interval()
+        least, greatest, total = self._bad_share_interval()
         of_changes = total != self.urls
         return state | {
             "code": "bad-changes-sampled" if of_changes else "bad-section-sampled",
@@ -84,7 +89,7 @@ class SectionAudit:
             "urls": total,
         }
 
-    def _interval(self) -> tuple[float, float, int]:
+    def _bad_share_interval(self) -> tuple[float, float, int]:
         """Return the least and the greatest likely share of bad URLs, and the number it refers to.
 
         The sample is a random one of the changes, if only these fit into it. Otherwise it has all
@@ -114,45 +119,45 @@ def audit_build(finished: FinishedBuild) -> State:
         started_at=timezone.now(),
     )
     judge = make_judge(options)
-    audits = list(_audits_of(finished, options.sample))
+    audits = list(_section_audits(finished, options.sample))
     by_section = {audit.section: audit for audit in audits}
 
-    def take(verdicts: list[Verdict]) -> None:
+    def record(verdicts: list[Verdict]) -> None:
         for verdict in verdicts:
-            by_section[verdict.entry.section].take(verdict)
+            by_section[verdict.entry.section].add_verdict(verdict)
         record_verdicts(run, verdicts)
 
     blocked, others = [], []
     for entry in (entry for audit in audits for entry in audit.entries):
-        if fault := judge.robots_fault(entry):
+        if fault := judge.robots_fault(entry.url):
             blocked.append(Verdict(entry, (fault,)))
         else:
             others.append(entry)
-    take(blocked)
-    if not _states_by_section(
+    record(blocked)
+    if not _holding_reasons(
         audits, allowed
     ):  # Else it is held already, and no page needs to be fetched.
-        for verdicts in judged_batches(judge, iter(others), finished.heartbeat):
-            take(verdicts)
+        for verdicts in verdict_batches(judge, iter(others), finished.heartbeat):
+            record(verdicts)
     finish_run(run, timezone.now())
-    reasons = _states_by_section(audits, allowed)
+    reasons = _holding_reasons(audits, allowed)
     if not reasons:
         return ""
     return {
         "code": "bad-pages",
         "sections": list(reasons.values()),
         "allowed": f"{allowed * 100:g}",
-        "findings": list(_finding_states([audit for audit in audits if audit.section in reasons])),
+        "findings": list(_bad_page_states([audit for audit in audits if audit.section in reasons])),
     }
 
 
-def _states_by_section(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
+def _holding_reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
     """Return, by section, the state for holding the build; only sections that are too bad."""
-    reasons = ((audit.section, audit.reason(allowed)) for audit in audits)
+    reasons = ((audit.section, audit.holding_reason(allowed)) for audit in audits)
     return {section: reason for section, reason in reasons if reason}
 
 
-def _finding_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
+def _bad_page_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
     """Yield the bad URLs as states, each with what to do about it: the first of each section."""
     for audit in audits:
         for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(audits))]:
@@ -166,15 +171,15 @@ def _finding_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
+def _section_audits(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
     """Yield a sample of each section of a build."""
-    counts, changes = _changed_urls(finished, sample)
+    counts, changes = _sampled_changes(finished, sample)
     for section, group in groupby(finished.pages, key=lambda page: page.section):
         pages = list(group)
         changed = set(changes[section])
-        entries = list(entries_with(pages, changed)) if changed else []
+        entries = list(entries_with_urls(pages, changed)) if changed else []
         chosen = len(entries)
-        others = entries_of_build(pages, sample - chosen)
+        others = entries_of_places(pages, sample - chosen)
         entries += [entry for entry in others if entry.url not in changed]
         yield SectionAudit(
             section=section,
@@ -185,7 +190,7 @@ def _audits_of(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
         )
 
 
-def _changed_urls(
+def _sampled_changes(
     finished: FinishedBuild, sample: int
 ) -> tuple[Counter[str], defaultdict[str, list[str]]]:
     """Return how many URLs are new or changed in each section, and a random sample of them.

@@ -53,8 +53,8 @@ def finding_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterato
             yield _unfinished_item(newest)
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
         looked.update((run.site, run.kind) for run in finished)
-        for same in runs_by_place(finished):
-            yield from _findings_of_newest(same, may_see_findings=may_see_findings)
+        for same in grouped_by_starts(finished):
+            yield from _newest_run_items(same, may_see_findings=may_see_findings)
     yield from _never_run_items(keys, looked)
 
 
@@ -84,7 +84,7 @@ def findings_of_url(
         return
     runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.FINISHED).order_by("-pk")
     kinds = (AuditRun.Kind.AUDIT, AuditRun.Kind.CRAWL)
-    newest = [same[0].pk for kind in kinds for same in runs_by_place(runs.filter(kind=kind))]
+    newest = [same[0].pk for kind in kinds for same in grouped_by_starts(runs.filter(kind=kind))]
     found = AuditFinding.objects.filter(run__in=newest, url=location).select_related("run")
     for finding in found.order_by("-run", "pk")[:MAX_FINDINGS_OF_URL]:
         if finding.url == location:  # To some databases, other letters are the same.
@@ -96,14 +96,14 @@ def findings_of_url(
             )
 
 
-def runs_by_place(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
+def grouped_by_starts(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
     """Group runs of one site and kind, the newest first, by where they looked.
 
     Crawls of a part of the site are left out if a later crawl covers all of it.
     """
     groups: dict[Any, list[AuditRun]] = {}
     for run in runs:
-        groups.setdefault(run.places, []).append(run)
+        groups.setdefault(run.starts_and_folder, []).append(run)
     newest = [group[0] for group in groups.values()]
     covering = max((run.pk for run in newest if run.covers_site), default=0)
     return [group for group in groups.values() if group[0].pk >= covering]
@@ -130,16 +130,14 @@ def _unfinished_item(run: AuditRun) -> HealthItem:
 
 def _run_name(run: AuditRun) -> str:
     name = f"{capfirst(run.get_kind_display())} {run.pk}"
-    return name if run.covers_site else f"{name} ({' '.join(filter(None, run.places))})"
+    return name if run.covers_site else f"{name} ({' '.join(filter(None, run.starts_and_folder))})"
 
 
 def _run_url(run: AuditRun) -> str:
     return reverse("admin:sitemapkit_audit_auditrun_change", args=[run.pk])
 
 
-def _findings_of_newest(
-    runs: Sequence[AuditRun], *, may_see_findings: bool
-) -> Iterator[HealthItem]:
+def _newest_run_items(runs: Sequence[AuditRun], *, may_see_findings: bool) -> Iterator[HealthItem]:
     """Yield items for the findings of the newest run; older runs only date them."""
     run = runs[0]
     at = run.ended_at or run.started_at
@@ -159,7 +157,7 @@ def _findings_of_newest(
                 title=kind.label,
                 level=Level.ERROR if kind in BAD_KINDS else Level.WARNING,
                 found_at=at,
-                since=_since(runs, kind),
+                since=_found_since(runs, kind),
                 found_by=_run_name(run),
                 count=run.counts[kind],
                 advice=ADVICE[kind],
@@ -167,7 +165,7 @@ def _findings_of_newest(
             )
 
 
-def _since(runs: Sequence[AuditRun], kind: str) -> dt.datetime | None:
+def _found_since(runs: Sequence[AuditRun], kind: str) -> dt.datetime | None:
     """Return when the series of runs with this kind began; None if only the newest found it."""
     first = list(takewhile(lambda run: run.counts.get(kind), runs))[-1]
     return None if first is runs[0] else first.ended_at or first.started_at

@@ -53,7 +53,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Version:
+class _LanguageVersion:
     """Facts about a page that its other language versions are checked against."""
 
     faults: tuple[Fault, ...] = ()
@@ -79,16 +79,16 @@ class Judge:
     ) -> None:
         self._fetch = fetch
         self._slow_seconds = slow_seconds
-        self._soft_404s = Soft404s(self._fetch_allowed, is_soft_404)
+        self._soft_404s = Soft404s(self._fetch_if_allowed, is_soft_404)
         self._user_agent = user_agent
         self._robots = lru_cache(maxsize=100)(partial(fetch_robots, fetch=fetch))
         # By URL, for several threads. The pages that are audited are among them: each language
         # version is audited too, and would otherwise be fetched once more for each return link.
-        self._versions: dict[str, _Version] = {}
+        self._versions: dict[str, _LanguageVersion] = {}
 
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return its verdict: the faults found."""
-        blocked = self.robots_fault(entry)
+        blocked = self.robots_fault(entry.url)
         faults: list[Fault] = [blocked] if blocked else []
         if blocked and blocked[0] is Kind.UNDETERMINED:
             return Verdict(entry, (blocked,))
@@ -103,21 +103,18 @@ class Judge:
             title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
 
-    def robots_fault(self, entry: SitemapEntry) -> Fault | None:
-        """Return the fault if robots.txt forbids an entry or cannot be read, else None."""
-        return self._robots_fault(entry.url)
-
-    def _robots_fault(self, url: str) -> Fault | None:
+    def robots_fault(self, url: str) -> Fault | None:
+        """Return the fault if robots.txt forbids a URL or cannot be read, else None."""
         robots = self._robots(split_origin(url)[0])
         if robots.unavailable:
             return Kind.UNDETERMINED, robots.unavailable
         return None if robots.allows(url, self._user_agent) else (Kind.ROBOTS, "")
 
-    def _fetch_allowed(self, url: str) -> Fetched | None:
+    def _fetch_if_allowed(self, url: str) -> Fetched | None:
         """Fetch a URL besides the entries; return None if robots.txt forbids that."""
-        return None if self._robots_fault(url) else self._fetch(url)
+        return None if self.robots_fault(url) else self._fetch(url)
 
-    def _fetch_facts(self, url: str) -> tuple[Fetched, WebPage | None, _Version]:
+    def _fetch_facts(self, url: str) -> tuple[Fetched, WebPage | None, _LanguageVersion]:
         """Fetch a page and store its facts; return response, page (None if unread) and facts."""
         fetched, page, links = self._fetch(url), None, None
         if fault := answer_fault(fetched):
@@ -129,7 +126,7 @@ class Judge:
                 links = frozenset(linked for _, linked in page.alternates)
         if len(self._versions) >= MAX_KNOWN_VERSIONS:
             self._versions.clear()
-        self._versions[url] = version = _Version(tuple(faults), links)
+        self._versions[url] = version = _LanguageVersion(tuple(faults), links)
         return fetched, page, version
 
     def _faults_of_page(
@@ -143,7 +140,7 @@ class Judge:
             yield Kind.TITLE_MISSING, ""
         if fetched.seconds > self._slow_seconds:
             yield Kind.SLOW, f"{fetched.seconds:.1f} s"
-        yield from _lastmod_fault(entry, fetched)
+        yield from _lastmod_faults(entry, fetched)
         listed = {code.lower(): url for code, url in entry.alternates}
         linked = {code.lower(): url for code, url in page.alternates}
         if listed and linked and listed != linked:
@@ -155,7 +152,7 @@ class Judge:
             yield Kind.HREFLANG_CODE, " ".join(invalid)
 
     def _hreflang_faults(
-        self, entry: SitemapEntry, page: WebPage, version: _Version
+        self, entry: SitemapEntry, page: WebPage, version: _LanguageVersion
     ) -> Iterator[Fault]:
         """Yield the faults of a page's language links, in its head or in the sitemap.
 
@@ -187,15 +184,15 @@ class Judge:
         ]:
             yield Kind.HREFLANG_RETURN, ", ".join(one_way)
 
-    def _version_at(self, url: str) -> _Version:
+    def _version_at(self, url: str) -> _LanguageVersion:
         """Return the facts about a language version, fetching it if robots.txt allows it."""
         with suppress(KeyError):
             return self._versions[url]
         try:
-            is_forbidden = self._robots_fault(url) is not None
+            is_forbidden = self.robots_fault(url) is not None
         except InvalidValue:
             is_forbidden = True
-        return _Version() if is_forbidden else self._fetch_facts(url)[2]
+        return _LanguageVersion() if is_forbidden else self._fetch_facts(url)[2]
 
 
 def _why_invalid_code(code: str) -> str:
@@ -206,7 +203,7 @@ def _why_invalid_code(code: str) -> str:
         return f"{quoted(code)} is not a language code."
 
 
-def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
+def _lastmod_faults(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
     header = fetched.header("Last-Modified")
     modified = http_moment(header)
     if modified is None or len(entry.lastmod) < len("YYYY-MM-DD"):  # A month says no day.

@@ -81,7 +81,7 @@ class AuditRun(models.Model):
         return f"{self.pk} ({self.site})"
 
     @property
-    def places(self) -> tuple[Any, ...]:
+    def starts_and_folder(self) -> tuple[Any, ...]:
         """The starts and the folder of a crawl; the same value for all audits."""
         return (*self.options.get("starts", ()), self.options.get("below", ""))
 
@@ -100,11 +100,11 @@ class AuditRun(models.Model):
         """Whether so many URLs are undetermined that the run says little about the site."""
         return self.undetermined > MAX_UNDETERMINED * self.checked
 
-    def alike(self) -> list["AuditRun"]:
+    def comparable_runs(self) -> list["AuditRun"]:
         """Return the site's finished runs of this kind, starts and folder, newest first."""
         finished = AuditRun.objects.filter(status=self.Status.FINISHED)
         runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
-        return [run for run in runs if run.places == self.places]
+        return [run for run in runs if run.starts_and_folder == self.starts_and_folder]
 
 
 class AuditFinding(models.Model):

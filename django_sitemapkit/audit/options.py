@@ -35,7 +35,7 @@ class AuditOptions:
     user_agent: str = "Googlebot"
     """The crawler whose rules in robots.txt count."""
 
-    def is_soft_404(self) -> Callable[[Fetched], bool] | None:
+    def soft_404_rule(self) -> Callable[[Fetched], bool] | None:
         """Return the project's rule, or None. Raises ImproperlyConfigured."""
         if not self.soft_404:
             return None
@@ -86,7 +86,7 @@ def audit_options() -> AuditOptions:
             raise ImproperlyConfigured(
                 f'SITEMAPKIT_AUDIT["{name}"] must be {what}; it is {found!r}.'
             )
-    options.is_soft_404()
+    options.soft_404_rule()
     return options
 
 

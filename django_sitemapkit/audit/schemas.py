@@ -15,7 +15,7 @@ SCHEMA_FILES: dict[DocumentKind, str] = {"urlset": "sitemap.xsd", "sitemapindex"
 """The schema of each kind of document, as sitemaps.org names them."""
 
 
-class Offline(etree.Resolver):  # type: ignore[misc]
+class OfflineResolver(etree.Resolver):  # type: ignore[misc]
     """Keeps a schema from loading parts of it over the network."""
 
     def __init__(self) -> None:
@@ -42,11 +42,11 @@ class Schemas:
         if path.is_dir():
             for kind, name in SCHEMA_FILES.items():
                 if (path / name).is_file():
-                    self._schemas[kind] = _schema(path / name)
+                    self._schemas[kind] = _load_schema(path / name)
             if not self._schemas:
                 raise ValueError(f"{path} has neither {' nor '.join(SCHEMA_FILES.values())}")
         else:
-            self._schemas = dict.fromkeys(SCHEMA_FILES, _schema(path))
+            self._schemas = dict.fromkeys(SCHEMA_FILES, _load_schema(path))
 
     def findings(self, kind: DocumentKind | None, file: IO[bytes]) -> list[Finding]:
         """Return the schema errors of a document, plain or gzip, or a warning if it has no schema.
@@ -66,7 +66,7 @@ class Schemas:
             return []
         xml.seek(0)
         try:
-            tree = etree.parse(xml, _parser())
+            tree = etree.parse(xml, _offline_parser())
         except etree.XMLSyntaxError as error:
             return [Finding(code="schema", message=f"Schema: {error.msg}", line=error.lineno)]
         schema.validate(tree)
@@ -76,7 +76,7 @@ class Schemas:
         ]
 
 
-class _Nothing:
+class _DiscardingTarget:
     """A parser target that keeps nothing."""
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class _Nothing:
 
 
 def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
-    parser = _parser(target=_Nothing(), schema=schema)
+    parser = _offline_parser(target=_DiscardingTarget(), schema=schema)
     try:
         while block := xml.read(65_536):
             parser.feed(block)
@@ -94,10 +94,10 @@ def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
     return not parser.feed_error_log
 
 
-def _schema(path: Path) -> etree.XMLSchema:
-    offline = Offline()
+def _load_schema(path: Path) -> etree.XMLSchema:
+    offline = OfflineResolver()
     try:
-        schema = etree.XMLSchema(etree.parse(path, _parser(offline)))
+        schema = etree.XMLSchema(etree.parse(path, _offline_parser(offline)))
     except (OSError, etree.LxmlError) as error:
         raise ValueError(f"{path} is not a readable schema: {error}") from error
     # libxml2 goes on without what it cannot import, and lxml does not always report it.
@@ -109,7 +109,7 @@ def _schema(path: Path) -> etree.XMLSchema:
     return schema
 
 
-def _parser(offline: Offline | None = None, **options: object) -> etree.XMLParser:
+def _offline_parser(offline: OfflineResolver | None = None, **options: object) -> etree.XMLParser:
     parser = etree.XMLParser(no_network=True, resolve_entities=False, huge_tree=False, **options)
-    parser.resolvers.add(offline or Offline())
+    parser.resolvers.add(offline or OfflineResolver())
     return parser

@@ -21,7 +21,7 @@ MAX_OWN_WORDS = 20
 """Words that a missing page may have and another does not: its address, a date, a token."""
 
 
-class _Shown(NamedTuple):
+class _PageContent(NamedTuple):
     """The visible content of a page: title, first heading and words."""
 
     title: str
@@ -29,11 +29,11 @@ class _Shown(NamedTuple):
     words: frozenset[bytes]
 
     @classmethod
-    def of(cls, fetched: Fetched, page: WebPage) -> "_Shown":
+    def of(cls, fetched: Fetched, page: WebPage) -> "_PageContent":
         return cls(page.title or "", page.heading, frozenset(fetched.body.split()))
 
     @property
-    def name(self) -> tuple[str, str]:
+    def title_and_heading(self) -> tuple[str, str]:
         return self.title, self.heading
 
 
@@ -48,7 +48,7 @@ class Soft404s:
     def __init__(self, fetch: Callable[[str], Fetched | None], rule: IsSoft404 | None) -> None:
         self._fetch = fetch
         self._rule = rule
-        self._shown: dict[str, _Shown | None] = {}
+        self._shown: dict[str, _PageContent | None] = {}
 
     def fault(self, fetched: Fetched, page: WebPage) -> Fault | None:
         """Return the fault of a page that says "not found", or None."""
@@ -73,20 +73,20 @@ class Soft404s:
             return ""
         ending = "/" if path.partition("?")[0].endswith("/") else PurePosixPath(name).suffix
         probe = f"{origin}{folder}/{MISSING_NAME}{ending}"
-        own, missing = _Shown.of(fetched, page), self._content_at(probe, {200, 404, 410})
-        if missing is None or own.name != missing.name:
+        own, missing = _PageContent.of(fetched, page), self._content_at(probe, {200, 404, 410})
+        if missing is None or own.title_and_heading != missing.title_and_heading:
             return ""
         home = self._content_at(f"{origin}/", {200})
-        if home is None or home.name == own.name:
+        if home is None or home.title_and_heading == own.title_and_heading:
             return ""
         return "" if len(own.words - missing.words) > MAX_OWN_WORDS else probe
 
-    def _content_at(self, url: str, statuses: Container[int]) -> _Shown | None:
+    def _content_at(self, url: str, statuses: Container[int]) -> _PageContent | None:
         """Fetch a URL once; return its visible content, None if unknown or of another status."""
         if url not in self._shown and len(self._shown) < MAX_PROBES:
             fetched, shown = self._fetch(url), None
             if fetched is not None and fetched.status in statuses and not fetched.hops:
                 page = WebPage.parse(url, fetched.headers, fetched.body, with_links=False)
-                shown = None if fetched.failure else _Shown.of(fetched, page)
+                shown = None if fetched.failure else _PageContent.of(fetched, page)
             self._shown[url] = shown
         return self._shown.get(url)

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, document_blocks
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, open_document
 from django_sitemapkit.audit.reader import Finding, SitemapReader
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import ListingScope
@@ -108,7 +108,7 @@ def validate_published(
     Each file is compared with the manifest first, and then read as any other document. With
     ``schemas`` it is checked by these too.
     """
-    how = _Validation(schemas, on_progress, ListedUrls())
+    how = _DocumentValidator(schemas, on_progress, ListedUrls())
     storage = SitemapStorage()
     hosts = declared_hosts([site])
     for file in verify_published(site):
@@ -140,7 +140,7 @@ def validate_source(
     ``seconds``. What cannot be read has a report that says so. Pages in ``listed`` are duplicates,
     and those of the source are added to it.
     """
-    how = _Validation(schemas, on_progress, listed or ListedUrls())
+    how = _DocumentValidator(schemas, on_progress, listed or ListedUrls())
     if source.lower().startswith(("http://", "https://")):
         yield from _validate_url(source, how, Deadline(seconds))
         return
@@ -175,7 +175,7 @@ def sitemap_paths(path: Path) -> list[Path]:
     paths = [
         Path(folder, name)
         for folder, _, names in os.walk(path, onerror=unreadable.append)
-        for name in filter(_is_named_sitemap, names)
+        for name in filter(_has_sitemap_name, names)
     ]
     paths = sorted([*paths, *(Path(error.filename) for error in unreadable)])
     if not paths:
@@ -183,7 +183,9 @@ def sitemap_paths(path: Path) -> list[Path]:
     return paths
 
 
-def _validate_url(address: str, how: "_Validation", deadline: Deadline) -> Iterator[DocumentReport]:
+def _validate_url(
+    address: str, how: "_DocumentValidator", deadline: Deadline
+) -> Iterator[DocumentReport]:
     """Yield a report on the document at a URL and, of an index, on each sitemap that it lists."""
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
@@ -220,7 +222,7 @@ def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
     return hosts
 
 
-def _is_named_sitemap(name: str) -> bool:
+def _has_sitemap_name(name: str) -> bool:
     # Other texts in a folder are robots.txt, keys and notes.
     is_text_sitemap = name.startswith("sitemap") and name.endswith(TEXT_ENDINGS)
     return is_text_sitemap or name.endswith((".xml", ".xml.gz"))
@@ -228,7 +230,7 @@ def _is_named_sitemap(name: str) -> bool:
 
 def _fetch_and_validate(
     address: str,
-    how: "_Validation",
+    how: "_DocumentValidator",
     hosts: Collection[str],
     deadline: Deadline,
     *,
@@ -236,7 +238,7 @@ def _fetch_and_validate(
 ) -> DocumentReport:
     """Fetch and validate one document; a failure or a redirect is a report, too."""
     try:
-        with document_blocks(address, deadline) as blocks:
+        with open_document(address, deadline) as blocks:
             return how.validate(address, blocks, address, nested=nested, hosts=hosts)
     except Redirected as redirect:
         message = f"Redirect to {redirect}: list the target instead."
@@ -247,7 +249,7 @@ def _fetch_and_validate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Validation:
+class _DocumentValidator:
     """How each document of a source is validated."""
 
     schemas: "Schemas | None"

@@ -85,12 +85,12 @@ def test_excluding_sets_overrides(audited, admin_client):
 
 def test_a_rule_is_made_of_the_common_folder(audited, admin_client):
     """Its form is opened; nothing is stored yet."""
-    response = act(admin_client, "make_rule", kind="redirect")
+    response = act(admin_client, "open_rule_form", kind="redirect")
     parts = urlsplit(response["Location"])
     assert parts.path == reverse("admin:sitemapkit_exclusionrule_add")
     assert parse_qs(parts.query) == {"site": ["default"], "pattern": ["/old/"]}
     assert 'value="/old/"' in admin_client.get(response["Location"]).text
-    one = act(admin_client, "make_rule", kind="slow")
+    one = act(admin_client, "open_rule_form", kind="slow")
     assert parse_qs(urlsplit(one["Location"]).query)["pattern"] == ["/gone/$"]
 
 
@@ -110,7 +110,7 @@ def test_no_rule_is_made_of_these(audited, admin_client, urls):
     for url in urls:
         AuditFinding.objects.create(run=audited, section="s", kind="redirect", url=url)
     chosen = list(AuditFinding.objects.values_list("pk", flat=True))
-    data = {"action": "make_rule", "_selected_action": chosen}
+    data = {"action": "open_rule_form", "_selected_action": chosen}
     response = admin_client.post(FINDINGS, data, follow=True)
     assert "Select URLs of one site that have a folder in common" in response.text
 
@@ -121,7 +121,7 @@ def test_a_folder_ends_at_a_slash(audited, admin_client):
         AuditFinding.objects.create(
             run=audited, section="s", kind="gone", url=f"{BASE}/products/{number}/"
         )
-    response = act(admin_client, "make_rule", kind="gone")
+    response = act(admin_client, "open_rule_form", kind="gone")
     assert parse_qs(urlsplit(response["Location"]).query)["pattern"] == ["/products/"]
 
 
@@ -168,7 +168,7 @@ def test_actions_need_permissions(audited, client):
     text = client.get(FINDINGS).text
     assert "export_csv" in text
     assert "exclude_them" not in text
-    assert "make_rule" not in text
+    assert "open_rule_form" not in text
     act(client, "exclude_them")
     assert not UrlOverride.objects.exists()
 
@@ -293,7 +293,7 @@ def test_orphans_are_excluded_and_what_is_not_listed_is_not(crawled, admin_clien
     assert list(UrlOverride.objects.values_list("path", flat=True)) == ["/shop/a/"]
 
 
-@pytest.mark.parametrize("action", ["exclude_them", "make_rule"])
+@pytest.mark.parametrize("action", ["exclude_them", "open_rule_form"])
 def test_nothing_is_excluded_for_a_missing_page(crawled, admin_client, action):
     """It is not in the sitemap."""
     missing = crawled.findings.get(kind="missing")

@@ -12,7 +12,7 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit import auditing
 from django_sitemapkit.audit.auditing import KEEP_RUNS, audit
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_places
 from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import ADVICE, AUDIT_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
@@ -523,10 +523,10 @@ def test_a_sample_is_as_large_as_asked(settings, sections, urls, limit, sample):
     sections.add(Many)
     run()
     rows = Place.objects.in_build(Build.objects.published(SITE)).pages()
-    assert sample <= len(list(entries_of_build(rows, sample))) <= sample * 1.2
-    whole = list(entries_of_build(rows, None))
+    assert sample <= len(list(entries_of_places(rows, sample))) <= sample * 1.2
+    whole = list(entries_of_places(rows, None))
     for skip in (0, 1, 9, 10, 11, urls - 1, urls):
-        assert list(entries_of_build(rows, None, skip=skip)) == whole[skip:]
+        assert list(entries_of_places(rows, None, skip=skip)) == whole[skip:]
 
 
 @pytest.mark.thorough

@@ -299,7 +299,7 @@ def test_what_a_server_says_forges_no_line(monkeypatch):
     def refuse(*args, **options):
         raise OSError(f"HTTP Error 500: {EVIL}")
 
-    monkeypatch.setattr("django_sitemapkit.audit.validation.document_blocks", refuse)
+    monkeypatch.setattr("django_sitemapkit.audit.validation.open_document", refuse)
     code, out, _ = run("validate_sitemaps", "https://evil.example/sitemap.xml")
     assert code == 1
     assert out.splitlines()[1] == f"  error: HTTP error: HTTP Error 500: {SHOWN}"

@@ -51,7 +51,7 @@ class CrawlComparison:
     least one was a web page. If a process is killed meanwhile, the next one starts the comparison
     again. ::
 
-        CrawlComparison(run, site, scope, lease).record()
+        CrawlComparison(run, site, scope, lease).record_findings()
     """
 
     def __init__(
@@ -64,21 +64,23 @@ class CrawlComparison:
         self._rows = CrawledUrl.objects.filter(run=run)
         self._finding = partial(new_finding, run)
 
-    def record(self) -> None:
+    def record_findings(self) -> None:
         """Compare, and record the findings."""
         self._reset()
-        self._compare_rows(
+        self._record_findings(
             self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken_findings
         )
-        self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken_findings)
+        self._record_findings(self._rows.filter(outcome=Outcome.BROKEN), self._broken_findings)
         undetermined = self._rows.exclude(outcome=Outcome.BROKEN).exclude(detail="")
-        self._compare_rows(undetermined, self._undetermined_findings)
-        self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirect_findings)
+        self._record_findings(undetermined, self._undetermined_findings)
+        self._record_findings(self._rows.filter(outcome=Outcome.REDIRECT), self._redirect_findings)
         self._compare_entries()
         if self._run.options["compares"]:
             unlisted = self._rows.filter(outcome=Outcome.PAGE, is_listed=False)
-            self._compare_rows(unlisted, self._missing_findings)
-        self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicate_findings)
+            self._record_findings(unlisted, self._missing_findings)
+        self._record_findings(
+            self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicate_findings
+        )
 
     def _reset(self) -> None:
         """Undo an interrupted comparison of this crawl, and choose the build to compare with."""
@@ -93,25 +95,25 @@ class CrawlComparison:
             self._run.save(update_fields=["build", "counts", "pending"])
         self._published = published
 
-    def _compare_rows(
+    def _record_findings(
         self,
         rows: QuerySet[CrawledUrl],
         findings_of: Callable[[list[CrawledUrl]], Iterable[AuditFinding]],
     ) -> None:
         """Record the findings of some rows, in their order."""
-        for some in in_crawl_order(rows):
+        for some in batches_in_crawl_order(rows):
             with self._lease.fenced_transaction():
                 add_findings(self._run, list(findings_of(some)))
 
     def _broken_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        origins = _origin_texts(rows)
+        origins = _link_source_texts(rows)
         for row in rows:
             if row.linking_pages or row.depth == 0:
                 why = _ENDS.get(Outcome(row.outcome), row.detail)
                 yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
 
     def _undetermined_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
-        origins = _origin_texts(rows)
+        origins = _link_source_texts(rows)
         for row in rows:
             detail = row.detail
             if row.outcome == Outcome.UNKNOWN:
@@ -120,7 +122,7 @@ class CrawlComparison:
 
     def _redirect_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         chains = self._chains_by_row(rows)
-        origins = _origin_texts(rows)
+        origins = _link_source_texts(rows)
         for row in rows:
             chain = chains[row.pk]
             kind = _redirect_kind(chain)
@@ -147,7 +149,7 @@ class CrawlComparison:
         judges_orphans = self._can_find_orphans()
         below = self._run.options.get("below", "")
         detail = f"only URLs below {below} were crawled" if below else ""
-        listing = listing_sections(self._site)
+        listing = compared_section_names(self._site)
         entries = (
             entry
             for entry in entries_of(self._site, self._published)
@@ -196,7 +198,7 @@ class CrawlComparison:
             yield self._finding(Kind.DUPLICATE, row.url, detail)
 
 
-def in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
+def batches_in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
     """Yield rows in the order in which the crawl met them, some at a time."""
     last = 0
     while some := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
@@ -204,7 +206,7 @@ def in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
         last = some[-1].pk
 
 
-def listing_sections(site: SitemapSite) -> frozenset[str]:
+def compared_section_names(site: SitemapSite) -> frozenset[str]:
     """Return the names of a site's sections, but for those of the pages which crawls saved.
 
     What a crawl found itself does not count as listed, nor does what is still published of a
@@ -226,13 +228,13 @@ def _can_list(scope: Scope, url: str) -> bool:
     return True
 
 
-def _origin_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
+def _link_source_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
     """Return, by row id, a text that names the pages linking to each URL, with the link texts."""
     shown: defaultdict[int, list[str]] = defaultdict(list)
     links = CrawledLink.objects.filter(target__in=[row.pk for row in rows]).order_by("pk")
     for target, *link in links.values_list("target", "source__url", "text", "element"):
         shown[target].append(_linking_page_text(*link))
-    return {row.pk: _origin_text(row, shown[row.pk]) for row in rows}
+    return {row.pk: _link_source_text(row, shown[row.pk]) for row in rows}
 
 
 def _linking_page_text(url: str, text: str, element: str) -> str:
@@ -242,7 +244,7 @@ def _linking_page_text(url: str, text: str, element: str) -> str:
     return f"{url} (“{text}”)" if text else url
 
 
-def _origin_text(row: CrawledUrl, links: list[str]) -> str:
+def _link_source_text(row: CrawledUrl, links: list[str]) -> str:
     if not row.linking_pages:
         return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"

@@ -12,11 +12,11 @@ from django_sitemapkit.audit.auditing import (
     AUDIT_LEASE_SECONDS,
     URLS_PER_RECORD,
     OnRunProgress,
-    delete_urls,
+    delete_crawled_urls,
     finish_run,
-    open_run,
+    resume_or_create_run,
 )
-from django_sitemapkit.audit.crawl.comparison import CrawlComparison, listing_sections
+from django_sitemapkit.audit.crawl.comparison import CrawlComparison, compared_section_names
 from django_sitemapkit.audit.crawl.frontier import Frontier
 from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
@@ -75,7 +75,7 @@ def crawl(
     """
     options = audit_options()
     scope = CrawlScope.of(site, all_sites(), below)
-    first = scope.starts(starts)
+    first = scope.start_urls(starts)
     limits = {
         "starts": first,
         "below": below,
@@ -83,25 +83,27 @@ def crawl(
         "max_urls": max_urls,
         "max_depth": max_depth,
         "external": external is not None,
-        "compares": bool(listing_sections(site)),
+        "compares": bool(compared_section_names(site)),
     }
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
-        judge = _make_judge(site, scope, options, fetch, external)
-        run = open_run(site, lease, "crawl", restart=restart, live=bool(fetch), options=limits)
-        with _Pages(judge, concurrency if fetch else 1) as pages:
+        judge = _make_crawl_judge(site, scope, options, fetch, external)
+        run = resume_or_create_run(
+            site, lease, "crawl", restart=restart, live=bool(fetch), options=limits
+        )
+        with _FetchQueue(judge, concurrency if fetch else 1) as pages:
             for frontier in _frontiers(run, judge, lease):
                 _fetch_all(run, frontier, pages, lease, end, on_progress)
-        CrawlComparison(run, site, scope, lease).record()
+        CrawlComparison(run, site, scope, lease).record_findings()
         if deliver is not None:
             deliver(run)
         finish_run(run, lease.now())
-        for old in run.alike()[KEPT_CRAWLS:]:
-            delete_urls(old)
+        for old in run.comparable_runs()[KEPT_CRAWLS:]:
+            delete_crawled_urls(old)
     return run
 
 
-def _make_judge(
+def _make_crawl_judge(
     site: SitemapSite,
     scope: CrawlScope,
     options: AuditOptions,
@@ -117,7 +119,7 @@ def _make_judge(
         scope,
         robots,
         user_agent=options.user_agent,
-        is_soft_404=options.is_soft_404(),
+        is_soft_404=options.soft_404_rule(),
         ask=ask,
         ask_others=ask_others,
     )
@@ -139,7 +141,7 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
         yield frontier
 
 
-class _Pages(AbstractContextManager["_Pages"]):
+class _FetchQueue(AbstractContextManager["_FetchQueue"]):
     """Fetches pages ahead of time, and returns their outcomes in the order they were added.
 
     With one thread a page is fetched when it is taken; with several, as soon as one is free. The
@@ -169,14 +171,16 @@ class _Pages(AbstractContextManager["_Pages"]):
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
         """Return the next row with its outcome; waits until its page is fetched."""
         row, fetched = self._ahead.popleft()
-        judged = self._judge.outcome_of if row.is_followed else self._judge.outcome_of_file
+        judged = (
+            self._judge.outcome_of_followed if row.is_followed else self._judge.outcome_of_checked
+        )
         return row, judged(row.url, fetched())
 
 
 def _fetch_all(
     run: AuditRun,
     frontier: Frontier,
-    pages: _Pages,
+    pages: _FetchQueue,
     lease: BuildLease,
     end: float | None,
     on_progress: OnRunProgress | None,
@@ -199,7 +203,7 @@ def _fetch_all(
             or links >= LINKS_PER_RECORD
             or time.monotonic() - recorded_at >= SECONDS_PER_RECORD
         ):
-            _record(run, frontier, batch, lease, len(pages))
+            _record_batch(run, frontier, batch, lease, len(pages))
             batch, links, recorded_at = [], 0, time.monotonic()
             if on_progress is not None:
                 on_progress(run)
@@ -207,7 +211,7 @@ def _fetch_all(
             return
 
 
-def _record(
+def _record_batch(
     run: AuditRun,
     frontier: Frontier,
     batch: Sequence[tuple[CrawledUrl, UrlOutcome]],

@@ -93,7 +93,7 @@ def previous_crawl(run: AuditRun) -> AuditRun | None:
     None if there is none, or if its URLs are not kept any more. What a crawl with other starts did
     not meet says nothing.
     """
-    crawl = next((each for each in run.alike() if each.pk < run.pk), None)
+    crawl = next((each for each in run.comparable_runs() if each.pk < run.pk), None)
     return crawl if crawl is not None and CrawledUrl.objects.filter(run=crawl).exists() else None
 
 
@@ -110,12 +110,12 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
     """
     for url, before, after in _outcome_pairs(earlier, later):
         if (before or earlier.is_complete) and (after or later.is_complete):
-            change = _change(before, after)
+            change = _change_between(before, after)
             if change is not None:
                 yield UrlDifference(change=change, url=url, before=before, after=after)
 
 
-def _change(before: str, after: str) -> CrawlChange | None:
+def _change_between(before: str, after: str) -> CrawlChange | None:
     """Return how a URL changed between two outcomes, "" for a URL not met; None if it did not."""
     if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None

@@ -33,7 +33,7 @@ _RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]
 
 
 @dataclass(slots=True)
-class _Found:
+class _FoundUrl:
     """A URL that a batch leads to: by a link, a redirect or a canonical URL."""
 
     depth: int
@@ -83,7 +83,7 @@ class Frontier:
 
     def add_starts(self, urls: Iterable[str]) -> None:
         """Store the URLs at which the crawl starts."""
-        self._store_new({url: _Found(depth=0, hops=0) for url in urls})
+        self._store_new({url: _FoundUrl(depth=0, hops=0) for url in urls})
 
     def next(self) -> CrawledUrl | None:
         """Return the next URL to fetch; None at a limit, or if none is known until results come."""
@@ -126,23 +126,23 @@ class Frontier:
             _replace_row(known[url], stored[url])
         known |= stored
         self._is_exhausted = False
-        _keep_links(self._run, found, known, new)
+        _store_links(self._run, found, known, new)
         fine = [row.pk for row, _ in batch if row.outcome not in OPEN_OUTCOMES]
         CrawledLink.objects.filter(target__in=fine).delete()
 
-    def _urls_found(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _Found]:
+    def _urls_found(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _FoundUrl]:
         """Return the URLs that a batch leads to, in its order, without those remembered."""
-        found: dict[str, _Found] = {}
+        found: dict[str, _FoundUrl] = {}
         for row, outcome in batch:
             depth = row.depth + 1
             if target := outcome.next:
                 hops = row.hops + 1 if row.outcome == Outcome.REDIRECT else 0
                 if hops <= MAX_REDIRECTS:
-                    leading = found.setdefault(target, _Found(depth, hops))
+                    leading = found.setdefault(target, _FoundUrl(depth, hops))
                     leading.is_followed = leading.is_asked = True
             for link in outcome.links:
                 if link.url not in self._remembered:
-                    new = _Found(depth, 0, link.is_followed, link.is_asked)
+                    new = _FoundUrl(depth, 0, link.is_followed, link.is_asked)
                     leading = found.setdefault(link.url, new)
                     leading.is_followed |= link.is_followed
                     leading.is_asked |= link.is_asked
@@ -161,7 +161,7 @@ class Frontier:
         )
         return known
 
-    def _store_new(self, found: dict[str, _Found]) -> dict[str, CrawledUrl]:
+    def _store_new(self, found: dict[str, _FoundUrl]) -> dict[str, CrawledUrl]:
         """Store newly met URLs, as far as the limits allow, and return their rows by URL."""
         new = list(self._new_rows(found))
         CrawledUrl.objects.bulk_create(new, batch_size=ROWS_PER_QUERY)
@@ -169,7 +169,7 @@ class Frontier:
             return rows_by_url(self._run, [row.url for row in new])
         return {row.url: row for row in new}
 
-    def _new_rows(self, found: dict[str, _Found]) -> Iterator[CrawledUrl]:
+    def _new_rows(self, found: dict[str, _FoundUrl]) -> Iterator[CrawledUrl]:
         for url, leading in found.items():
             row = CrawledUrl(
                 run_id=self._run.pk,
@@ -214,9 +214,9 @@ def _update_rows(rows: Sequence[CrawledUrl]) -> None:
     )
 
 
-def _keep_links(
+def _store_links(
     run: AuditRun,
-    found: dict[str, _Found],
+    found: dict[str, _FoundUrl],
     known: dict[str, CrawledUrl],
     new: Collection[str],
 ) -> None:

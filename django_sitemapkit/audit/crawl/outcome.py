@@ -126,7 +126,7 @@ class CrawlJudge:
 
     def is_blocked(self, url: str) -> bool:
         """Return whether robots.txt forbids fetching a URL."""
-        return self._is_own(url) and not self._robots.allows(url, self._user_agent)
+        return self._has_site_origin(url) and not self._robots.allows(url, self._user_agent)
 
     def fetch(self, url: str) -> Fetched | None:
         """Fetch a URL; return None if robots.txt forbids that."""
@@ -138,7 +138,7 @@ class CrawlJudge:
         Returns None if robots.txt forbids it, or this crawl asks for no such URL; the answer for
         another host's robots.txt if that is unavailable.
         """
-        ask = self._asking(url)
+        ask = self._request_function(url)
         if MALFORMED.match(url):
             return Fetched(
                 url=url,
@@ -149,7 +149,7 @@ class CrawlJudge:
             )
         if ask is None or self.is_blocked(url):
             return None
-        if not self._is_own(url):
+        if not self._has_site_origin(url):
             rules, answer = self._rules_of(urljoin(url, "/robots.txt"))
             if rules.unavailable:
                 return answer
@@ -157,13 +157,13 @@ class CrawlJudge:
                 return None
         return ask(url, follow_redirects=self._ask_others is not None, with_body=False)
 
-    def _asking(self, url: str) -> FetchOverHttp | None:
-        return self._ask if self._is_own(url) else self._ask_others
+    def _request_function(self, url: str) -> FetchOverHttp | None:
+        return self._ask if self._has_site_origin(url) else self._ask_others
 
-    def _is_own(self, url: str) -> bool:
+    def _has_site_origin(self, url: str) -> bool:
         return url.startswith(self._origin)
 
-    def outcome_of(self, url: str, fetched: Fetched | None) -> UrlOutcome:
+    def outcome_of_followed(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return the outcome and links of a followed URL from what `fetch` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
@@ -174,7 +174,7 @@ class CrawlJudge:
             page = WebPage.parse(url, fetched.headers, fetched.body)
             return self._outcome_of_page(url, fetched, page)
         if fetched.hops and not fetched.failure:
-            return self._redirect(url, fetched.final_url, fetched.status)
+            return self._redirect_outcome(url, fetched.final_url, fetched.status)
         is_unknown = fault[0] is Kind.UNDETERMINED
         return UrlOutcome(
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
@@ -182,14 +182,14 @@ class CrawlJudge:
             detail=_shortened(fault[1], MAX_OUTCOME_DETAIL),
         )
 
-    def outcome_of_file(self, url: str, fetched: Fetched | None) -> UrlOutcome:
+    def outcome_of_checked(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return the outcome of an unfollowed URL from what `check` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         status = fetched.status
         if status is not None and status < 400 and not fetched.failure:
             return UrlOutcome(outcome=Outcome.FILE, status=status)
-        gone = (404, 410, 500) if self._is_own(url) else (404, 410)
+        gone = (404, 410, 500) if self._has_site_origin(url) else (404, 410)
         is_broken = status in gone or fetched.failure_code in LOST
         _, detail = answer_fault(fetched) or ("", fetched.failure)
         return UrlOutcome(
@@ -198,7 +198,7 @@ class CrawlJudge:
             detail=_shortened(detail, MAX_OUTCOME_DETAIL),
         )
 
-    def _redirect(self, url: str, target: str, status: int | None) -> UrlOutcome:
+    def _redirect_outcome(self, url: str, target: str, status: int | None) -> UrlOutcome:
         # Each page that asks for a login redirects to a URL of its own.
         following = "" if redirects_to_login(target, url) else self._url_in_scope(target)
         return UrlOutcome(
@@ -216,7 +216,7 @@ class CrawlJudge:
             kind, detail = fault
             outcome = _OUTCOMES[kind]
             if outcome is Outcome.REDIRECT:
-                return self._redirect(url, detail, fetched.status)
+                return self._redirect_outcome(url, detail, fetched.status)
             if outcome is Outcome.BROKEN:
                 detail = _shortened(
                     f"soft 404: {detail}" if detail else "soft 404", MAX_OUTCOME_DETAIL
@@ -241,7 +241,9 @@ class CrawlJudge:
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
             is_inside = is_link and self._scope.contains(url)
-            may_ask = not (is_link and (link.nofollow or page.nofollow) and self._is_own(url))
+            may_ask = not (
+                is_link and (link.nofollow or page.nofollow) and self._has_site_origin(url)
+            )
             follows = is_inside and may_ask
             is_asked = follows or (may_ask and self._is_checked(url))
             if url in found and found[url][-2:] >= (follows, is_asked):
@@ -252,7 +254,7 @@ class CrawlJudge:
 
     def _is_checked(self, url: str) -> bool:
         """Return whether the crawl asks if an unfollowed URL answers."""
-        can_ask = self._asking(url) is not None or MALFORMED.match(url) is not None
+        can_ask = self._request_function(url) is not None or MALFORMED.match(url) is not None
         return can_ask and len(url) <= MAX_LOCATION
 
     def _url_in_scope(self, url: str) -> str:

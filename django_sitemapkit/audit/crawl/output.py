@@ -89,19 +89,19 @@ def reserved_folder(folder: Path) -> Iterator[None]:
     the template of the site map for people cannot be loaded.
     """
     require_template()
-    with workshop(folder):
+    with temporary_folder(folder):
         for path in folder.iterdir():
             if path.name in FIXED or NUMBERED.fullmatch(path.name):
                 _require_no_folder(path)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        _lock(descriptor, folder)
+        _lock_folder(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+def _lock_folder(descriptor: int, folder: Path) -> None:
     """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,20 +130,20 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     """
     pages = CrawledUrl.objects.filter(run=run, outcome=CrawledUrl.Outcome.PAGE)
     count = pages.count()
-    with workshop(folder) as made:
+    with temporary_folder(folder) as temporary:
         kept = list(_undetermined_urls(site, run, folder)) if run.undetermined else []
-        names = write_tables(run, made)
+        names = write_csv_files(run, temporary)
         if not count:
-            replace_files(made, folder, names, [])
+            replace_files(temporary, folder, names, [])
             return names
         titles = chain(read_by_key(pages, "url", "title"), ((url, "") for url in kept))
         lastmods = chain(read_by_key(pages, "url", "lastmod"), ((url, None) for url in kept))
-        names += write_site_map(titles, count + len(kept), made, site)
-        names += write_sitemaps(lastmods, made, site.base)
-        (made / MARK).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+        names += write_site_map(titles, count + len(kept), temporary, site)
+        names += write_sitemaps(lastmods, temporary, site.base)
+        (temporary / MARK).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
         numbered = filter(NUMBERED.fullmatch, _last_file_names(folder))
         stale = [folder / name for name in numbered if name not in names]
-        replace_files(made, folder, [*names, MARK], stale)
+        replace_files(temporary, folder, [*names, MARK], stale)
     return names
 
 
@@ -169,7 +169,7 @@ def _last_file_names(folder: Path) -> list[str]:
 # Tables and sitemaps ------------------------------------------------------------------------------
 
 
-def write_tables(run: AuditRun, made: Path) -> list[str]:
+def write_csv_files(run: AuditRun, temporary: Path) -> list[str]:
     """Write followed URLs, and links to URLs at fault, as CSV; return the names of the files."""
     urls = CrawledUrl.objects.filter(run=run, is_followed=True)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
@@ -177,12 +177,14 @@ def write_tables(run: AuditRun, made: Path) -> list[str]:
         ("pages.csv", URL_COLUMNS, urls),
         ("links.csv", LINK_COLUMNS, links),
     ):
-        with (made / name).open("w", encoding="utf-8", newline="") as file:  # csv ends its lines.
+        with (temporary / name).open(
+            "w", encoding="utf-8", newline=""
+        ) as file:  # csv ends its lines.
             file.writelines(csv_lines(columns, read_by_key(rows, *columns.values())))
     return ["pages.csv", "links.csv"]
 
 
-def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> list[str]:
+def write_sitemaps(pages: Iterable[tuple[str, Any]], temporary: Path, base: str) -> list[str]:
     """Write URLs with their lastmods as XML and as text; return the names of the files.
 
     Each text lists the URLs of one XML file, and so keeps the limits too. The index says that the
@@ -195,15 +197,15 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
     while batch:
         names.append(f"sitemap-{len(names) + 1}.xml")
         texts.append(f"urls-{len(names)}.txt" if texts else "urls.txt")
-        batch = _write_urlset(batch, rows, made / names[-1], made / texts[-1])
+        batch = _write_urlset(batch, rows, temporary / names[-1], temporary / texts[-1])
     if len(names) == 1:
-        (made / names[0]).replace(made / INDEX)
+        (temporary / names[0]).replace(temporary / INDEX)
         return [*texts, INDEX]
     index = write_index([IndexEntry(location=f"{base}/{name}") for name in names])
     if index is None or index.problem:
         why = english_of(index.problem) if index else "The crawl found no page."
         raise ImproperlyConfigured(why)
-    (made / INDEX).write_bytes(index.data)
+    (temporary / INDEX).write_bytes(index.data)
     return [*names, *texts, INDEX]
 
 
@@ -245,14 +247,14 @@ def _write_urlset(
 
 
 @contextmanager
-def workshop(folder: Path) -> Iterator[Path]:
+def temporary_folder(folder: Path) -> Iterator[Path]:
     """Give a folder to make the files of ``folder`` in; what is left there is deleted.
 
     Makes ``folder`` if necessary. Raises StorageFailure if no file can be written in it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _sweep(folder)
+        _delete_abandoned_folders(folder)
         made = TemporaryDirectory(prefix=CRAWL_WORKSHOP, dir=folder)
     except (FileExistsError, NotADirectoryError) as error:
         raise StorageFailure(f"{error.filename} is not a folder. Name another folder.") from error
@@ -271,7 +273,7 @@ def workshop(folder: Path) -> Iterator[Path]:
             ) from error
 
 
-def _sweep(folder: Path) -> None:
+def _delete_abandoned_folders(folder: Path) -> None:
     """Delete what killed processes left a day ago."""
     for path in folder.glob(CRAWL_WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
         with suppress(FileNotFoundError):
@@ -288,18 +290,18 @@ def _require_no_folder(path: Path) -> None:
         )
 
 
-def replace_files(made: Path, folder: Path, names: list[str], stale: Iterable[Path]) -> None:
-    """Move complete files from ``made`` to ``folder``, in this order; then delete stale ones.
+def replace_files(temporary: Path, folder: Path, names: list[str], stale: Iterable[Path]) -> None:
+    """Move complete files from ``temporary`` to ``folder``, in this order; then delete stale ones.
 
     Raises StorageFailure if some are replaced and another cannot be.
     """
     for name in names:
         _require_no_folder(folder / name)
-        with (made / name).open("rb") as file:
+        with (temporary / name).open("rb") as file:
             sync(file)
     try:
         for name in names:
-            (made / name).replace(folder / name)
+            (temporary / name).replace(folder / name)
         for path in stale:
             path.unlink(missing_ok=True)
         sync_folder(folder)

@@ -9,7 +9,7 @@ from django.db import router, transaction
 from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import delete_in_batches
-from django_sitemapkit.audit.crawl.comparison import in_crawl_order
+from django_sitemapkit.audit.crawl.comparison import batches_in_crawl_order
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.builds.lease import acquire
@@ -23,7 +23,7 @@ _Outcome = CrawledUrl.Outcome
 
 
 @dataclass(slots=True, kw_only=True)
-class SavedPages:
+class SaveResult:
     """The result of saving a crawl: numbers of saved pages by what happened to them."""
 
     is_complete: bool
@@ -75,7 +75,7 @@ def require_crawled_section(site: SitemapSite) -> CrawledSection:
     return section
 
 
-def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
+def save_pages(site: SitemapSite, run: AuditRun) -> SaveResult:
     """Save the pages that a finished crawl found and no other section lists.
 
     A saved page that another section lists now is deleted. One that the crawl did not find as an
@@ -97,10 +97,10 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
     rows = CrawledUrl.objects.filter(run=run)
     # Without a single page, the site may just be down.
     found_pages = rows.filter(outcome=_Outcome.PAGE).exists()
-    result = SavedPages(is_complete=run.is_complete and run.covers_site and found_pages)
+    result = SaveResult(is_complete=run.is_complete and run.covers_site and found_pages)
     scope = site.scope()
     with acquire(site, "save") as lease:
-        for batch in in_crawl_order(rows):
+        for batch in batches_in_crawl_order(rows):
             with lease.fenced_transaction():
                 _save_batch(site, _rows_by_path(batch, scope), seen_at, result)
         if result.is_complete:
@@ -120,7 +120,7 @@ def _rows_by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]
 
 
 def _save_batch(
-    site: SitemapSite, crawled: dict[str, CrawledUrl], seen_at: dt.datetime, result: SavedPages
+    site: SitemapSite, crawled: dict[str, CrawledUrl], seen_at: dt.datetime, result: SaveResult
 ) -> None:
     """Save the pages of a batch, and delete those that another section lists."""
     hashes = {path: hash_of(path) for path in crawled}

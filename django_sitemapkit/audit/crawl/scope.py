@@ -34,7 +34,7 @@ class CrawlScope:
         """
         below = f"{site.base}/"
         scope = cls(site.base, tuple(one.base for one in sites if one.base.startswith(below)))
-        return replace(scope, base=scope.starts([folder])[0].rstrip("/")) if folder else scope
+        return replace(scope, base=scope.start_urls([folder])[0].rstrip("/")) if folder else scope
 
     def contains(self, url: str) -> bool:
         """Return whether a crawl fetches a URL, which is in normal form."""
@@ -44,7 +44,7 @@ class CrawlScope:
             and not any(_is_at_or_below(url, base) for base in self.other_bases)
         )
 
-    def starts(self, starts: Sequence[str]) -> list[str]:
+    def start_urls(self, starts: Sequence[str]) -> list[str]:
         """Return absolute URLs or paths as URLs, each once; the base URL if there are none.
 
         Raises InvalidValue for a URL that is invalid or outside of the scope.

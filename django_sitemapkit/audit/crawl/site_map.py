@@ -66,7 +66,7 @@ def require_template() -> None:
 
 
 def write_site_map(
-    pages: Iterable[tuple[str, str]], count: int, made: Path, site: SitemapSite
+    pages: Iterable[tuple[str, str]], count: int, temporary: Path, site: SitemapSite
 ) -> list[str]:
     """Write ``count`` URLs with their titles as HTML; return the names of the files.
 
@@ -97,7 +97,7 @@ def write_site_map(
                 ],
             }
             names.append(page_name(number))
-            (made / names[-1]).write_text(template.render(context), encoding="utf-8")
+            (temporary / names[-1]).write_text(template.render(context), encoding="utf-8")
     return names[::-1]
 
 

@@ -116,7 +116,7 @@ class FindingsCommand(PublishedCommand):
         for site in self.sites_of(options):
             try:
                 with self._fetch_arguments(site, options) as fetching:
-                    run = self._examine(site, options, fetching)
+                    run = self._examine_with_progress(site, options, fetching)
                 self.report(site, run, options)
             except (ImproperlyConfigured, MissingExtra) as error:
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
@@ -144,7 +144,7 @@ class FindingsCommand(PublishedCommand):
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
         """Print the findings of a run of a site, as lines or as JSON."""
         if self.json:
-            self._write_json(run)
+            self._write_findings_as_json(run)
         elif self.verbosity:
             self._print_findings(run)
 
@@ -175,7 +175,7 @@ class FindingsCommand(PublishedCommand):
             concurrency = options["concurrency"] or CONCURRENCY
             yield {"fetch": own.fetch, "concurrency": concurrency, **external}
 
-    def _examine(
+    def _examine_with_progress(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
         self.interrupted = self._unfinished  # The site before this one is finished.
@@ -187,7 +187,7 @@ class FindingsCommand(PublishedCommand):
                     site,
                     options,
                     restart=options["restart"],
-                    on_progress=self._show_run,
+                    on_progress=self._show_run_progress,
                     **fetching,
                 )
         finally:
@@ -196,7 +196,7 @@ class FindingsCommand(PublishedCommand):
         self.interrupted = "Interrupted. All URLs had been fetched, and the findings are recorded."
         return run
 
-    def _show_run(self, run: AuditRun) -> None:
+    def _show_run_progress(self, run: AuditRun) -> None:
         """Show on a terminal how far a run is, and its rate since it was first reported."""
         now = time.monotonic()
         # A run that is continued has fetched some URLs before.
@@ -207,7 +207,7 @@ class FindingsCommand(PublishedCommand):
         left = f", {run.pending:,} left" if run.pending else ""
         self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 
-    def _write_json(self, run: AuditRun) -> None:
+    def _write_findings_as_json(self, run: AuditRun) -> None:
         columns = ("section", "kind", "url", "detail")
         for values in read_by_key(run.findings.all(), *columns):
             self.write_json({"site": run.site, **dict(zip(columns, values, strict=True))})

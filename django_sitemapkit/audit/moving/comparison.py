@@ -99,7 +99,7 @@ class EntryDifference:
         }
 
 
-class _Listed(NamedTuple):
+class _ListedEntry(NamedTuple):
     """One entry of one of the sitemaps."""
 
     url: str
@@ -177,10 +177,10 @@ class SitemapComparison:
 
     def _path_differences(self, group: Iterable[list[str]]) -> Iterator[EntryDifference]:
         """Yield the differences between URLs of one path, usually one on each side."""
-        old: dict[str, list[_Listed]] = {}
-        new: dict[str, list[_Listed]] = {}
+        old: dict[str, list[_ListedEntry]] = {}
+        new: dict[str, list[_ListedEntry]] = {}
         for _, side, origin, url, section, values in group:
-            listed = _Listed(url, section, json.loads(values))
+            listed = _ListedEntry(url, section, json.loads(values))
             found = (old if side == _OLD else new).setdefault(origin, [])
             if listed not in found:
                 found.append(listed)
@@ -201,7 +201,7 @@ class SitemapComparison:
             yield EntryDifference(change=EntryChange.ADDED, url=url, reason=reason)
 
     def _entry_differences(
-        self, old: list[_Listed], new: list[_Listed], before: str, after: str
+        self, old: list[_ListedEntry], new: list[_ListedEntry], before: str, after: str
     ) -> Iterator[EntryDifference]:
         """Yield the differences between entries of one URL; each side may list it repeatedly."""
         url, was = new[0].url, old[0].url

@@ -59,7 +59,7 @@ def _values_of(entry: UrlEntry) -> EntryValues:
     return found | texts
 
 
-def _number(text: str) -> str:
+def _normal_number(text: str) -> str:
     """Return a number in one form, so that ``0.5`` equals ``0.50``; another text as it is."""
     with suppress(ValueError):
         return str(float(text))
@@ -69,6 +69,6 @@ def _number(text: str) -> str:
 _NORMAL_FORMS: dict[str, Callable[[str], str]] = {
     "lastmod": str,
     "changefreq": str.lower,
-    "priority": _number,
+    "priority": _normal_number,
 }
 """How two spellings of the value of a tag are made equal."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemapkit import views
-from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, document_blocks
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, open_document
 from django_sitemapkit.audit.moving.reader import (
     MAX_DOCUMENT_BYTES,
     EntryValues,
@@ -48,7 +48,7 @@ class SitemapSource:
         self.starts = starts
         self.content = content
 
-    def listed(self, sitemap: str) -> str | None:
+    def address_of(self, sitemap: str) -> str | None:
         """Return the URL at which to open a document of an index; None if it is read anyway.
 
         It is at the host of the first document, whatever host the index names: a copy of a site
@@ -69,17 +69,17 @@ class SitemapSource:
         external = {entry.location for entry in external_entries(self.site)}
         for document in self.starts:
             sitemaps: list[str] = []
-            yield from self._read(document, sitemaps)
+            yield from self._read_document(document, sitemaps)
             for sitemap in sitemaps:
-                if sitemap in external or (listed := self.listed(sitemap)) is None:
+                if sitemap in external or (listed := self.address_of(sitemap)) is None:
                     continue
                 try:
-                    yield from self._read(listed, [], nested=True)
+                    yield from self._read_document(listed, [], nested=True)
                 except InvalidSitemap as error:
                     named = "" if listed == sitemap else f" (The index names {sitemap}.)"
                     raise InvalidSitemap(error.code, f"{error}{named}") from error
 
-    def _read(
+    def _read_document(
         self, document: str, sitemaps: list[str], *, nested: bool = False
     ) -> Iterator[tuple[str, EntryValues]]:
         try:
@@ -104,9 +104,9 @@ class FileSource(SitemapSource):
     """
 
     def __init__(self, site: SitemapSite, path: Path) -> None:
-        super().__init__(site, [str(each) for each in sitemap_paths(path)], _file_content)
+        super().__init__(site, [str(each) for each in sitemap_paths(path)], _open_file)
 
-    def listed(self, sitemap: str) -> str | None:
+    def address_of(self, sitemap: str) -> str | None:
         """Return None: the file is read with the folder, where it has to be."""
         name = unquote(urlsplit(sitemap).path.rpartition("/")[2])
         if name not in {Path(start).name for start in self.starts}:
@@ -157,7 +157,7 @@ class UrlNameSource(SitemapSource):
 
 
 @contextmanager
-def _file_content(document: str) -> Iterator[Iterator[bytes]]:
+def _open_file(document: str) -> Iterator[Iterator[bytes]]:
     with Path(document).open("rb") as file:
         yield file_blocks(file)
 
@@ -169,9 +169,7 @@ def sitemap_source(source: str, site: SitemapSite) -> SitemapSource:
     """
     if source.startswith(("http://", "https://")):
         # A redirect is an error.
-        return SitemapSource(
-            site, [source], partial(document_blocks, deadline=Deadline(MAX_SECONDS))
-        )
+        return SitemapSource(site, [source], partial(open_document, deadline=Deadline(MAX_SECONDS)))
     # A name before a path: a folder "sitemaps" may hold the files of the new sitemap.
     with suppress(NoReverseMatch):
         return UrlNameSource(site, source)

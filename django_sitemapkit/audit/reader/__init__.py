@@ -22,7 +22,7 @@ from django_sitemapkit.audit.reader.findings import (
     Finding,
     FindingLog,
 )
-from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
+from django_sitemapkit.audit.reader.streams import Opening, decompressed_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
@@ -149,7 +149,7 @@ class SitemapReader:
         if self._begun:
             raise RuntimeError("a reader reads one document: create another reader")
         self._begun = True
-        return self._entries(xml_blocks(chunks, self._max_bytes, self._log))
+        return self._entries(decompressed_blocks(chunks, self._max_bytes, self._log))
 
     def sitemaps(self, chunks: Chunks) -> Iterator[IndexEntry]:
         """Yield the sitemaps that an index lists, and of any other document nothing.
@@ -171,7 +171,7 @@ class SitemapReader:
         except (InvalidSitemap, expat.ExpatError) as error:
             yield from entries
             self._checker.finish()
-            raise self._end_with(error) from error
+            raise self._log_final_error(error) from error
         yield from entries
         self._checker.finish()
         self._ended = True
@@ -181,7 +181,7 @@ class SitemapReader:
         self.bytes += len(block)
         content = block[:room]
         if not self._opening.over:  # The document begins with the first tag, or line of a text.
-            content = self._opening.cut(content)
+            content = self._opening.content_of(content)
             if self._opening.is_text:
                 self._document = TextDocument(self._log, self._checker)
             self._document.before = self._opening.lines
@@ -192,7 +192,7 @@ class SitemapReader:
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
 
-    def _end_with(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
+    def _log_final_error(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
         """Log the error that ends the reading, and return it."""
         line = self._document.line()
         if isinstance(error, expat.ExpatError):

@@ -129,9 +129,9 @@ class XmlDocument:
             self._refuse_other_encoding(block, error)
             raise
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
-            raise _unreadable_error(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
+            raise _parsing_error(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
         if len(self._parser.intern) > MAX_NAMES:
-            raise _unreadable_error(f"there are more than {MAX_NAMES:,} different names")
+            raise _parsing_error(f"there are more than {MAX_NAMES:,} different names")
         if len(self._parts) > 8:
             self._shorten_texts()
 
@@ -176,7 +176,9 @@ class XmlDocument:
     def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         label = (encoding or "UTF-8").upper()
         if label.replace("_", "") == "UTF8":
-            self._log.add_form(f"the file declares {quoted(encoding)}; write UTF-8", self.line())
+            self._log.add_uncommon_form(
+                f"the file declares {quoted(encoding)}; write UTF-8", self.line()
+            )
         elif label != "UTF-8":
             raise InvalidSitemap(
                 "wrong-encoding",
@@ -214,13 +216,13 @@ class XmlDocument:
             if rank > self._rank:
                 self._rank = self._value = rank
             else:
-                self._on_misplaced(name, rank, attributes)
+                self._on_extension_or_misplaced(name, rank, attributes)
         elif depth == 2 and name == self._entry_name:
             self._entry_line = self.line()
             self._values = [None, None, None, None]
             self._rank = _BEFORE_ALL
         else:
-            self._on_other(name)
+            self._on_other_tag(name)
         if attributes and not self._skipped:
             self._check_attributes(name, attributes)
 
@@ -303,16 +305,16 @@ class XmlDocument:
         """Let other handlers read the rest of the document."""
         self.kind = "rss" if root == "rss" else "feed"
         self._checker.duplicates.allow_repetition()
-        feed = feeds.Feed(root, self._on_item, self.line)
+        feed = feeds.Feed(root, self._check_feed_item, self.line)
         self._parser.StartElementHandler = feed.on_start
         self._parser.EndElementHandler = feed.on_end
         self._parser.CharacterDataHandler = feed.on_text
         self._skip()
 
-    def _on_item(self, item: feeds.Item) -> None:
+    def _check_feed_item(self, item: feeds.Item) -> None:
         links: list[str | None] = [*item.links]
         for url in links or [None]:
-            self._checker.count(self.line)
+            self._checker.count_entry(self.line)
             self._checker.check_url([url, None, None, None], item.line)
         for tag, text in item.dates:
             self._checker.check_feed_date(tag, text, item.line)
@@ -321,27 +323,27 @@ class XmlDocument:
         if self._parts:
             self._check_text_between_tags(self._entry_line)
         if self.kind == "urlset":
-            extensions = self._extensions.end_url(self._location()) if self._extended else ""
+            extensions = self._extensions.end_url(self._entry_location()) if self._extended else ""
             self._extended = False
-            self._checker.count(self.line)
+            self._checker.count_entry(self.line)
             self._checker.check_url(self._values, self._entry_line, extensions)
         else:
-            self._checker.count(self.line, "sitemaps")
+            self._checker.count_entry(self.line, "sitemaps")
             self._checker.check_sitemap(self._values, self._entry_line)
 
-    def _on_other(self, name: str) -> None:
+    def _on_other_tag(self, name: str) -> None:
         """Handle a tag that is neither an entry nor one of its values."""
         if self._depth == 1:
             self._on_root(name)
         elif self._depth > 3:
-            self._on_unknown(name)
+            self._reject_tag(name)
         elif not self._is_foreign(name):
             tag = name.rpartition(" ")[2]
             if tag in {"sitemap", "sitemapindex"}:
                 self._add_finding("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
                 self._skip()
             else:
-                self._on_unknown(name)
+                self._reject_tag(name)
         else:
             self._skip()
             if self._checker.urls:
@@ -351,11 +353,11 @@ class XmlDocument:
                     f" <{self.kind}> come first.",
                 )
 
-    def _location(self) -> str | None:
+    def _entry_location(self) -> str | None:
         text = self._values[0]
         return text and text.strip(WHITE_SPACE)
 
-    def _on_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
+    def _on_extension_or_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
         """Handle a tag within an entry that is not a value, or is too late."""
         tag = name.rpartition(" ")[2]
         if rank == _UNKNOWN:
@@ -367,10 +369,10 @@ class XmlDocument:
                     if name == _NEWS_TAG:  # Many programs declare its namespace and list none.
                         self._checker.duplicates.allow_repetition()
                     self._captures = self._extensions.start(
-                        name, attributes, self._entry_line, self._location()
+                        name, attributes, self._entry_line, self._entry_location()
                     )
             else:
-                self._on_unknown(name)
+                self._reject_tag(name)
         elif self._values[rank] is not None:
             self._add_finding(
                 "too-many-tags", f"Too many tags: a second <{tag}>; the first one is used."
@@ -384,7 +386,7 @@ class XmlDocument:
                 f"Wrong tag order: <{tag}> is too late; write {order}, then extensions.",
             )
 
-    def _on_unknown(self, name: str) -> None:
+    def _reject_tag(self, name: str) -> None:
         tag = name.rpartition(" ")[2]
         self._add_finding("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> is not allowed here.")
         self._skip()
@@ -412,7 +414,7 @@ class XmlDocument:
         self._log.add(InvalidValue(code, message), self.line())
 
 
-def _unreadable_error(why: str) -> InvalidSitemap:
+def _parsing_error(why: str) -> InvalidSitemap:
     return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
 
 

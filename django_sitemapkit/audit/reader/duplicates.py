@@ -66,7 +66,11 @@ class ListedUrls:
         self._is_cut |= not is_complete or len(self.sources) >= MAX_COMPARED_URLS
         for page, version in versions.one_way_links():
             is_here = version in versions or hash(version) in digests
-            if source := "this file" if is_here else self._source_without(page, version):
+            if (
+                source := "this file"
+                if is_here
+                else self._source_without_return_link(page, version)
+            ):
                 yield _missing_return_link(page, version, source)
         listed = map(self._awaited.pop, self._awaited.keys() & digests)
         for version, *pages in sorted(listed):
@@ -76,7 +80,7 @@ class ListedUrls:
             message = "Uncompared links: there are too many hreflang links to compare all of them."
             yield None, InvalidValue("uncompared-links", message)
 
-    def _source_without(self, page: bytes, version: bytes) -> str:
+    def _source_without_return_link(self, page: bytes, version: bytes) -> str:
         """Return the earlier document in which a version lacks the link back to a page, or ""."""
         digest = hash(version)
         # What the first entry of a duplicate links to has been compared.
@@ -135,7 +139,7 @@ class DuplicateFinder:
             return False
         return True
 
-    def issues(self, url: str, what: str) -> Iterator[InvalidValue]:
+    def check_and_add(self, url: str, what: str) -> Iterator[InvalidValue]:
         """Add a URL and yield its issues; ``what`` is "URL" or "sitemap"."""
         try:
             digest = hash(normalise_written(url).encode())

@@ -96,13 +96,13 @@ class EntryChecker:
         self.past = (now - dt.timedelta(days=2)).date().isoformat()
         """A date; each text of a date or time that sorts before it is past in every zone."""
         self._log = log
-        self._page_rule = partial(_check_location, scope=scope)
-        self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
+        self._page_rule = partial(_location_issues, scope=scope)
+        self._sitemap_rule = partial(_location_issues, scope=of_sitemaps)
         self._now = now
-        self._lastmod_rule = partial(_check_lastmod, now=now)
+        self._lastmod_rule = partial(_lastmod_issues, now=now)
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
 
-    def count(self, line: Callable[[], int], what: str = "URLs") -> None:
+    def count_entry(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
         if self.urls == self.max_urls:
             message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
@@ -119,9 +119,11 @@ class EntryChecker:
         if lastmod is not None:
             lastmod = self._checked_lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
-            changefreq = self._check("changefreq", changefreq, _check_changefreq, line, location)
+            changefreq = self._checked_value(
+                "changefreq", changefreq, _changefreq_issues, line, location
+            )
         if priority is not None and priority not in QUICK_PRIORITIES:
-            priority = self._check("priority", priority, check_priority, line, location)
+            priority = self._checked_value("priority", priority, check_priority, line, location)
         if location is not None and self.keeps_urls:
             self.entries.append(
                 UrlEntry(
@@ -180,17 +182,19 @@ class EntryChecker:
             and self.duplicates.add_quickly([text.encode()])
         ):
             return text
-        location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
-        for issue in self.duplicates.issues(location, what):
+        location = self._checked_value("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
+        for issue in self.duplicates.check_and_add(location, what):
             self._log.add(issue, line, location)
         return location
 
     def _checked_lastmod(self, text: str, line: int, location: str | None) -> str:
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
-        return self._check("lastmod", text, self._lastmod_rule, line, location)
+        return self._checked_value("lastmod", text, self._lastmod_rule, line, location)
 
-    def _check(self, tag: str, text: str, rule: ValueRule, line: int, location: str | None) -> str:
+    def _checked_value(
+        self, tag: str, text: str, rule: ValueRule, line: int, location: str | None
+    ) -> str:
         """Log the faults that ``rule`` finds in a value; return it without surrounding space."""
         value = text.lstrip(WHITE_SPACE)
         issues: Iterable[InvalidValue] | None
@@ -223,7 +227,7 @@ def normal_location(location: str) -> str:
         return location
 
 
-def _check_location(location: str, scope: ListingScope | None) -> list[InvalidValue]:
+def _location_issues(location: str, scope: ListingScope | None) -> list[InvalidValue]:
     normal = normalise_written(location)
     issues = []
     if scope is not None:
@@ -240,7 +244,7 @@ def _check_location(location: str, scope: ListingScope | None) -> list[InvalidVa
     return issues
 
 
-def _check_lastmod(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
+def _lastmod_issues(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
     try:
         moment = parse_w3c(lastmod)
     except InvalidValue as error:
@@ -264,7 +268,7 @@ def _check_lastmod(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
     return issues
 
 
-def _check_changefreq(changefreq: str) -> list[InvalidValue]:
+def _changefreq_issues(changefreq: str) -> list[InvalidValue]:
     """Raise InvalidValue for a wrong word; of a right one, report the white space around it.
 
     sitemap.xsd derives it from ``xsd:string``, which keeps white space; the other values are of

@@ -83,7 +83,7 @@ class ExtensionChecker:
         """
         self._line, self._location = line, location
         if name == _LINK:
-            self._check_link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
+            self._check_xhtml_link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
             return False
         kind = _EXTENSION_TAGS.get(name)
         if kind is None:
@@ -130,13 +130,13 @@ class ExtensionChecker:
                     f"a second <{rule.name}> in one {within}; the first one is used"
                 )
             return
-        is_valid = self._check(rule.name, rule.check, value)
+        is_valid = self._check_text(rule.name, rule.check, value)
         if is_valid and rule.name == "news:publication_date":
-            self._check_age(value)
+            self._check_news_age(value)
         if self._kind == "video":
             self._check_video_tag(key, rule.name, value, self._attributes[level])
 
-    def _check_age(self, published: str) -> None:
+    def _check_news_age(self, published: str) -> None:
         moment, oldest = parse_w3c(published), self._oldest_news
         # A date is over everywhere only 36 hours after it begins in UTC.
         has_time = isinstance(moment, dt.datetime)
@@ -165,7 +165,7 @@ class ExtensionChecker:
             self._add_finding("long-title", message)
 
     def _check_uploader(self, info: str) -> None:
-        is_valid = self._check("info of <video:uploader>", check_url, info)
+        is_valid = self._check_text("info of <video:uploader>", check_url, info)
         if is_valid and self._location and not on_same_host(info, self._location):
             self._report_invalid_attribute(
                 "info", "video:uploader", info, "is not on the page's host"
@@ -213,7 +213,7 @@ class ExtensionChecker:
             self._add_finding("missing-self-link", message)
         self._checker.versions.add({url: versions | {url}})
 
-    def _check_link(self, attributes: dict[str, str]) -> None:
+    def _check_xhtml_link(self, attributes: dict[str, str]) -> None:
         rel, href = attributes.get("rel"), attributes.get("href")
         hreflang = attributes.get("hreflang")
         for name, value in (("rel", rel), ("hreflang", hreflang), ("href", href)):
@@ -223,7 +223,7 @@ class ExtensionChecker:
         if rel and rel != "alternate":
             self._report_invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
         if href:
-            self._check("href of <xhtml:link>", check_url, href)
+            self._check_text("href of <xhtml:link>", check_url, href)
         if hreflang:
             self._check_hreflang(hreflang)
             if href and len(self._hrefs) < MAX_LINKS:
@@ -257,7 +257,7 @@ class ExtensionChecker:
             message = f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}."
             self._add_finding("wrong-namespace", message)
 
-    def _check(self, what: str, check: Check, text: str) -> bool:
+    def _check_text(self, what: str, check: Check, text: str) -> bool:
         """Log the fault in a text; return whether it is valid."""
         try:
             check(text)

@@ -64,7 +64,7 @@ class FindingLog:
         self.examples: list[Finding] = []
         self.counts: Counter[str] = Counter()
 
-    def add_form(self, why: str, line: int | None = None) -> None:
+    def add_uncommon_form(self, why: str, line: int | None = None) -> None:
         """Add the warning that a document has a form which some readers reject."""
         message = f"Uncommon form: {why}; some readers reject the file."
         self.add(InvalidValue("uncommon-form", message), line)

@@ -96,7 +96,7 @@ class QuickEntries:
         checker = self._checker
         while True:
             room = checker.max_urls - checker.urls
-            end, urls, linked = self._match(block, start, min(self._batch, room))
+            end, urls, linked = self._match_entries(block, start, min(self._batch, room))
             if not urls:
                 return start
             if block.find(b"&", start, end) >= 0:
@@ -111,7 +111,7 @@ class QuickEntries:
             else:
                 self._batch = 1
 
-    def _match(
+    def _match_entries(
         self, block: bytes, start: int, count: int
     ) -> tuple[int, list[bytes], dict[bytes, frozenset[bytes]]]:
         """Return where up to ``count`` ordinary entries from ``start`` on end, and their URLs.

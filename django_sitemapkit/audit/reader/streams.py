@@ -58,7 +58,9 @@ _OTHER_ENCODING = re.compile(
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def xml_blocks(chunks: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterator[bytes]:
+def decompressed_blocks(
+    chunks: Iterable[bytes], max_bytes: int, log: FindingLog
+) -> Iterator[bytes]:
     """Yield the document in ``chunks``, plain or gzip by its first two bytes, in even blocks.
 
     Zeros after gzip are a finding. ``max_bytes`` limits the bytes read of a gzip file; the caller
@@ -121,7 +123,7 @@ def _gunzip(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterato
     if not member.eof:
         raise _compression_error("the gzip data ends too early; write the file again")
     if is_padded:
-        log.add_form("there are zeros after the gzip data")
+        log.add_uncommon_form("there are zeros after the gzip data")
 
 
 def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
@@ -154,7 +156,7 @@ class Opening:
         self.lines = 0
         self.over = self.is_text = False
 
-    def cut(self, block: bytes) -> bytes:
+    def content_of(self, block: bytes) -> bytes:
         """Return ``block`` from the first byte for the parser; ``over`` is then true.
 
         ``is_text`` says that a list of URLs begins there, not a tag. A UTF-8 byte order mark is
@@ -165,7 +167,7 @@ class Opening:
         if not self._seen:
             self._seen = True
             text = block.removeprefix(BYTE_ORDER_MARK)
-            _refuse_other_bytes(text)
+            _refuse_other_formats(text)
         xml = text.lstrip(b" \t\r\n")
         if len(xml) < len(text):
             self._spaced = True
@@ -180,13 +182,13 @@ class Opening:
         if _HTML.match(xml) or (self.is_text and not _is_url_list(xml)):
             raise _no_sitemap_error(xml)
         if self._spaced:
-            self._note_white_space(xml)
+            self._report_white_space(xml)
         # The parser gets the byte order mark, since it would also accept a second one.
         return xml if len(xml) < len(text) else block
 
-    def _note_white_space(self, xml: bytes) -> None:
+    def _report_white_space(self, xml: bytes) -> None:
         if xml.startswith(b"<") and not _DECLARATION.match(xml):
-            self._log.add_form("there is white space before the XML", 1)
+            self._log.add_uncommon_form("there is white space before the XML", 1)
             return
         message = (
             "Leading white space: the file begins with white space; begin it with <?xml, or a text"
@@ -195,7 +197,7 @@ class Opening:
         self._log.add(InvalidValue("leading-whitespace", message), 1)
 
 
-def _refuse_other_bytes(data: bytes) -> None:
+def _refuse_other_formats(data: bytes) -> None:
     """Raise InvalidSitemap if a document is in another encoding, or compressed by all but gzip."""
     if data.startswith(GZIP_MAGIC):
         raise _compression_error("the file is compressed twice")

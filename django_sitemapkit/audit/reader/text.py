@@ -33,22 +33,22 @@ class TextDocument:
         # Lines may end as they do on Windows.
         *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
-            self._read_lines(line)
+            self._check_line(line)
         # The rest of a longer line is cut off: it is too long either way.
         self._rest = rest[: MAX_TEXT + 2]
 
     def finish(self) -> None:
         """Read the last line, which may lack a line end."""
         if self._rest:
-            self._read_lines(self._rest.removesuffix(b"\r"))
+            self._check_line(self._rest.removesuffix(b"\r"))
 
     def line(self) -> int:
         """Return the number of the current line, from 1."""
         return self.before + self._checker.urls + 1
 
-    def _read_lines(self, data: bytes) -> None:
+    def _check_line(self, data: bytes) -> None:
         number = self.line()
-        self._checker.count(self.line)
+        self._checker.count_entry(self.line)
         if len(data) > MAX_TEXT:
             self._log.add(too_long_issue("invalid-url", "a line"), number)
             return

@@ -53,7 +53,7 @@ def checked_addresses(
     try:
         addresses = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        code = "no-such-host" if _is_missing(error, resolve) else "unknown-host"
+        code = "no-such-host" if _means_no_such_host(error, resolve) else "unknown-host"
         raise FetchError(code, f"{quoted(host)} has no address: {error}.") from error
     if not addresses:
         raise FetchError("unknown-host", f"{quoted(host)} has no address.")
@@ -67,7 +67,7 @@ def checked_addresses(
     return addresses
 
 
-def _is_missing(error: Exception, resolve: Resolve) -> bool:
+def _means_no_such_host(error: Exception, resolve: Resolve) -> bool:
     """Return whether a host does not exist: resolvers of some networks know only their own."""
     if isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST:
         with suppress(OSError):

@@ -138,17 +138,19 @@ class Connections:
         self._pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
     @cached_property
-    def _tls(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
     def pool(self, url: SplitResult, address: str) -> HTTPConnectionPool:
         """Return the connections to ``address``, where the host of a URL is."""
         is_tls = url.scheme == "https"
         # The certificate must be that of the host.
-        options = {"ssl_context": self._tls, "server_hostname": url.hostname} if is_tls else {}
+        options = (
+            {"ssl_context": self._tls_context, "server_hostname": url.hostname} if is_tls else {}
+        )
         return self._pools.connection_from_host(address, url.port, url.scheme, options)
 
-    def ask(
+    def request(
         self,
         url: SplitResult,
         address: str,

@@ -50,18 +50,18 @@ class RobotsDirectives:
         """Add a meta tag; it counts only if it is for all robots or for Google's."""
         agent = name.strip().lower()
         if agent in AGENTS:
-            for _, rule, value in _rules(content):
-                self._add(agent, rule, value, f"meta {agent}")
+            for _, rule, value in _parsed_rules(content):
+                self._add_rule(agent, rule, value, f"meta {agent}")
 
     def add_header(self, content: str) -> None:
         """Add an ``X-Robots-Tag`` header; only rules for all robots or for Google's count."""
-        for agent, rule, value in _rules(content):
+        for agent, rule, value in _parsed_rules(content):
             if agent in {"", "*", "robots"}:
-                self._add("robots", rule, value, "X-Robots-Tag")
+                self._add_rule("robots", rule, value, "X-Robots-Tag")
             elif agent in AGENTS:
-                self._add(agent, rule, value, f"X-Robots-Tag: {agent}")
+                self._add_rule(agent, rule, value, f"X-Robots-Tag: {agent}")
 
-    def _add(self, agent: str, rule: str, value: str, where: str) -> None:
+    def _add_rule(self, agent: str, rule: str, value: str, where: str) -> None:
         if rule in {"noindex", "none"}:
             self._noindex.setdefault(agent, where)
         elif rule == "unavailable_after" and self._is_past(value):
@@ -78,7 +78,7 @@ class RobotsDirectives:
         return moment is not None and moment < self._now
 
 
-def _rules(content: str) -> Iterator[tuple[str, str, str]]:
+def _parsed_rules(content: str) -> Iterator[tuple[str, str, str]]:
     """Yield each rule with the user agent before it, or "", and its value, or ""."""
     agent = ""
     parts = iter(content[:MAX_HEADER].split(","))

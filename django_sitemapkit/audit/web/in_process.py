@@ -28,7 +28,7 @@ from django_sitemapkit.audit.web.responses import (
     Fetched,
     FetchError,
     HttpAnswer,
-    follow,
+    fetch_with_redirects,
     has_readable_type,
     read_body,
 )
@@ -70,7 +70,7 @@ class InProcessFetcher:
     def fetch(self, url: str, *, follow_redirects: bool = True) -> Fetched:
         """Fetch a URL; what goes wrong is a failure, a view's exception one with status 500."""
         start = time.perf_counter()
-        return follow(
+        return fetch_with_redirects(
             url,
             self._ask,
             lambda: time.perf_counter() - start,

@@ -27,7 +27,7 @@ from django_sitemapkit.audit.web.responses import (
     Fetched,
     FetchError,
     HttpAnswer,
-    follow,
+    fetch_with_redirects,
     has_readable_type,
     header_values,
     read_body,
@@ -102,7 +102,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         Without ``with_body`` it sends HEAD, and GET only if HEAD gets an error that is not retried.
         """
         watch = Stopwatch(self.max_seconds_per_page)
-        attempt = partial(self._fetch, url, watch, follow_redirects, with_body)
+        attempt = partial(self._fetch_once, url, watch, follow_redirects, with_body)
         fetched = attempt()
         for _ in range(self.retries):
             if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
@@ -115,21 +115,21 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         if fetched.body and urlsplit(url).path == "/robots.txt":
             delay = RobotsRules.of(fetched).crawl_delay(self.robots_agent)
             for asked in (*(hop for hop, _ in fetched.hops), fetched.final_url):
-                self._paces[urlsplit(asked).netloc].obey(delay)
+                self._paces[urlsplit(asked).netloc].set_crawl_delay(delay)
         return fetched
 
-    def _fetch(
+    def _fetch_once(
         self, url: str, watch: Stopwatch, follow_redirects: bool, with_body: bool
     ) -> Fetched:
-        ask = self._ask if with_body else self._ask_briefly
-        return follow(
+        ask = self._ask if with_body else self._ask_without_body
+        return fetch_with_redirects(
             url,
             lambda target: ask(target, watch),
             lambda: watch.seconds,
             follows=lambda target: follow_redirects,
         )
 
-    def _ask_briefly(self, url: str, watch: Stopwatch) -> HttpAnswer:
+    def _ask_without_body(self, url: str, watch: Stopwatch) -> HttpAnswer:
         """Return the answer to HEAD, or to GET if HEAD gets an error that is not retried."""
         answer = self._ask(url, watch, "HEAD", with_body=False)
         if answer.status < HTTPStatus.BAD_REQUEST or answer.status in RETRIED_STATUSES:
@@ -159,13 +159,13 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             )
         except FetchError as error:
             if error.code == "unreachable":
-                pace.refused(url, began)
+                pace.record_refusal(url, began)
             raise
         if answer.status in RETRIED_STATUSES:
             header = next(header_values(answer.headers, "Retry-After"), "")
-            pace.refused(url, began, seconds_to_wait(header))
+            pace.record_refusal(url, began, seconds_to_wait(header))
         else:
-            pace.answered(began)
+            pace.record_answer(began)
         return answer
 
     def _first_answer(
@@ -186,8 +186,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     ) -> HttpAnswer:
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
-        with _failures():
-            response = self._connections.ask(url, address, headers, budget, method)
+        with _converting_errors():
+            response = self._connections.request(url, address, headers, budget, method)
         answer = self._read(response, with_body)
         if response.closed and answer.error is None:
             response.release_conn()
@@ -204,7 +204,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         if status == HTTPStatus.FORBIDDEN:
             error = FetchError("forbidden", "The server may refuse programs only.")
         try:
-            with _failures():
+            with _converting_errors():
                 if status in REDIRECTS or not with_body:
                     length = response.length_remaining
                     if length is not None and length <= MAX_DRAINED:
@@ -219,7 +219,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def _converting_errors() -> Iterator[None]:
     """Convert connection errors into FetchError."""
     try:
         yield

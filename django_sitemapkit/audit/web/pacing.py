@@ -40,7 +40,7 @@ class HostPace:
         self._refusals: dict[str, int] = {}
         self._turn = Lock()
 
-    def obey(self, crawl_delay: float) -> None:
+    def set_crawl_delay(self, crawl_delay: float) -> None:
         """Keep a ``Crawl-delay``, in seconds, from the last request on; a minute at most."""
         self._least = max(self._least, min(crawl_delay, MAX_WAIT))
         self._interval = max(self._least, self._interval)
@@ -52,14 +52,14 @@ class HostPace:
         """
         called = self._clock()
         with self._turn:
-            while (left := self._left()) > 0:
+            while (left := self._wait_seconds()) > 0:
                 if self._closed.wait(left):
                     raise FetchError("postponed", "The crawl ended before.")
             self._last = began = self._clock()
         watch.leave_out(began - called)
         return began
 
-    def _left(self) -> float:
+    def _wait_seconds(self) -> float:
         now = self._clock()
         # Another thread may be refused meanwhile.
         if (pause := self._resumes - now) > MAX_WAIT:
@@ -67,13 +67,13 @@ class HostPace:
             raise FetchError("postponed", message)
         return max(pause, self._last + self._interval - now)
 
-    def answered(self, began: float) -> None:
+    def record_answer(self, began: float) -> None:
         """Shorten the pause between requests, if the answered one began after the last refusal."""
         if began > self._refused_at:  # Else it says nothing of the pace since.
             self._refusals.clear()
             self._interval = max(self._least, FASTER * self._interval)
 
-    def refused(self, url: str, began: float, retry_after: float | None = None) -> None:
+    def record_refusal(self, url: str, began: float, retry_after: float | None = None) -> None:
         """Lengthen the pause after a refusal; ``retry_after`` is its wait in seconds."""
         now = self._clock()
         self._resumes = max(self._resumes, now + (retry_after or 0.0))

@@ -79,7 +79,7 @@ class HttpAnswer:
     """Why the body is not complete."""
 
 
-def follow(
+def fetch_with_redirects(
     url: str,
     ask: Callable[[str], HttpAnswer],
     seconds: Callable[[], float],
@@ -108,7 +108,7 @@ def follow(
             target = absolute_url(location, target)
             if not follows(target):
                 break
-            _check_hops(hops, target)
+            _check_redirects(hops, target)
     except FetchError as refusal:
         error = refusal
     return Fetched(
@@ -124,7 +124,7 @@ def follow(
     )
 
 
-def _check_hops(hops: list[tuple[str, int]], target: str) -> None:
+def _check_redirects(hops: list[tuple[str, int]], target: str) -> None:
     if any(target == passed for passed, _ in hops):
         raise FetchError("redirect-loop", f"Redirect loop: back to {target}.")
     if len(hops) > MAX_REDIRECTS:

@@ -210,13 +210,13 @@ def test_one_process_saves_at_a_time(crawled):
 
 def test_a_process_that_lost_its_lease_writes_nothing(crawled, monkeypatch):
     """Another one has begun to save."""
-    real = saving.in_crawl_order
+    real = saving.batches_in_crawl_order
 
     def late(*arguments):
         take_lease("save:default")
         return real(*arguments)
 
-    monkeypatch.setattr(saving, "in_crawl_order", late)
+    monkeypatch.setattr(saving, "batches_in_crawl_order", late)
     with pytest.raises(LeaseLost):
         save("/")
     assert not SavedPage.objects.exists()

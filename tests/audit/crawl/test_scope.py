@@ -47,14 +47,14 @@ def test_what_belongs_to_a_site(site, url, expected):
 )
 def test_starts(starts, expected):
     """The home page, or what is given, once and in normal form."""
-    found = CrawlScope.of(SHOP, SITES).starts(starts)
+    found = CrawlScope.of(SHOP, SITES).start_urls(starts)
     assert found == [f"https://www.example.com{path}" for path in expected]
 
 
 def test_a_folder_of_a_site():
     """Only what is in it belongs to the scope, and it is the start."""
     scope = CrawlScope.of(ROOT, SITES, "/blog/")
-    assert scope.starts([]) == ["https://www.example.com/blog/"]
+    assert scope.start_urls([]) == ["https://www.example.com/blog/"]
     assert scope.contains("https://www.example.com/blog/a/")
     assert not scope.contains("https://www.example.com/blogs/")
     assert not scope.contains("https://www.example.com/")
@@ -67,4 +67,4 @@ def test_a_folder_of_a_site():
 def test_starts_elsewhere(start):
     """They are refused."""
     with pytest.raises(InvalidValue):
-        CrawlScope.of(SHOP, SITES).starts([start])
+        CrawlScope.of(SHOP, SITES).start_urls([start])

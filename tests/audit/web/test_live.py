@@ -259,7 +259,7 @@ def test_tls():
         answers["/"] = [(200, {}, b"a" * 100_000)]
         options = {"allow_private": True, "resolve": lambda *a: ["127.0.0.1"], "retries": 0}
         with LiveFetcher(**options) as fetcher, LiveFetcher(**options) as other:
-            fetcher._connections._tls.load_verify_locations(pem)
+            fetcher._connections._tls_context.load_verify_locations(pem)
             for _ in range(2):
                 assert fetcher.fetch(f"https://shop.example:{port}/").body == b"a" * 100_000
             assert len(answers.clients) == 1
@@ -486,7 +486,7 @@ def test_refusals_at_the_same_time_are_one(slept):
     pace, watch = HostPace(None, slept, slept), Stopwatch(30)
     begun = [pace.wait(watch) for _ in range(4)]
     for moment in begun:
-        pace.refused("/", moment)
+        pace.record_refusal("/", moment)
     pace.wait(watch)
     assert slept.rounded == [0.5]
 

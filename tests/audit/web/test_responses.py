@@ -8,7 +8,7 @@ import pytest
 from django_sitemapkit.audit.web.responses import (
     Fetched,
     HttpAnswer,
-    follow,
+    fetch_with_redirects,
     has_readable_type,
     header_values,
     read_body,
@@ -27,7 +27,9 @@ def answering(answers):
 
 def followed(answers, path="/", **options):
     """Return what came of following redirects."""
-    return follow(f"https://a.example{path}", answering(answers), lambda: 1.5, **options)
+    return fetch_with_redirects(
+        f"https://a.example{path}", answering(answers), lambda: 1.5, **options
+    )
 
 
 def test_headers():
@@ -115,7 +117,7 @@ def test_redirects_that_lead_nowhere(answers, code, status, hops):
 @pytest.mark.parametrize("url", ["/path", "ftp://a.example/", "https://u:p@a.example/", "http://"])
 def test_what_is_no_url(url):
     """It is not asked for."""
-    fetched = follow(url, answering({}), lambda: 0.0)
+    fetched = fetch_with_redirects(url, answering({}), lambda: 0.0)
     assert (fetched.url, fetched.status, fetched.failure_code) == (url, None, "invalid-url")
 
 

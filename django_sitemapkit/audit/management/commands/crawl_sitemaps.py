@@ -96,7 +96,7 @@ class Command(FindingsCommand):
         starts = options["starts"] or list(filter(None, [options["below"]]))
         sites = self._sites_with_starts(super().sites_of(options), starts, options["below"])
         try:
-            self._require(sites, options)
+            self._prepare_save_and_output(sites, options)
         except (ImproperlyConfigured, StorageFailure) as error:
             raise CommandError(str(error), returncode=Exit.USAGE) from error
         return sites
@@ -112,7 +112,7 @@ class Command(FindingsCommand):
             refusals = []
             for site in sites:
                 try:
-                    found = scope_of(site, sites, below).starts([start])
+                    found = scope_of(site, sites, below).start_urls([start])
                     self._starts.setdefault(site.key, []).extend(found)
                 except InvalidValue as error:
                     refusals.append(str(error))
@@ -120,7 +120,7 @@ class Command(FindingsCommand):
                 raise CommandError(refusals[0], returncode=Exit.USAGE)
         return [site for site in sites if site.key in self._starts]
 
-    def _require(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+    def _prepare_save_and_output(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
         """Raise an error for what would otherwise fail only after the crawl."""
         if options["save"]:
             for site in sites:
@@ -138,7 +138,7 @@ class Command(FindingsCommand):
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
         """Crawl a site, and write what is found: a crawl that is not written is not finished."""
         if options["output"]:
-            arguments["deliver"] = partial(self._write, site, options["output"])
+            arguments["deliver"] = partial(self._write_output, site, options["output"])
         run: AuditRun = import_audit_module("crawl").crawl(
             site,
             starts=self._starts.get(site.key, ()),
@@ -155,37 +155,37 @@ class Command(FindingsCommand):
         super().report(site, run, options)
         with exiting_on_sigterm():
             if options["diff"]:
-                self._compare(run)
+                self._report_changes(run)
             if options["save"]:
                 saved = import_audit_module("crawl.saving").save_pages(site, run)
-                self._say_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
+                self._report_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
                 text = f"{count_of(len(self._files), 'file')} written to {options['output']}."
-                self._say_result(run, {"files": self._files}, text)
+                self._report_result(run, {"files": self._files}, text)
                 if import_audit_module("crawl.output").INDEX not in self._files:
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
 
-    def _write(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
+    def _write_output(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
         self._files = import_audit_module("crawl.output").write_output(site, run, folder)
 
-    def _say_result(self, run: AuditRun, result: Any, text: str) -> None:
+    def _report_result(self, run: AuditRun, result: Any, text: str) -> None:
         self.write_json({"site": run.site, "crawl": run.pk, **result})
         self.say(f"  {text}")
 
-    def _compare(self, run: AuditRun) -> None:
+    def _report_changes(self, run: AuditRun) -> None:
         """Print what changed since the previous crawl: all of it in JSON, else a summary."""
         differences = import_audit_module("crawl.differences")
         earlier = differences.previous_crawl(run)
         if earlier is None:
             text = "There is no earlier crawl with these starts to compare with."
-            self._say_result(run, {"since": None}, text)
+            self._report_result(run, {"since": None}, text)
             return
         summary = differences.ChangeSummary(earlier=earlier, later=run)
         for difference in differences.crawl_differences(earlier, run):
             summary.add(difference)
             self.write_json({"site": run.site, **asdict(difference)})
         counts = {change.value: count for change, count in summary.counts.items()}
-        self._say_result(run, {"since": earlier.pk, "changes": counts}, str(summary))
+        self._report_result(run, {"since": earlier.pk, "changes": counts}, str(summary))
         for line in summary.lines():
             self.say(f"    {line}")
 

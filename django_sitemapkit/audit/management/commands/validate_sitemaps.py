@@ -126,7 +126,7 @@ class Command(PublishedCommand):
             sorted(ERROR_KINDS | WARNING_KINDS),
             {"errors": ERROR_KINDS, "warnings": WARNING_KINDS},
         )
-        self.schemas = _schemas(options["schema"]) if options["schema"] else None
+        self.schemas = _load_schemas(options["schema"]) if options["schema"] else None
         if options["sources"] and options["repair"]:
             raise CommandError("--repair cannot be combined with sources.", returncode=Exit.USAGE)
         self.began = self.shown = time.monotonic()
@@ -138,7 +138,7 @@ class Command(PublishedCommand):
                         source,
                         self.schemas,
                         seconds=min(options["max_seconds"], TIMEOUT_MAX),  # No timer waits longer.
-                        on_progress=self._progress,
+                        on_progress=self._show_reading_progress,
                         listed=listed,
                     )
                     self._report(documents)
@@ -155,14 +155,14 @@ class Command(PublishedCommand):
     def _validate_published(self, options: dict[str, Any]) -> None:
         for site in self.sites(options["site"]):
             before = deepcopy(self.totals)
-            self._report(self._read_published(site))
+            self._report(self._published_reports(site))
             if options["repair"] and self.totals.invalid > before.invalid:
                 self._repair(site, self.totals.damaged[len(before.damaged) :])
                 self.totals = before
-                self._report(self._read_published(site))
+                self._report(self._published_reports(site))
 
-    def _read_published(self, site: SitemapSite) -> Iterable[DocumentReport]:
-        return validate_published(site, self.schemas, on_progress=self._progress)
+    def _published_reports(self, site: SitemapSite) -> Iterable[DocumentReport]:
+        return validate_published(site, self.schemas, on_progress=self._show_reading_progress)
 
     def _report(self, documents: Iterable[DocumentReport]) -> None:
         """Print a line for each document, and add it to the totals."""
@@ -170,9 +170,9 @@ class Command(PublishedCommand):
             self.totals.add(document)
             self.show_progress("")
             self.write_json(document.as_dict())
-            self._print(document)
+            self._print_document(document)
 
-    def _print(self, document: DocumentReport) -> None:
+    def _print_document(self, document: DocumentReport) -> None:
         word = "INVALID" if document.error_count else "valid"
         if self.verbosity or document.error_count:
             line = f"{document.source:<56} {word:<8} {_entry_count_text(document.urls)}"
@@ -189,7 +189,7 @@ class Command(PublishedCommand):
         if count > len(texts):
             self.stdout.write(f"  and {count_of(count - len(texts), f'more {level}')}", style)
 
-    def _progress(self, urls: int, size: int) -> None:
+    def _show_reading_progress(self, urls: int, size: int) -> None:
         """Show how far the reading is, a few times a second; ``urls`` are those of a document."""
         now = time.monotonic()
         if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
@@ -226,7 +226,7 @@ class Command(PublishedCommand):
             for line in held_text(result).split("\n"):
                 self.stderr.write(line, self.style.WARNING)
 
-    def _conclude(self, fail_on: Iterable[str], asked: str, *, is_repairable: bool) -> None:
+    def _conclude(self, fail_on: Iterable[str], fail_on_text: str, *, is_repairable: bool) -> None:
         """Print the totals; raise CommandError for findings of ``fail_on`` and invalid documents.
 
         ``is_repairable`` says that ``--repair`` was not given, and could have been.
@@ -249,7 +249,7 @@ class Command(PublishedCommand):
         style = self.style.WARNING if warnings else self.style.SUCCESS
         self.say(f"{self._progress_text()}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.count(fail_on):
-            message = f"{count_of(found_kinds, 'finding')} of {asked}."
+            message = f"{count_of(found_kinds, 'finding')} of {fail_on_text}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
         if totals.invalid:
             verb, pronoun = ("is", "it") if totals.invalid == 1 else ("are", "them")
@@ -263,7 +263,7 @@ def _entry_count_text(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
-def _schemas(path: str) -> "Schemas":
+def _load_schemas(path: str) -> "Schemas":
     """Return the schemas at a path; raises CommandError or MissingExtra."""
     module = import_extra("django_sitemapkit.audit.schemas", "schema")
     try:
