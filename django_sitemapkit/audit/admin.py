@@ -32,7 +32,7 @@ MAX_SELECTED = 1_000
 
 @admin.register(AuditRun)
 class AuditRunAdmin(ReadOnlyAdmin):
-    """The audits and crawls, newest first: their trend."""
+    """Lists the audits and crawls, newest first, and shows what each of them found."""
 
     list_display = (
         *("__str__", "kind", "site", "started_at", "status"),
@@ -46,7 +46,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:
-        """Return the fields: those for an audit, or for a crawl its own limits instead."""
+        """Return the fields of a run: with a crawl's starts and limits, or an audit's sample."""
         is_crawl = obj is not None and obj.kind == AuditRun.Kind.CRAWL
         return (
             *self.fields,
@@ -55,12 +55,12 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("starts"))
     def starts(self, run: AuditRun) -> str:
-        """Return where a crawl started."""
+        """Return the URLs at which a crawl started, separated by commas; "" for an audit."""
         return ", ".join(run.options.get("starts", ()))
 
     @admin.display(description=_("limits"))
     def limits(self, run: AuditRun) -> str:
-        """Return where a crawl ends."""
+        """Return a crawl's maximum number of URLs and depth as text; "-" if it has neither."""
         urls, depth = run.options.get("max_urls"), run.options.get("max_depth")
         texts = []
         if urls:
@@ -71,12 +71,12 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("share of bad URLs"))
     def bad_share(self, run: AuditRun) -> str:
-        """Return the share of bad URLs as a percentage; "-" if none was checked."""
+        """Return the share of bad URLs as a percentage; "-" if no URL was checked."""
         return f"{run.bad / run.checked:.1%}" if run.checked else "-"
 
     @admin.display(description=_("source"))
     def source(self, run: AuditRun) -> Any:
-        """Return a link to the build that was audited or compared, else "live pages"."""
+        """Return a link to the build that was audited or compared, or the text "live pages"."""
         if run.build is None:
             return gettext("live pages")
         address = self.screen_url("build_change", run.build)
@@ -84,7 +84,10 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("findings"))
     def kinds(self, run: AuditRun) -> Any:
-        """Return each kind with a link to its findings and advice; kinds of bad URLs come first."""
+        """Return the kinds of findings as an HTML list; kinds of bad URLs come first.
+
+        Each has its number of findings, a link to them, and advice. "-" if there are no findings.
+        """
         rows = (
             (
                 *(("error", Level.ERROR) if kind in BAD_KINDS else ("warning", Level.WARNING)),
@@ -103,7 +106,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
 
 def newest_run_ids() -> list[int]:
-    """Return the ids of the newest audit of each site, and of its newest crawls of each place."""
+    """Return the ids of the newest audit of each site and the newest crawl from each start."""
     grouped: dict[tuple[str, bool], list[AuditRun]] = {}
     for run in AuditRun.objects.order_by("-pk").defer("counts"):
         grouped.setdefault((run.site, run.kind == AuditRun.Kind.CRAWL), []).append(run)
@@ -111,7 +114,7 @@ def newest_run_ids() -> list[int]:
 
 
 class RunFilter(admin.SimpleListFilter):
-    """Filters findings by run; without a choice, the newest audit and crawl of each site."""
+    """Filters findings by run; without a choice, shows those of the newest runs of each site."""
 
     title = _("audit")
     parameter_name = "run__id__exact"
@@ -124,20 +127,20 @@ class RunFilter(admin.SimpleListFilter):
         ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield the choices; the first is not all audits, but the newest of each site."""
+        """Yield the choices for the template; the first one is labelled "Newest", not "All"."""
         first, *others = super().choices(changelist)
         yield {**first, "display": _("Newest")}
         yield from others
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the findings of the chosen audit; without a choice, those of the newest ones."""
+        """Return the findings of the chosen run; without a choice, those of the newest runs."""
         if self.value():
             return queryset.filter(run=self.value())
         return queryset.filter(run__in=newest_run_ids())
 
 
 class SectionFilter(admin.SimpleListFilter):
-    """Filters findings by section, of those in the newest audits."""
+    """Filters findings by section; offers the sections with findings in the newest runs."""
 
     title = _("section")
     parameter_name = "section__exact"
@@ -149,7 +152,7 @@ class SectionFilter(admin.SimpleListFilter):
         return [(name, name) for name in rows.values_list("section", flat=True).distinct()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the findings of the chosen section."""
+        """Return the findings of the chosen section; without a choice, all of them."""
         return queryset.filter(section=self.value()) if self.value() else queryset
 
 
@@ -167,13 +170,13 @@ class AuditFindingAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
-        """Return advice on a finding, with a link to the page on why the URL is listed."""
+        """Return advice on a finding, with a link to the inspection of its URL, as HTML."""
         address = self.screen_url("inspect", site=finding.run.site, url=finding.url)
         advice = ADVICE[FindingKind(finding.kind)]
         return format_html('{} <a href="{}">{}</a>', advice, address, gettext("Inspect"))
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may exclude many URLs."""
+        """Return whether the user may exclude many URLs at a time by overrides."""
         names = ("add_urloverride", "change_urloverride", "bulk_urloverride")
         return request.user.has_perms([f"sitemapkit.{name}" for name in names])
 
@@ -183,7 +186,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["exclude"])
     def exclude_them(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> None:
-        """Set an override that excludes each URL, from the next build on."""
+        """Exclude the URLs of the selected findings, by an override for each URL."""
         if self._reject_too_many(request, queryset):
             return
         new: list[UrlOverride] = []
@@ -212,7 +215,10 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def open_rule_form(
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
     ) -> HttpResponseRedirect | None:
-        """Open the form of a rule for the folder that the selected URLs have in common."""
+        """Redirect to the form for a new exclusion rule that matches the selected URLs.
+
+        Returns None, and shows a message, if the URLs are of several sites or share no folder.
+        """
         if self._reject_too_many(request, queryset):
             return None
         found = _listable_paths(_entry_findings(queryset))
@@ -229,7 +235,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         )
 
     def _reject_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
-        """Return whether too many rows are selected for one request; if so, tell the user."""
+        """Show an error if over 1,000 findings are selected; return whether that is so."""
         if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
             text = gettext("Select at most %s findings at a time.") % number(MAX_SELECTED)
             self.message_user(request, text, messages.ERROR)
@@ -239,7 +245,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def _warn_of_other_findings(
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
     ) -> bool:
-        """Tell the user how many findings are not about sitemap entries; return whether any are."""
+        """Warn of selected findings that are not about entries; return whether there are any."""
         others = queryset.filter(section="").count()
         if others:
             text = ngettext(
@@ -268,7 +274,10 @@ def _entry_findings(queryset: QuerySet[AuditFinding]) -> QuerySet[AuditFinding]:
 
 
 def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
-    """Return (site, path, kind) for each URL of some findings that its site may list."""
+    """Return (site key, path, kind) for each URL of the findings that its sitemap may list.
+
+    Each path is returned once, with the kind of its first finding.
+    """
     sites = {site.key: (site, site.scope()) for site in all_sites()}
     found: dict[tuple[str, str], str] = {}
     for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):
@@ -279,7 +288,11 @@ def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, st
 
 
 def _common_pattern(paths: Collection[str]) -> str:
-    """Return the pattern of a rule for some paths: one path, or a folder; or "" for none."""
+    """Return the pattern of an exclusion rule that matches all paths.
+
+    It is the one path, or the folder that the paths have in common. "" if they have none, or if a
+    path contains * or $.
+    """
     if not paths or any("*" in path or "$" in path for path in paths):
         return ""
     if len(paths) == 1:

@@ -29,7 +29,7 @@ class AuditConfig(AppConfig):
     sitemapkit_comparison = "django_sitemapkit.audit.moving.SitemapComparison"
 
     def ready(self) -> None:
-        """Register the check of the setting, and the publish gate."""
+        """Register the checks of SITEMAPKIT_AUDIT, the publish gate and the texts of findings."""
         from django_sitemapkit.builds import register_gate  # noqa: PLC0415  needs the models
 
         import_module(f"{self.name}.checks")
@@ -64,9 +64,10 @@ _SENTENCES = {
 
 
 def audit_before_publishing(finished: "FinishedBuild") -> "State":
-    """Return why a sample of the build is too bad to be published, or "".
+    """Audit a sample of a finished build; return the reason to hold it for review, or "".
 
-    It audits nothing, and needs no extra, unless ``SITEMAPKIT_AUDIT`` has ``max_bad``.
+    Without ``max_bad`` in ``SITEMAPKIT_AUDIT`` it audits nothing, and does not need the extra
+    ``audit``.
     """
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:

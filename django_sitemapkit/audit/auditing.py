@@ -99,7 +99,7 @@ def audit(
 
 
 def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
-    """Return a judge that fetches pages within this process, or by ``fetch``."""
+    """Return a Judge that fetches pages by ``fetch``, or by default within this process."""
     return Judge(
         fetch or InProcessFetcher(all_sites()).fetch,
         slow_seconds=options.slow_seconds,
@@ -111,9 +111,9 @@ def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
 def resume_or_create_run(
     site: SitemapSite, lease: BuildLease, kind: str, *, restart: bool, **values: Any
 ) -> AuditRun:
-    """Return the unfinished run of this kind with these values, else a new one.
+    """Return the site's unfinished run of a kind with these field values, or a new run.
 
-    All other unfinished runs of the kind are deleted, and with ``restart`` every one is.
+    All other unfinished runs of the site and kind are deleted; with ``restart``, every one is.
     """
     unfinished = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.RUNNING, kind=kind)
     continued = None
@@ -135,7 +135,10 @@ def verdict_batches(
     heartbeat: Callable[[], object],
     concurrency: int = 1,
 ) -> Iterator[list[Verdict]]:
-    """Yield batches of verdicts in the order of the entries, with a heartbeat for each verdict."""
+    """Judge entries in ``concurrency`` threads; yield the verdicts in lists, in their order.
+
+    ``heartbeat`` is called after each verdict.
+    """
     threads = ThreadPoolExecutor(concurrency)
     judge_all = map if concurrency == 1 else threads.map
     try:
@@ -150,7 +153,7 @@ def verdict_batches(
 
 
 def record_verdicts(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
-    """Record a batch in one transaction."""
+    """Store a batch of verdicts in one transaction: their findings, titles and counts."""
     findings = [
         new_finding(run, kind, verdict.entry.url, detail, verdict.entry.section)
         for verdict in verdicts
@@ -167,20 +170,23 @@ def record_verdicts(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
 def new_finding(
     run: AuditRun, kind: FindingKind, url: str, detail: str, section: str = ""
 ) -> AuditFinding:
-    """Return a finding that is not stored yet; a long detail is cut off."""
+    """Return an unsaved finding; its detail is made printable and cut at 1,000 characters."""
     detail = printable(detail)[:MAX_DETAIL]
     return AuditFinding(run=run, section=section, kind=kind, url=url, detail=detail)
 
 
 def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
-    """Store findings and update the counts of their run, in the caller's transaction."""
+    """Store findings and save the counts of their run; the caller opens the transaction."""
     AuditFinding.objects.bulk_create(findings)
     run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
     run.save(update_fields=["counts", "checked", "bad", "undetermined"])
 
 
 def _repeated_title_findings(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:
-    """Return a finding for each page whose title an earlier page has; store new titles."""
+    """Return an unsaved finding for each page whose title another page of the run has, too.
+
+    Stores each title that is new in the run with the URL of its page.
+    """
     hashes = {verdict: hash_of(verdict.title) for verdict in verdicts if verdict.title}
     rows = AuditedTitle.objects.filter(run=run, hash__in=set(hashes.values()))
     first = dict(rows.values_list("hash", "url"))
@@ -197,10 +203,10 @@ def _repeated_title_findings(run: AuditRun, verdicts: Iterable[Verdict]) -> list
     return found
 
 
-def finish_run(run: AuditRun, at: dt.datetime) -> None:
-    """Record the end of an audit, and delete the oldest ones of its site and its kind."""
+def finish_run(run: AuditRun, ended_at: dt.datetime) -> None:
+    """Mark a run as finished, and delete all but the newest 30 runs of its site and kind."""
     delete_in_batches(AuditedTitle.objects.filter(run=run))
-    run.status, run.ended_at = AuditRun.Status.FINISHED, at
+    run.status, run.ended_at = AuditRun.Status.FINISHED, ended_at
     run.save(update_fields=["status", "ended_at"])
     runs = AuditRun.objects.filter(site=run.site, kind=run.kind, status=AuditRun.Status.FINISHED)
     old = list(runs.order_by("-pk").values_list("pk", flat=True)[KEEP_RUNS:])
@@ -208,7 +214,7 @@ def finish_run(run: AuditRun, at: dt.datetime) -> None:
 
 
 def delete_crawled_urls(run: AuditRun) -> None:
-    """Delete the URLs that a crawl met, and the links to them; findings stay."""
+    """Delete the URLs that a crawl met, and the links to them; its findings are kept."""
     delete_in_batches(CrawledLink.objects.filter(run=run))
     delete_in_batches(CrawledUrl.objects.filter(run=run))
 
@@ -216,9 +222,9 @@ def delete_crawled_urls(run: AuditRun) -> None:
 def delete_in_batches(
     rows: QuerySet[Any], in_transaction: Callable[[], AbstractContextManager[Any]] = nullcontext
 ) -> int:
-    """Delete rows, some at a time: neither memory nor a transaction grows with their number.
+    """Delete the rows of a queryset, 1,000 at a time; return how many were deleted.
 
-    Return how many were deleted, each batch within what ``in_transaction`` opens.
+    Each batch is deleted within the context manager that ``in_transaction`` returns.
     """
     deleted = 0
     while some := list(rows.values_list("pk", flat=True)[:ROWS_PER_DELETE]):

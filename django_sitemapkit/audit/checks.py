@@ -12,7 +12,7 @@ from django_sitemapkit.reading.validation import Mistake
 
 @check()
 def check_audit() -> Found:
-    """Report a setting that cannot be used."""
+    """Report ``SITEMAPKIT_AUDIT`` if it has an unknown key or an invalid value."""
     try:
         audit_options()
     except ImproperlyConfigured as error:
@@ -23,7 +23,7 @@ def check_audit() -> Found:
 
 @check()
 def check_audit_extra() -> Found:
-    """Report a publish gate that lacks what it needs."""
+    """Report if ``max_bad`` is set, and lxml or protego, which audits need, is not installed."""
     try:
         max_bad = audit_options().max_bad
     except ImproperlyConfigured:

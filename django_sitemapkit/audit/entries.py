@@ -34,10 +34,10 @@ class SitemapEntry:
 def entries_of(
     site: SitemapSite, published: Build | None, sample: int | None = None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
-    """Return entries of the published build, without the first ``skip``, or else of live pages.
+    """Return the entries of the published build; of the live pages if ``published`` is None.
 
-    ``sample`` is the number of each section; None gives all. Raises StorageFailure if a published
-    file is lost or damaged.
+    ``sample`` is the number of entries per section; None gives all. ``skip`` leaves out the first
+    entries of a build. Raises StorageFailure if a published file is lost or damaged.
     """
     if published is None:
         return live_entries(site, sample)
@@ -45,36 +45,37 @@ def entries_of(
 
 
 def entries_of_places(
-    rows: Iterable[Place], sample: int | None, *, skip: int = 0
+    places: Iterable[Place], sample: int | None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
-    """Yield entries of stored pages, without the first ``skip``: see ``sampled_entries()``."""
-    for section, line in sampled_entries(rows, sample, skip=skip):
+    """Yield the entries of stored pages from ``skip`` on, by ``sampled_entries()``."""
+    for section, line in sampled_entries(places, sample, skip=skip):
         yield _parsed_entry(section, line)
 
 
-def entries_with_urls(rows: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
-    """Yield the entries of stored pages that have one of some URLs."""
+def entries_with_urls(places: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
+    """Yield the entries of stored pages that have one of the given URLs."""
     wanted = {url.encode() for url in escaped(list(urls))}
     storage = SitemapStorage()
-    for row in rows:
-        for line in stored_entries_of([row], storage):
+    for place in places:
+        for line in stored_entries_of([place], storage):
             if location_and_values(line)[0] in wanted:
-                yield _parsed_entry(row.section, line)
+                yield _parsed_entry(place.section, line)
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
-    """Yield entries of live pages, a sample of each section or, with None, all."""
+    """Yield the entries of live pages: ``sample`` of each section, or all if it is None."""
     scope = site.scope()
     for section in sections_of(site):
         pages = all_pages(section)
         for page, wanted in spread_pages(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
-            for place in even_positions(len(entries), wanted):
-                yield _parsed_entry(section.get_name(), entries[place])
+            for position in even_positions(len(entries), wanted):
+                yield _parsed_entry(section.get_name(), entries[position])
 
 
 def _parsed_entry(section: str, line: bytes) -> SitemapEntry:
+    """Parse the line of an entry as it stands in a sitemap file."""
     entry = entry_of(line)
     links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(

@@ -23,15 +23,16 @@ _COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?com
 
 
 class Redirected(Exception):
-    """The address redirects to another one."""
+    """The address redirects to the URL that is the argument of this exception."""
 
 
 @contextmanager
 def open_document(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
-    """Yield the blocks of the document at an address.
+    """Request the document at an address; give its bytes in blocks, as a context manager.
 
-    Raises Redirected, and OSError, HTTPException or ValueError where there is no answer. Where it
-    ends early, or is not complete by the deadline, iterating the blocks raises InvalidSitemap.
+    Raises Redirected for a redirect, and OSError, HTTPException or ValueError if there is no
+    answer. Iterating the blocks raises InvalidSitemap if the answer ends early, or is not complete
+    by the deadline.
     """
     try:
         with open_url(address, deadline, timeout=TIMEOUT) as response:
@@ -47,7 +48,7 @@ def open_document(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]
 
 
 def _checked_compression(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
-    """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
+    """Yield the blocks; raise InvalidSitemap unless they are plain, or gzip as the header says."""
     compressions = _COMPRESSIONS.findall(response.headers.get("Content-Encoding", "").lower())
     first = next(blocks, b"")
     is_gzip = compressions in (["gzip"], ["x-gzip"]) and GZIP_MAGIC.startswith(first[:2])
@@ -60,6 +61,10 @@ def _checked_compression(blocks: Iterator[bytes], response: HTTPResponse) -> Ite
 
 
 def _response_blocks(response: HTTPResponse, deadline: Deadline) -> Iterator[bytes]:
+    """Yield the body of a response in blocks.
+
+    Raises InvalidSitemap at the deadline, or if the connection ends before the document does.
+    """
     missing = response.length  # None where the document comes in chunks, which mark their end.
     while missing != 0 and (block := response.read1(65_536)):
         yield block

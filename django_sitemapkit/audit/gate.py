@@ -43,7 +43,7 @@ MAX_SHOWN_DETAIL = 200
 
 @dataclass(slots=True, kw_only=True)
 class SectionAudit:
-    """The sample of one section that is audited, and the faults found in it."""
+    """The audit of a sample of one section, with the first fault of each bad URL."""
 
     section: str
     """The name of the section."""
@@ -59,13 +59,13 @@ class SectionAudit:
     """The first fault of each URL that has one for which builds are held."""
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """Store the fault of a verdict that counts against the build, if it has one."""
+        """Store the first fault of a verdict for which builds are held, if it has one."""
         fault = next((fault for fault in verdict.faults if fault[0] in HOLDING_KINDS), None)
         if fault is not None:
             self.faults[verdict.entry.url] = fault
 
     def holding_reason(self, allowed: float) -> State:
-        """Return a state if a larger share of the sample than ``allowed`` is bad, else ""."""
+        """Return why to hold the build, if the share of bad URLs is above ``allowed``, else ""."""
         bad, checked = len(self.faults), len(self.entries)
         if bad <= allowed * checked:
             return ""
@@ -90,10 +90,11 @@ class SectionAudit:
         }
 
     def _bad_share_interval(self) -> tuple[float, float, int]:
-        """Return the least and the greatest likely share of bad URLs, and the number it refers to.
+        """Return the bounds of the likely share of bad URLs, and the number of URLs it refers to.
 
-        The sample is a random one of the changes, if only these fit into it. Otherwise it has all
-        changes, and a random sample of the other URLs.
+        If only new or changed URLs fit into the sample, it is a random sample of these, and the
+        share is theirs. Otherwise the sample has all of them and a random sample of the others, and
+        the share is that of the section.
         """
         if self.changed > self.chosen_changes:
             return *share_interval(len(self.faults), len(self.entries), self.changed), self.changed
@@ -108,7 +109,10 @@ class SectionAudit:
 
 
 def audit_build(finished: FinishedBuild) -> State:
-    """Audit a sample of the build; record its findings, and return why to hold it, or ""."""
+    """Audit a sample of each section of a build; return the reason to hold the build, or "".
+
+    Records the audit as a run, with its findings.
+    """
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
     run = AuditRun.objects.create(
@@ -152,13 +156,16 @@ def audit_build(finished: FinishedBuild) -> State:
 
 
 def _holding_reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str, State]:
-    """Return, by section, the state for holding the build; only sections that are too bad."""
+    """Return the reason to hold the build for each section that has too many bad URLs."""
     reasons = ((audit.section, audit.holding_reason(allowed)) for audit in audits)
     return {section: reason for section, reason in reasons if reason}
 
 
 def _bad_page_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
-    """Yield the bad URLs as states, each with what to do about it: the first of each section."""
+    """Yield bad URLs as states for messages, each with its fault and advice.
+
+    There are about 100 at most: the first of each section.
+    """
     for audit in audits:
         for url, (kind, detail) in [*audit.faults.items()][: -(-MAX_NAMED // len(audits))]:
             shown = printable(detail)[:MAX_SHOWN_DETAIL]
@@ -172,7 +179,7 @@ def _bad_page_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]
 
 
 def _section_audits(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
-    """Yield a sample of each section of a build."""
+    """Yield the audit of each section of a build, with its sample and no faults yet."""
     counts, changes = _sampled_changes(finished, sample)
     for section, group in groupby(finished.pages, key=lambda page: page.section):
         pages = list(group)
@@ -193,9 +200,10 @@ def _section_audits(finished: FinishedBuild, sample: int) -> Iterator[SectionAud
 def _sampled_changes(
     finished: FinishedBuild, sample: int
 ) -> tuple[Counter[str], defaultdict[str, list[str]]]:
-    """Return how many URLs are new or changed in each section, and a random sample of them.
+    """Return, by section, how many URLs are new or changed, and a random sample of these.
 
-    In a section that is not published yet, all URLs are new: any sample of it is one of them.
+    Sections that are not published yet are left out: all of their URLs are new. Both are empty if a
+    published file is lost.
     """
     counts: Counter[str] = Counter()
     chosen: defaultdict[str, list[str]] = defaultdict(list)
@@ -218,4 +226,5 @@ def _sampled_changes(
 
 
 def _percent(share: float) -> str:
+    """Return a share as a percentage, with one decimal unless it is 0, and without the sign."""
     return f"{share * 100:.1f}".removesuffix(".0")

@@ -39,32 +39,32 @@ NEVER = (
     ),
 )
 def finding_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield the findings of the newest finished audit and the newest finished crawls, by kind."""
+    """Yield items for the newest finished audit and crawls of each site: totals, then findings."""
     if not request.user.has_perm("sitemapkit_audit.view_auditrun"):
         return
     may_see_findings = request.user.has_perm("sitemapkit_audit.view_auditfinding")
     keys = [site.key for site in sites]
     runs = AuditRun.objects.filter(site__in=keys).exclude(kind=AuditRun.Kind.GATE)
     by_kind = groupby(runs.order_by("site", "kind", "-pk"), lambda run: (run.site, run.kind))
-    looked: set[tuple[str, str]] = set()
+    finished_kinds: set[tuple[str, str]] = set()
     for _site_and_kind, group in by_kind:
         newest, *earlier = group
         if newest.status == AuditRun.Status.RUNNING:
             yield _unfinished_item(newest)
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
-        looked.update((run.site, run.kind) for run in finished)
+        finished_kinds.update((run.site, run.kind) for run in finished)
         for same in grouped_by_starts(finished):
             yield from _newest_run_items(same, may_see_findings=may_see_findings)
-    yield from _never_run_items(keys, looked)
+    yield from _never_run_items(keys, finished_kinds)
 
 
 def _never_run_items(
-    keys: Iterable[str], looked: Container[tuple[str, str]]
+    site_keys: Iterable[str], finished: Container[tuple[str, str]]
 ) -> Iterator[HealthItem]:
-    """Yield a note for each site and kind of run that has no finished run."""
+    """Yield a note for each site and kind of run that is not in ``finished``."""
     now = timezone.now()
-    for key, (kind, title, advice) in product(keys, NEVER):
-        if (key, kind) not in looked:
+    for key, (kind, title, advice) in product(site_keys, NEVER):
+        if (key, kind) not in finished:
             yield HealthItem(
                 site=key,
                 title=title,
@@ -79,7 +79,10 @@ def _never_run_items(
 def findings_of_url(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the findings on a URL of the newest finished audit and the newest finished crawls."""
+    """Yield, for the inspection of a URL, the newest findings on it: the run, and a link as HTML.
+
+    The runs are the newest finished audit and the newest finished crawls.
+    """
     if not request.user.has_perm("sitemapkit_audit.view_auditfinding"):
         return
     runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.FINISHED).order_by("-pk")
@@ -97,7 +100,7 @@ def findings_of_url(
 
 
 def grouped_by_starts(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
-    """Group runs of one site and kind, the newest first, by where they looked.
+    """Return runs of one site and kind, given newest first, in groups with equal starts and folder.
 
     Crawls of a part of the site are left out if a later crawl covers all of it.
     """
@@ -110,13 +113,13 @@ def grouped_by_starts(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
 
 
 def findings_url(run: AuditRun, kind: str) -> str:
-    """Return the address of the list of an audit's findings of one kind."""
+    """Return the address of the admin's list of a run's findings of one kind."""
     query = urlencode({"run__id__exact": run.pk, "kind__exact": kind})
     return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
 
 
 def _unfinished_item(run: AuditRun) -> HealthItem:
-    """Return a note on a run that has not ended."""
+    """Return a note that a run is running or was interrupted."""
     return HealthItem(
         site=run.site,
         title=_("It is running, or was interrupted."),
@@ -129,16 +132,21 @@ def _unfinished_item(run: AuditRun) -> HealthItem:
 
 
 def _run_name(run: AuditRun) -> str:
+    """Return the kind and id of a run, with its starts if it does not cover the site."""
     name = f"{capfirst(run.get_kind_display())} {run.pk}"
     return name if run.covers_site else f"{name} ({' '.join(filter(None, run.starts_and_folder))})"
 
 
 def _run_url(run: AuditRun) -> str:
+    """Return the address of a run in the admin."""
     return reverse("admin:sitemapkit_audit_auditrun_change", args=[run.pk])
 
 
 def _newest_run_items(runs: Sequence[AuditRun], *, may_see_findings: bool) -> Iterator[HealthItem]:
-    """Yield items for the findings of the newest run; older runs only date them."""
+    """Yield items for the first of comparable runs: its totals, then each kind of finding.
+
+    The earlier runs only show since when there are findings of a kind.
+    """
     run = runs[0]
     at = run.ended_at or run.started_at
     yield HealthItem(
@@ -166,6 +174,9 @@ def _newest_run_items(runs: Sequence[AuditRun], *, may_see_findings: bool) -> It
 
 
 def _found_since(runs: Sequence[AuditRun], kind: str) -> dt.datetime | None:
-    """Return when the series of runs with this kind began; None if only the newest found it."""
+    """Return when the earliest run of an unbroken series with findings of a kind ended.
+
+    The series goes back from the newest run. None if the run before it has no such finding.
+    """
     first = list(takewhile(lambda run: run.counts.get(kind), runs))[-1]
     return None if first is runs[0] else first.ended_at or first.started_at

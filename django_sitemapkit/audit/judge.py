@@ -42,7 +42,7 @@ MAX_KNOWN_VERSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The faults found for one entry."""
+    """The result of judging one entry: its faults and the title of its page."""
 
     entry: SitemapEntry
     """The entry."""
@@ -54,7 +54,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _LanguageVersion:
-    """Facts about a page that its other language versions are checked against."""
+    """What is known of a page to which other pages link as a language version."""
 
     faults: tuple[Fault, ...] = ()
     """Why search engines do not index it, or why that is not known."""
@@ -87,7 +87,7 @@ class Judge:
         self._versions: dict[str, _LanguageVersion] = {}
 
     def judge(self, entry: SitemapEntry) -> Verdict:
-        """Fetch the page of an entry, and return its verdict: the faults found."""
+        """Fetch the page of an entry, and return all faults found."""
         blocked = self.robots_fault(entry.url)
         faults: list[Fault] = [blocked] if blocked else []
         if blocked and blocked[0] is Kind.UNDETERMINED:
@@ -111,11 +111,14 @@ class Judge:
         return None if robots.allows(url, self._user_agent) else (Kind.ROBOTS, "")
 
     def _fetch_if_allowed(self, url: str) -> Fetched | None:
-        """Fetch a URL besides the entries; return None if robots.txt forbids that."""
+        """Fetch a URL; return None if robots.txt forbids it or cannot be read."""
         return None if self.robots_fault(url) else self._fetch(url)
 
     def _fetch_facts(self, url: str) -> tuple[Fetched, WebPage | None, _LanguageVersion]:
-        """Fetch a page and store its facts; return response, page (None if unread) and facts."""
+        """Fetch a page; return the response, the parsed page and its facts as a language version.
+
+        The page is None if the answer has a fault. The facts are remembered by URL.
+        """
         fetched, page, links = self._fetch(url), None, None
         if fault := answer_fault(fetched):
             faults = [fault]
@@ -132,6 +135,11 @@ class Judge:
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage
     ) -> Iterator[Fault]:
+        """Yield the faults of a page that was read, besides those of indexing and of return links.
+
+        These are a login form, several canonical URLs, no title, slowness, and a lastmod or
+        language links that differ from the sitemap's or are invalid.
+        """
         if wall := login_fault(page):
             yield wall
         if len(page.canonicals) > 1:
@@ -185,7 +193,7 @@ class Judge:
             yield Kind.HREFLANG_RETURN, ", ".join(one_way)
 
     def _version_at(self, url: str) -> _LanguageVersion:
-        """Return the facts about a language version, fetching it if robots.txt allows it."""
+        """Return what is known of a language version; fetch it if needed and allowed."""
         with suppress(KeyError):
             return self._versions[url]
         try:
@@ -204,6 +212,7 @@ def _why_invalid_code(code: str) -> str:
 
 
 def _lastmod_faults(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
+    """Yield a fault if lastmod and the header Last-Modified are more than a day apart."""
     header = fetched.header("Last-Modified")
     modified = http_moment(header)
     if modified is None or len(entry.lastmod) < len("YYYY-MM-DD"):  # A month says no day.

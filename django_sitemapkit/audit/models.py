@@ -82,7 +82,7 @@ class AuditRun(models.Model):
 
     @property
     def starts_and_folder(self) -> tuple[Any, ...]:
-        """The starts and the folder of a crawl; the same value for all audits."""
+        """The start URLs and the folder of a crawl, to compare runs; the same for all audits."""
         return (*self.options.get("starts", ()), self.options.get("below", ""))
 
     @property
@@ -92,7 +92,7 @@ class AuditRun(models.Model):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all URLs that a crawl met were fetched, and could be read to their ends."""
+        """Whether all URLs that a crawl met were fetched, and each could be read as a whole."""
         return not self.pending and not self.undetermined
 
     @property
@@ -101,7 +101,7 @@ class AuditRun(models.Model):
         return self.undetermined > MAX_UNDETERMINED * self.checked
 
     def comparable_runs(self) -> list["AuditRun"]:
-        """Return the site's finished runs of this kind, starts and folder, newest first."""
+        """Return the site's finished runs with this kind, starts and folder, newest first."""
         finished = AuditRun.objects.filter(status=self.Status.FINISHED)
         runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
         return [run for run in runs if run.starts_and_folder == self.starts_and_folder]
@@ -130,7 +130,7 @@ class AuditFinding(models.Model):
 
 
 class AuditedTitle(models.Model):
-    """The first page with a title, while an audit is running."""
+    """The hash of a title, with the first page that has it; kept while an audit is running."""
 
     run = models.ForeignKey(AuditRun, models.CASCADE, related_name="+")
     hash = models.BigIntegerField()

@@ -36,7 +36,10 @@ class AuditOptions:
     """The crawler whose rules in robots.txt count."""
 
     def soft_404_rule(self) -> Callable[[Fetched], bool] | None:
-        """Return the project's rule, or None. Raises ImproperlyConfigured."""
+        """Import and return the function that ``soft_404`` names; None without one.
+
+        Raises ImproperlyConfigured if it cannot be imported or called.
+        """
         if not self.soft_404:
             return None
         try:
@@ -72,7 +75,10 @@ AUDIT_KEYS = tuple(field.name for field in fields(AuditOptions))
 
 
 def audit_options() -> AuditOptions:
-    """Return the options. Raises ImproperlyConfigured for values that cannot be used."""
+    """Return the options that ``SITEMAPKIT_AUDIT`` sets, or their defaults.
+
+    Raises ImproperlyConfigured for unknown keys and invalid values.
+    """
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured('SITEMAPKIT_AUDIT must be a dict such as {"max_bad": 0.1}.')
@@ -91,4 +97,5 @@ def audit_options() -> AuditOptions:
 
 
 def _is_number(value: Any, *types: type) -> bool:
+    """Return whether a value is of one of the number types, and not a bool."""
     return isinstance(value, types) and not isinstance(value, bool)

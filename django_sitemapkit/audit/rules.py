@@ -18,7 +18,7 @@ from django_sitemapkit.audit.web.robots import RobotsRules
 
 
 class Fetch(Protocol):
-    """Fetches a URL: the ``fetch`` of either fetcher."""
+    """Fetches a URL, as ``InProcessFetcher.fetch`` and ``LiveFetcher.fetch`` do."""
 
     def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
         """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
@@ -31,7 +31,7 @@ class FetchOverHttp(Protocol):
     def __call__(
         self, url: str, *, follow_redirects: bool = True, with_body: bool = True
     ) -> Fetched:
-        """Fetch a URL; without its body, ask only whether it answers."""
+        """Fetch a URL; with ``with_body=False``, only ask whether it answers."""
         ...
 
 
@@ -75,7 +75,7 @@ _STATUSES: Mapping[int, Kind] = {
 
 
 def answer_fault(fetched: Fetched) -> Fault | None:
-    """Return the fault of a response that is not a page at its own URL, or None."""
+    """Return the fault of an answer that is not a page at the URL itself, or None."""
     if is_transient(fetched):
         return Kind.UNDETERMINED, _answer_text(fetched)
     if fetched.hops:
@@ -90,11 +90,12 @@ def answer_fault(fetched: Fetched) -> Fault | None:
 
 
 def is_transient(fetched: Fetched) -> bool:
-    """Return whether an answer says nothing of the page: another time there may be one."""
+    """Return whether fetching failed for a reason that says nothing about the page itself."""
     return fetched.failure_code in TRANSIENT_FAILURES or fetched.status in TRANSIENT_STATUSES
 
 
 def _kind_of_status(status: int) -> Kind:
+    """Return the kind of finding for a status that is neither 200 nor a redirect."""
     if status >= 500:
         return Kind.SERVER_ERROR
     if 200 <= status < 400:  # Such an answer has no page, or only a part of one.
@@ -105,7 +106,7 @@ def _kind_of_status(status: int) -> Kind:
 def indexing_faults(
     url: str, fetched: Fetched, page: WebPage, soft_404: Fault | None
 ) -> Iterator[Fault]:
-    """Yield why a search engine does not index the page of a URL."""
+    """Yield each reason why search engines do not index the page of a URL."""
     if soft_404 is not None:
         yield soft_404
     if page.noindex:
@@ -116,28 +117,31 @@ def indexing_faults(
         yield Kind.REFRESH, page.refresh
 
 
-def redirects_to_login(url: str, asked: str, *, has_password: bool = False) -> bool:
-    """Return whether ``url``, to which ``asked`` redirects, is a page where visitors log in.
+def redirects_to_login(target: str, source: str, *, has_password: bool = False) -> bool:
+    """Return whether the redirect from ``source`` leads to a page where visitors log in.
 
-    It is one if it is LOGIN_URL, with any query, or if two of three signs say that it is one: a
-    word of its address, the way back in its query, and a field for a password.
+    ``target`` is that page if it is LOGIN_URL, with any query, or if two of three signs say so: a
+    word in its address, a parameter that leads back, and a password field.
     """
-    target = urlsplit(url)
+    parts = urlsplit(target)
     with suppress(NoReverseMatch):  # It is the name of a pattern that this URLconf lacks.
         login = urlsplit(resolve_url(settings.LOGIN_URL))
-        if target.path == login.path and login.netloc in {"", target.netloc}:
+        if parts.path == login.path and login.netloc in {"", parts.netloc}:
             return True
-    if _LOGIN_WORD.search(PurePosixPath(urlsplit(asked).path).name):  # A login page that has moved.
+    if _LOGIN_WORD.search(
+        PurePosixPath(urlsplit(source).path).name
+    ):  # A login page that has moved.
         return False
-    names = {name.lower().replace("_", "") for name, _ in parse_qsl(target.query)}
-    has_word = _LOGIN_WORD.search(f"{target.netloc}{target.path}") is not None
+    names = {name.lower().replace("_", "") for name, _ in parse_qsl(parts.query)}
+    has_word = _LOGIN_WORD.search(f"{parts.netloc}{parts.path}") is not None
     return has_word + bool(names & _WAYS_BACK) + has_password >= 2
 
 
 def login_fault(page: WebPage) -> Fault | None:
-    """Return the fault of a page that asks visitors to log in, at its own URL; None for others.
+    """Return the fault if a page asks visitors to log in at its own URL, else None.
 
-    Its title and its first heading begin with that, and it has a field for a password.
+    Such a page has a password field, and its title and first heading begin with a word for logging
+    in.
     """
     names = (page.title or "", page.heading)
     is_wall = page.has_password and all(map(_LOGIN_WORD.match, names))
@@ -145,13 +149,17 @@ def login_fault(page: WebPage) -> Fault | None:
 
 
 def fetch_robots(origin: str, fetch: Fetch) -> RobotsRules:
-    """Fetch and return the rules of an origin's robots.txt; they record if the server fails."""
+    """Fetch the robots.txt of an origin, and return its rules.
+
+    If the server fails, the rules allow nothing, and their ``unavailable`` says why.
+    """
     fetched = fetch(f"{origin}/robots.txt")
     is_elsewhere = fetched.failure_code == "foreign-host"  # Of a site below the root.
     return RobotsRules() if is_elsewhere else RobotsRules.of(fetched)
 
 
 def _redirect_fault(fetched: Fetched) -> Fault:
+    """Return the fault of a URL that redirects; its kind depends on where the redirects end."""
     answer = _answer_text(fetched)
     page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
     if redirects_to_login(fetched.final_url, fetched.url, has_password=page.has_password):
@@ -166,7 +174,7 @@ def _redirect_fault(fetched: Fetched) -> Fault:
 
 
 def _answer_text(fetched: Fetched) -> str:
-    """Return each redirect that was followed, and the status that is not 200, and the failure."""
+    """Return the redirects, a status other than 200 and the failure as text."""
     if not fetched.hops:
         return fetched.status_text
     hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])

@@ -16,7 +16,7 @@ SCHEMA_FILES: dict[DocumentKind, str] = {"urlset": "sitemap.xsd", "sitemapindex"
 
 
 class OfflineResolver(etree.Resolver):  # type: ignore[misc]
-    """Keeps a schema from loading parts of it over the network."""
+    """Resolver that keeps lxml from loading parts of a schema over the network."""
 
     def __init__(self) -> None:
         self.refused: list[str] = []
@@ -31,10 +31,10 @@ class OfflineResolver(etree.Resolver):  # type: ignore[misc]
 
 
 class Schemas:
-    """Schemas by the kind of document.
+    """The XML schemas against which documents of each kind are validated.
 
-    ``path`` is a folder with ``sitemap.xsd``, ``siteindex.xsd`` or both, or one file, for all
-    documents. Raises ValueError where there is no schema.
+    ``path`` is a folder with ``sitemap.xsd``, ``siteindex.xsd`` or both, or one file for all
+    documents. Raises ValueError if there is no schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -77,13 +77,14 @@ class Schemas:
 
 
 class _DiscardingTarget:
-    """A parser target that keeps nothing."""
+    """A parser target that builds no tree."""
 
     def close(self) -> None:
-        """End the document."""
+        """Return nothing at the end of the document, as there is no tree."""
 
 
 def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
+    """Return whether a document is valid by a schema; it is read in blocks."""
     parser = _offline_parser(target=_DiscardingTarget(), schema=schema)
     try:
         while block := xml.read(65_536):
@@ -95,6 +96,7 @@ def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
 
 
 def _load_schema(path: Path) -> etree.XMLSchema:
+    """Read a schema; raise ValueError if it is not readable, or needs a file over the network."""
     offline = OfflineResolver()
     try:
         schema = etree.XMLSchema(etree.parse(path, _offline_parser(offline)))
@@ -110,6 +112,7 @@ def _load_schema(path: Path) -> etree.XMLSchema:
 
 
 def _offline_parser(offline: OfflineResolver | None = None, **options: object) -> etree.XMLParser:
+    """Return an XML parser that loads nothing over the network and expands no entities."""
     parser = etree.XMLParser(no_network=True, resolve_entities=False, huge_tree=False, **options)
     parser.resolvers.add(offline or OfflineResolver())
     return parser

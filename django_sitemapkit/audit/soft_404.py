@@ -22,7 +22,7 @@ MAX_OWN_WORDS = 20
 
 
 class _PageContent(NamedTuple):
-    """The visible content of a page: title, first heading and words."""
+    """What identifies the content of a page: title, first heading and words."""
 
     title: str
     heading: str
@@ -30,19 +30,21 @@ class _PageContent(NamedTuple):
 
     @classmethod
     def of(cls, fetched: Fetched, page: WebPage) -> "_PageContent":
+        """Return the content of a page, given its response and the parsed page."""
         return cls(page.title or "", page.heading, frozenset(fetched.body.split()))
 
     @property
     def title_and_heading(self) -> tuple[str, str]:
+        """The title and the first heading, which equal pages have in common."""
         return self.title, self.heading
 
 
 class Soft404s:
-    """Tells which pages of a crawl or an audit are soft 404s, for several threads.
+    """Finds which pages of a crawl or an audit are soft 404s; safe for several threads.
 
-    A project's own ``rule`` decides. Without one, each page is compared with what the site answers
-    for a name in the same folder that cannot exist. ``fetch`` returns None for what robots.txt
-    forbids. Each of these pages is fetched once.
+    If the project has a ``rule``, it decides. Otherwise each page is compared with the site's
+    answer for a name in the same folder that cannot exist; each of these answers is fetched once.
+    ``fetch`` returns None for a URL that robots.txt forbids.
     """
 
     def __init__(self, fetch: Callable[[str], Fetched | None], rule: IsSoft404 | None) -> None:
@@ -62,10 +64,11 @@ class Soft404s:
             return Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"
 
     def _similar_missing_url(self, fetched: Fetched, page: WebPage) -> str:
-        """Return the URL of a missing page that a page looks like, or "".
+        """Return the URL of a missing page whose content a page has, or "".
 
-        It has the same title, the same first heading and nearly no words of its own. An app whose
-        pages are all made in the browser answers like this everywhere, the home page included.
+        The two have the same title, the same first heading and nearly the same words. An app whose
+        pages are all made in the browser answers like this everywhere, the home page included: its
+        pages are not judged.
         """
         origin, path = split_origin(fetched.url)
         folder, _, name = path.partition("?")[0].rstrip("/").rpartition("/")
@@ -82,7 +85,7 @@ class Soft404s:
         return "" if len(own.words - missing.words) > MAX_OWN_WORDS else probe
 
     def _content_at(self, url: str, statuses: Container[int]) -> _PageContent | None:
-        """Fetch a URL once; return its visible content, None if unknown or of another status."""
+        """Fetch a URL at most once; return its content, or None unless its status is expected."""
         if url not in self._shown and len(self._shown) < MAX_PROBES:
             fetched, shown = self._fetch(url), None
             if fetched is not None and fetched.status in statuses and not fetched.hops:

@@ -15,7 +15,7 @@ CHARACTERS_IN_MEMORY = 16_000_000
 
 
 def sorted_on_disk(rows: Iterable[tuple[str, ...]]) -> Iterator[list[str]]:
-    """Yield rows of texts in the order of code points, which no collation changes."""
+    """Yield rows of texts, sorted by code points; memory stays bounded."""
     rows = iter(rows)
     with ExitStack() as stack:
         parts = []
@@ -28,7 +28,7 @@ def sorted_on_disk(rows: Iterable[tuple[str, ...]]) -> Iterator[list[str]]:
 
 
 def _next_rows(rows: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the next rows, as many as fit into memory."""
+    """Yield the next rows, as many as are sorted in memory at a time."""
     characters = 0
     for row in islice(rows, ROWS_IN_MEMORY):
         yield row

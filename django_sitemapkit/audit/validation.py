@@ -105,10 +105,10 @@ def validate_published(
 ) -> Iterator[DocumentReport]:
     """Yield a report on every published file of a site.
 
-    Each file is compared with the manifest first, and then read as any other document. With
-    ``schemas`` it is checked by these too.
+    A file that differs from the manifest is reported as damaged; the others are validated as any
+    other document, and by ``schemas`` too if they are given.
     """
-    how = _DocumentValidator(schemas, on_progress, ListedUrls())
+    validator = _DocumentValidator(schemas, on_progress, ListedUrls())
     storage = SitemapStorage()
     hosts = declared_hosts([site])
     for file in verify_published(site):
@@ -117,7 +117,7 @@ def validate_published(
         if not file.fault:
             try:
                 with storage.open(file.name) as content:
-                    report = how.validate(address, file_blocks(content), address, hosts=hosts)
+                    report = validator.validate(address, file_blocks(content), address, hosts=hosts)
             except Exception as error:  # noqa: BLE001  each storage has errors of its own
                 message = f"{file.name} cannot be read: {error}"
                 report = DocumentReport.failed(address, "damaged-file", message)
@@ -140,13 +140,13 @@ def validate_source(
     ``seconds``. What cannot be read has a report that says so. Pages in ``listed`` are duplicates,
     and those of the source are added to it.
     """
-    how = _DocumentValidator(schemas, on_progress, listed or ListedUrls())
+    validator = _DocumentValidator(schemas, on_progress, listed or ListedUrls())
     if source.lower().startswith(("http://", "https://")):
-        yield from _validate_url(source, how, Deadline(seconds))
+        yield from _validate_url(source, validator, Deadline(seconds))
         return
     try:
         if source == STANDARD_INPUT:
-            yield how.validate(source, file_blocks(sys.stdin.buffer))
+            yield validator.validate(source, file_blocks(sys.stdin.buffer))
             return
         paths = sitemap_paths(Path(source))
     except (OSError, ValueError) as error:
@@ -158,16 +158,16 @@ def validate_source(
             with path.open("rb") as file:
                 # A web server may have the compressed file beside the plain one.
                 identity = str(path.resolve()).removesuffix(".gz")
-                yield how.validate(name, file_blocks(file), identity=identity)
+                yield validator.validate(name, file_blocks(file), identity=identity)
         except (OSError, ValueError) as error:
             yield DocumentReport.failed(name, "unreadable", f"It cannot be read: {error}")
 
 
 def sitemap_paths(path: Path) -> list[Path]:
-    """Return a path, or of a folder the sitemaps in it and below, sorted.
+    """Return the sitemap files in and below a folder, sorted; for a file, only its path.
 
-    A folder below that cannot be read is returned, so that opening it fails. Raises OSError where
-    the folder has no sitemap, or cannot be read.
+    A subfolder that cannot be read is among them, so that opening it fails. Raises OSError if the
+    folder has no sitemap or cannot be read.
     """
     if not path.is_dir():
         return [path]
@@ -184,13 +184,13 @@ def sitemap_paths(path: Path) -> list[Path]:
 
 
 def _validate_url(
-    address: str, how: "_DocumentValidator", deadline: Deadline
+    address: str, validator: "_DocumentValidator", deadline: Deadline
 ) -> Iterator[DocumentReport]:
     """Yield a report on the document at a URL and, of an index, on each sitemap that it lists."""
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
         hosts = declared_hosts(all_sites())
-    first = _fetch_and_validate(address, how, hosts, deadline)
+    first = _fetch_and_validate(address, validator, hosts, deadline)
     yield first
     if not first.children:
         return
@@ -209,7 +209,7 @@ def _validate_url(
             yield DocumentReport.failed(child, error.code, str(error))
             continue
         # It may list pages of the host whose index it is in, wherever it is itself.
-        yield _fetch_and_validate(child, how, [origin], deadline, nested=True)
+        yield _fetch_and_validate(child, validator, [origin], deadline, nested=True)
 
 
 def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
@@ -223,6 +223,7 @@ def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
 
 
 def _has_sitemap_name(name: str) -> bool:
+    """Return whether a file in a folder is read: .xml, .xml.gz or sitemap*.txt."""
     # Other texts in a folder are robots.txt, keys and notes.
     is_text_sitemap = name.startswith("sitemap") and name.endswith(TEXT_ENDINGS)
     return is_text_sitemap or name.endswith((".xml", ".xml.gz"))
@@ -230,16 +231,16 @@ def _has_sitemap_name(name: str) -> bool:
 
 def _fetch_and_validate(
     address: str,
-    how: "_DocumentValidator",
+    validator: "_DocumentValidator",
     hosts: Collection[str],
     deadline: Deadline,
     *,
     nested: bool = False,
 ) -> DocumentReport:
-    """Fetch and validate one document; a failure or a redirect is a report, too."""
+    """Fetch and validate one document; a failure or redirect is a report with that error."""
     try:
         with open_document(address, deadline) as blocks:
-            return how.validate(address, blocks, address, nested=nested, hosts=hosts)
+            return validator.validate(address, blocks, address, nested=nested, hosts=hosts)
     except Redirected as redirect:
         message = f"Redirect to {redirect}: list the target instead."
         return DocumentReport.failed(address, "redirect", message)
@@ -250,7 +251,7 @@ def _fetch_and_validate(
 
 @dataclass(frozen=True, slots=True)
 class _DocumentValidator:
-    """How each document of a source is validated."""
+    """Validates the documents of a source, one by one, and finds URLs listed twice."""
 
     schemas: "Schemas | None"
     on_progress: OnProgress | None
@@ -268,7 +269,8 @@ class _DocumentValidator:
     ) -> DocumentReport:
         """Read a document to its end, and return the report.
 
-        Documents with one ``identity``, which is ``source`` by default, are not compared.
+        ``identity`` is the same for two forms of one document, such as a file and its .gz file,
+        which are not compared with each other; by default it is ``source``.
         """
         earlier = self.listed.of_other_documents(identity or source)
         reader = SitemapReader(address, nested=nested, hosts=hosts, earlier=earlier)
@@ -295,7 +297,7 @@ class _DocumentValidator:
     def _with_progress(
         self, blocks: Iterable[bytes], reader: SitemapReader, copy: IO[bytes]
     ) -> Iterator[bytes]:
-        """Yield the blocks, report the progress and, for the schemas, write them into ``copy``."""
+        """Yield the blocks; report progress, and write them to ``copy`` if there are schemas."""
         for block in blocks:
             if self.schemas is not None:
                 copy.write(block)
@@ -305,5 +307,5 @@ class _DocumentValidator:
 
 
 def file_blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a file in blocks."""
+    """Return an iterator over the bytes of a file, in blocks of 64 KiB."""
     return iter(lambda: file.read(READ_BLOCK_BYTES), b"")

@@ -65,7 +65,7 @@ class CrawlComparison:
         self._finding = partial(new_finding, run)
 
     def record_findings(self) -> None:
-        """Compare, and record the findings."""
+        """Compare the crawl with the sitemap, and store what is wrong as findings."""
         self._reset()
         self._record_findings(
             self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken_findings
@@ -83,7 +83,7 @@ class CrawlComparison:
         )
 
     def _reset(self) -> None:
-        """Undo an interrupted comparison of this crawl, and choose the build to compare with."""
+        """Delete what an interrupted comparison stored; choose the build to compare with."""
         published = Build.objects.published(self._site)
         delete_in_batches(AuditFinding.objects.filter(run=self._run))
         with self._lease.fenced_transaction():
@@ -100,12 +100,13 @@ class CrawlComparison:
         rows: QuerySet[CrawledUrl],
         findings_of: Callable[[list[CrawledUrl]], Iterable[AuditFinding]],
     ) -> None:
-        """Record the findings of some rows, in their order."""
+        """Store the findings that ``findings_of`` yields for the rows, batch by batch."""
         for some in batches_in_crawl_order(rows):
             with self._lease.fenced_transaction():
                 add_findings(self._run, list(findings_of(some)))
 
     def _broken_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        """Yield a finding for each broken or blocked URL that is linked, or a start."""
         origins = _link_source_texts(rows)
         for row in rows:
             if row.linking_pages or row.depth == 0:
@@ -113,6 +114,7 @@ class CrawlComparison:
                 yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
 
     def _undetermined_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        """Yield a finding for each URL whose outcome, or links, could not be determined."""
         origins = _link_source_texts(rows)
         for row in rows:
             detail = row.detail
@@ -121,6 +123,7 @@ class CrawlComparison:
             yield self._finding(Kind.UNDETERMINED, row.url, detail)
 
     def _redirect_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        """Yield a finding for each linked URL that redirects, except to a login page."""
         chains = self._chains_by_row(rows)
         origins = _link_source_texts(rows)
         for row in rows:
@@ -133,7 +136,7 @@ class CrawlComparison:
                 yield self._finding(kind, row.url, f"{_chain_text(chain)}; {origins[row.pk]}")
 
     def _chains_by_row(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
-        """Return each redirecting URL with the URLs that it leads to, as far as they are stored."""
+        """Return, by row id, the redirecting row followed by the rows that it leads to."""
         chains = {row.pk: [row] for row in rows}
         growing = list(chains.values())
         while growing:
@@ -145,7 +148,7 @@ class CrawlComparison:
         return chains
 
     def _compare_entries(self) -> None:
-        """Mark the URLs that a section lists, and record those that no page links to."""
+        """Mark crawled URLs that a section lists; record listed URLs that no page links to."""
         judges_orphans = self._can_find_orphans()
         below = self._run.options.get("below", "")
         detail = f"only URLs below {below} were crawled" if below else ""
@@ -177,6 +180,7 @@ class CrawlComparison:
         return started and found_pages and self._run.is_complete
 
     def _missing_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        """Yield a finding for each page that is not saved and that the sitemap may list."""
         scope = self._site.scope()
         saved = self._saved_page_urls(rows)
         for row in rows:
@@ -184,13 +188,14 @@ class CrawlComparison:
                 yield self._finding(Kind.MISSING, row.url, row.title)
 
     def _saved_page_urls(self, rows: list[CrawledUrl]) -> frozenset[str]:
-        """Return the URLs of the given rows that are saved pages of the site."""
+        """Return those URLs of the rows that are saved pages of the site."""
         origin = self._site.origin
         hashes = [hash_of(row.url.removeprefix(origin)) for row in rows]
         pages = SavedPage.objects.filter(site=self._site.key, hash__in=hashes)
         return frozenset(origin + path for path in pages.values_list("path", flat=True))
 
     def _duplicate_findings(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        """Yield a finding for each page that names another URL as canonical."""
         targets = rows_by_url(self._run, {row.target for row in rows})
         for row in rows:
             target = targets.get(row.target)
@@ -199,7 +204,7 @@ class CrawlComparison:
 
 
 def batches_in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
-    """Yield rows in the order in which the crawl met them, some at a time."""
+    """Yield the rows in lists of at most 500, in the order in which the crawl met them."""
     last = 0
     while some := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
         yield some
@@ -207,10 +212,10 @@ def batches_in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledU
 
 
 def compared_section_names(site: SitemapSite) -> frozenset[str]:
-    """Return the names of a site's sections, but for those of the pages which crawls saved.
+    """Return the names of the sections with which a crawl of the site is compared.
 
-    What a crawl found itself does not count as listed, nor does what is still published of a
-    section that was renamed or switched off.
+    These are its sections that are switched on, except those that list saved pages: what a crawl
+    found itself does not count as listed.
     """
     return frozenset(
         section.get_name()
@@ -220,7 +225,7 @@ def compared_section_names(site: SitemapSite) -> frozenset[str]:
 
 
 def _can_list(scope: Scope, url: str) -> bool:
-    """Return whether the site's sitemap may list a URL."""
+    """Return whether the scope of the site's sitemap includes a URL."""
     try:
         scope.check(url)
     except InvalidValue:  # The sitemap is mounted in a folder, and the URL is outside of it.
@@ -229,7 +234,7 @@ def _can_list(scope: Scope, url: str) -> bool:
 
 
 def _link_source_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
-    """Return, by row id, a text that names the pages linking to each URL, with the link texts."""
+    """Return, by row id, a text that says how the crawl came to each URL: its linking pages."""
     shown: defaultdict[int, list[str]] = defaultdict(list)
     links = CrawledLink.objects.filter(target__in=[row.pk for row in rows]).order_by("pk")
     for target, *link in links.values_list("target", "source__url", "text", "element"):
@@ -238,13 +243,14 @@ def _link_source_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
 
 
 def _linking_page_text(url: str, text: str, element: str) -> str:
-    """Return the URL of a linking page, with the text of the link or the name of its element."""
+    """Return a linking page's URL, with the text of its link or the name of the element."""
     if element not in LINK_ELEMENTS:
         return f"{url} (<{element}>)"
     return f"{url} (“{text}”)" if text else url
 
 
 def _link_source_text(row: CrawledUrl, links: list[str]) -> str:
+    """Return how the crawl came to a URL: linked from pages, redirected, or a start."""
     if not row.linking_pages:
         return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"
@@ -253,16 +259,18 @@ def _link_source_text(row: CrawledUrl, links: list[str]) -> str:
 
 
 def _has_ended(chain: list[CrawledUrl]) -> bool:
+    """Return whether the last URL of a chain does not redirect, repeats, or is one too many."""
     is_redirect = chain[-1].outcome == Outcome.REDIRECT
     return not is_redirect or _is_loop(chain) or len(chain) > MAX_REDIRECTS
 
 
 def _is_loop(chain: list[CrawledUrl]) -> bool:
+    """Return whether the last URL of a redirect chain is in the chain before."""
     return any(row.pk == chain[-1].pk for row in chain[:-1])
 
 
 def _redirect_kind(chain: list[CrawledUrl]) -> Kind:
-    """Return the finding kind of a link that leads to the first URL of a redirect chain."""
+    """Return the finding kind for links to the first URL of a redirect chain."""
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
     if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
         return Kind.BROKEN_LINK
@@ -283,13 +291,14 @@ def _chain_text(chain: list[CrawledUrl]) -> str:
 
 
 def _joined_by_arrows(chain: list[CrawledUrl]) -> str:
+    """Return the URLs of redirects as text, each with its status or "refresh"."""
     return " → ".join(
         f"{row.url} ({row.status if row.status in REDIRECTS else 'refresh'})" for row in chain
     )
 
 
 def _url_text(row: CrawledUrl) -> str:
-    """Return a URL as text, with its problem if it has one."""
+    """Return the URL of a row as text, with what is wrong with it in parentheses."""
     if row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}:
         return f"{row.url} ({row.detail})"
     if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:

@@ -110,6 +110,7 @@ def _make_crawl_judge(
     ask: FetchOverHttp | None,
     ask_others: FetchOverHttp | None,
 ) -> CrawlJudge:
+    """Return the judge of a crawl; raise RobotsUnavailable if robots.txt cannot be read."""
     fetch: Fetch = ask or InProcessFetcher(all_sites()).fetch
     robots = fetch_robots(site.origin, fetch)
     if robots.unavailable:
@@ -126,7 +127,10 @@ def _make_crawl_judge(
 
 
 def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[Frontier]:
-    """Yield the queue of pages to follow, then that of URLs that are only checked."""
+    """Yield two frontiers: of the URLs to follow, then of the URLs that are only checked.
+
+    Stores the starts of a crawl that begins.
+    """
     for follows in (True, False):
         frontier = Frontier(
             run,
@@ -142,9 +146,9 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
 
 
 class _FetchQueue(AbstractContextManager["_FetchQueue"]):
-    """Fetches pages ahead of time, and returns their outcomes in the order they were added.
+    """Queue of URLs that threads fetch ahead; gives the outcomes in the order they were added.
 
-    With one thread a page is fetched when it is taken; with several, as soon as one is free. The
+    With one thread a URL is fetched when it is taken; with several, as soon as one is free. The
     pages are parsed in the calling thread: each thread that parses keeps memory for the largest
     page.
     """
@@ -165,11 +169,12 @@ class _FetchQueue(AbstractContextManager["_FetchQueue"]):
         return len(self._ahead)
 
     def add(self, row: CrawledUrl) -> None:
+        """Queue the URL of a row; with several threads, it is fetched from now on."""
         fetch = partial(self._judge.fetch if row.is_followed else self._judge.check, row.url)
         self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
-        """Return the next row with its outcome; waits until its page is fetched."""
+        """Remove the first row, and return it with its outcome; waits for its page."""
         row, fetched = self._ahead.popleft()
         judged = (
             self._judge.outcome_of_followed if row.is_followed else self._judge.outcome_of_checked
@@ -185,7 +190,7 @@ def _fetch_all(
     end: float | None,
     on_progress: OnRunProgress | None,
 ) -> None:
-    """Fetch and record the URLs of the frontier until it is empty or time is over."""
+    """Fetch and record the URLs of a frontier until none is left or the time ``end`` is reached."""
     batch: list[tuple[CrawledUrl, UrlOutcome]] = []
     links, recorded_at = 0, time.monotonic()
     while True:
@@ -218,7 +223,7 @@ def _record_batch(
     lease: BuildLease,
     ahead: int,
 ) -> None:
-    """Store a batch of outcomes and the run's counts; ``ahead`` pages are still being fetched."""
+    """Store outcomes and the counts of the run; ``ahead`` more URLs are being fetched."""
     with lease.fenced_transaction():
         frontier.record(batch)
         if not frontier.follows:

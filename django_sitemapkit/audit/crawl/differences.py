@@ -65,7 +65,7 @@ class ChangeSummary:
     """The first of them."""
 
     def add(self, difference: UrlDifference) -> None:
-        """Count a difference."""
+        """Count a difference, and keep it if it is among the first of its change."""
         change = difference.change
         self.counts[change] += 1
         if self.counts[change] <= EXAMPLES_PER_CHANGE:
@@ -77,7 +77,7 @@ class ChangeSummary:
         return f"Since crawl {self.earlier.pk} of {began}: {', '.join(counts) or 'no changes'}."
 
     def lines(self) -> Iterator[str]:
-        """Yield lines of text: the limits of the comparison, then the first URLs of each change."""
+        """Yield lines of text: what was not compared, then the first URLs of each change."""
         for name, run in (("the earlier", self.earlier), ("this", self.later)):
             if not run.is_complete:
                 yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
@@ -88,10 +88,10 @@ class ChangeSummary:
 
 
 def previous_crawl(run: AuditRun) -> AuditRun | None:
-    """Return the last crawl of the same places that finished before this one.
+    """Return the last crawl before this one that finished with the same starts and folder.
 
-    None if there is none, or if its URLs are not kept any more. What a crawl with other starts did
-    not meet says nothing.
+    None if there is none, or if its URLs are no longer stored. Crawls with other starts cannot be
+    compared: a URL that one of them did not meet may still be linked.
     """
     crawl = next((each for each in run.comparable_runs() if each.pk < run.pk), None)
     return crawl if crawl is not None and CrawledUrl.objects.filter(run=crawl).exists() else None
@@ -116,7 +116,10 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
 
 
 def _change_between(before: str, after: str) -> CrawlChange | None:
-    """Return how a URL changed between two outcomes, "" for a URL not met; None if it did not."""
+    """Return how a URL changed between two outcomes, of which "" means not met.
+
+    None if nothing changed, an outcome is unknown, or the change is not reported.
+    """
     if before == after or not _UNKNOWN.isdisjoint((before, after)):
         return None
     if after == _Outcome.BROKEN:
@@ -131,7 +134,7 @@ def _change_between(before: str, after: str) -> CrawlChange | None:
 
 
 def _outcome_pairs(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
-    """Yield each URL with its outcomes in both crawls, sorted."""
+    """Yield each URL of two crawls with both outcomes, sorted; "" if a crawl did not meet it."""
     rows = (
         (url, side, outcome)
         for side, run in (("0", earlier), ("1", later))

@@ -34,7 +34,7 @@ _RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]
 
 @dataclass(slots=True)
 class _FoundUrl:
-    """A URL that a batch leads to: by a link, a redirect or a canonical URL."""
+    """What a batch of outcomes says of one URL to which links, redirects or canonicals lead."""
 
     depth: int
     hops: int
@@ -45,13 +45,14 @@ class _FoundUrl:
 
 
 class Frontier:
-    """The URLs of one crawl.
+    """The queue of one crawl: its stored URLs that are still to be fetched, in order.
 
-    At most ``max_urls`` URLs are fetched, and no more are stored than could be, plus one, whose
-    row shows that the crawl is not complete. As many blocked URLs are stored, among them those that
-    only ``nofollow`` links lead to, and as many that are not followed. It gives only what is
-    followed, or only what is not, which is for the end: by then it is known which of these URLs
-    links lead to as well.
+    With ``follows`` it gives the URLs whose links are followed, else those that are only checked.
+    The latter come at the end of a crawl, when it is known which of them links lead to as well.
+
+    At most ``max_urls`` URLs are fetched, and one more is stored, whose row shows that the crawl is
+    not complete. The limit applies to the followed, the checked and the blocked URLs, each for
+    themselves; those that only ``nofollow`` links lead to count as blocked.
     """
 
     def __init__(
@@ -86,7 +87,10 @@ class Frontier:
         self._store_new({url: _FoundUrl(depth=0, hops=0) for url in urls})
 
     def next(self) -> CrawledUrl | None:
-        """Return the next URL to fetch; None at a limit, or if none is known until results come."""
+        """Remove and return the next URL to fetch.
+
+        None if a limit is reached, or if no URL is known until more outcomes are recorded.
+        """
         if self._left <= 0:
             return None
         if not self._queue and not self._is_exhausted:
@@ -105,11 +109,11 @@ class Frontier:
 
     @property
     def waiting(self) -> int:
-        """Upper bound of the number of stored URLs that are still to be fetched."""
+        """The number of stored URLs that are still to be fetched, at most."""
         return self._left - max(self._room[self.follows], 0) + 1
 
     def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
-        """Record the outcomes of fetched URLs and their links, in the order of ``next()``."""
+        """Store the outcomes of URLs, in the order of ``next()``, and what they lead to."""
         for row, outcome in batch:
             for name in _RECORDED:
                 setattr(row, name, getattr(outcome, name))
@@ -131,7 +135,11 @@ class Frontier:
         CrawledLink.objects.filter(target__in=fine).delete()
 
     def _urls_found(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _FoundUrl]:
-        """Return the URLs that a batch leads to, in its order, without those remembered."""
+        """Return, by URL, what a batch says of the URLs it leads to, in the order of the links.
+
+        URLs that are remembered as fetched are left out, unless a redirect or canonical leads
+        there.
+        """
         found: dict[str, _FoundUrl] = {}
         for row, outcome in batch:
             depth = row.depth + 1
@@ -150,7 +158,7 @@ class Frontier:
         return found
 
     def _known_rows(self, urls: Collection[str]) -> dict[str, CrawledUrl]:
-        """Return the stored rows of URLs that the crawl has already met, by URL."""
+        """Return, by URL, the stored rows of the given URLs; remember those that are done."""
         known = rows_by_url(self._run, urls)
         if len(self._remembered) > MAX_REMEMBERED:
             self._remembered.clear()
@@ -162,7 +170,7 @@ class Frontier:
         return known
 
     def _store_new(self, found: dict[str, _FoundUrl]) -> dict[str, CrawledUrl]:
-        """Store newly met URLs, as far as the limits allow, and return their rows by URL."""
+        """Store found URLs as pending or blocked, up to the limits; return their rows by URL."""
         new = list(self._new_rows(found))
         CrawledUrl.objects.bulk_create(new, batch_size=ROWS_PER_QUERY)
         if new and new[0].pk is None:  # MySQL returns no keys.
@@ -170,6 +178,7 @@ class Frontier:
         return {row.url: row for row in new}
 
     def _new_rows(self, found: dict[str, _FoundUrl]) -> Iterator[CrawledUrl]:
+        """Yield an unsaved row for each found URL, until the limit for its kind is reached."""
         for url, leading in found.items():
             row = CrawledUrl(
                 run_id=self._run.pk,
@@ -192,7 +201,7 @@ class Frontier:
 
 
 def _replace_row(old: CrawledUrl, new: CrawledUrl) -> None:
-    """Replace the row of a URL that was not followed by its followed one; its links move too."""
+    """Delete the row of a URL that was only checked; move its links to the followed one."""
     CrawledLink.objects.filter(target=old).update(target=new)
     new.linking_pages += old.linking_pages
     new.save(update_fields=["linking_pages"])
@@ -200,9 +209,9 @@ def _replace_row(old: CrawledUrl, new: CrawledUrl) -> None:
 
 
 def _update_rows(rows: Sequence[CrawledUrl]) -> None:
-    """Store the outcomes of rows in one query.
+    """Store the outcomes of existing rows in one query.
 
-    The query is an insert of existing rows: ``bulk_update()`` takes ten times as long.
+    The query is an insert that updates on conflict: ``bulk_update()`` takes ten times as long.
     """
     connection = connections[router.db_for_write(CrawledUrl)]
     named = connection.features.supports_update_conflicts_with_target
@@ -220,7 +229,10 @@ def _store_links(
     known: dict[str, CrawledUrl],
     new: Collection[str],
 ) -> None:
-    """Store the first links to each URL that may be broken or redirect, and count all of them."""
+    """Store the first links to each URL that is not known to be fine, and count all of them.
+
+    ``known`` has the rows of the ``found`` URLs; those in ``new`` have been counted already.
+    """
     kept: list[CrawledLink] = []
     counted: defaultdict[int, list[int]] = defaultdict(list)
     for url, leading in found.items():
@@ -248,14 +260,14 @@ def _store_links(
             rows.update(linking_pages=F("linking_pages") + count)
 
 
-def rows_by_url(run: AuditRun, urls: Collection[str], **values: object) -> dict[str, CrawledUrl]:
-    """Return by URL the rows of a crawl with these URLs, and with these values of other fields."""
+def rows_by_url(run: AuditRun, urls: Collection[str], **filters: object) -> dict[str, CrawledUrl]:
+    """Return, by URL, the rows of a crawl with these URLs that match ``filters``."""
     found: dict[str, CrawledUrl] = {}
     wanted = frozenset(urls)
     hashes = [hash_of(url) for url in wanted]
     for start in range(0, len(hashes), ROWS_PER_QUERY):
         some = hashes[start : start + ROWS_PER_QUERY]
-        candidates = CrawledUrl.objects.filter(run=run, hash__in=some, **values)
+        candidates = CrawledUrl.objects.filter(run=run, hash__in=some, **filters)
         # The texts are compared here: hashes may be equal, and so may texts to a collation.
         found.update((row.url, row) for row in candidates.order_by("pk") if row.url in wanted)
     return found

@@ -99,8 +99,8 @@ class UrlOutcome:
 class CrawlJudge:
     """Fetches the URLs of a crawl and determines their outcomes; safe for several threads.
 
-    ``ask`` requests files of the site to see if they answer; ``ask_others`` does so for other
-    hosts. Without them, only links to follow are fetched.
+    ``ask`` requests URLs of the site that are only checked, and ``ask_others`` those of other
+    hosts. Without them, only URLs to follow are fetched.
     """
 
     def __init__(
@@ -129,14 +129,14 @@ class CrawlJudge:
         return self._has_site_origin(url) and not self._robots.allows(url, self._user_agent)
 
     def fetch(self, url: str) -> Fetched | None:
-        """Fetch a URL; return None if robots.txt forbids that."""
+        """Fetch a URL to follow, without redirects; return None if robots.txt forbids it."""
         return None if self.is_blocked(url) else self._fetch(url, follow_redirects=False)
 
     def check(self, url: str) -> Fetched | None:
-        """Ask whether a URL that is not followed answers, if its host's robots.txt allows it.
+        """Request a URL that is not followed, to see whether it answers.
 
-        Returns None if robots.txt forbids it, or this crawl asks for no such URL; the answer for
-        another host's robots.txt if that is unavailable.
+        Returns None if robots.txt forbids that, or if this crawl does not check the URL. If the
+        robots.txt of another host is unavailable, returns the answer for that file.
         """
         ask = self._request_function(url)
         if MALFORMED.match(url):
@@ -158,13 +158,15 @@ class CrawlJudge:
         return ask(url, follow_redirects=self._ask_others is not None, with_body=False)
 
     def _request_function(self, url: str) -> FetchOverHttp | None:
+        """Return the function that requests URLs of this host, or None if none does."""
         return self._ask if self._has_site_origin(url) else self._ask_others
 
     def _has_site_origin(self, url: str) -> bool:
+        """Return whether a URL has the origin of the crawled site."""
         return url.startswith(self._origin)
 
     def outcome_of_followed(self, url: str, fetched: Fetched | None) -> UrlOutcome:
-        """Return the outcome and links of a followed URL from what `fetch` returned."""
+        """Return the outcome and the links of a URL, given what `fetch` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         if fetched.failure_code == "left-to-server":
@@ -183,7 +185,7 @@ class CrawlJudge:
         )
 
     def outcome_of_checked(self, url: str, fetched: Fetched | None) -> UrlOutcome:
-        """Return the outcome of an unfollowed URL from what `check` returned."""
+        """Return the outcome of a URL that is not followed, given what `check` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         status = fetched.status
@@ -199,6 +201,7 @@ class CrawlJudge:
         )
 
     def _redirect_outcome(self, url: str, target: str, status: int | None) -> UrlOutcome:
+        """Return the outcome of a URL that redirects; login pages are not crawled next."""
         # Each page that asks for a login redirects to a URL of its own.
         following = "" if redirects_to_login(target, url) else self._url_in_scope(target)
         return UrlOutcome(
@@ -209,6 +212,7 @@ class CrawlJudge:
         )
 
     def _outcome_of_page(self, url: str, fetched: Fetched, page: WebPage) -> UrlOutcome:
+        """Return the outcome and the links of a page that was read."""
         faults = indexing_faults(url, fetched, page, self._soft_404s.fault(fetched, page))
         outcome = Outcome.PAGE if page.is_html else Outcome.FILE
         target = following = detail = ""
@@ -236,7 +240,7 @@ class CrawlJudge:
         )
 
     def _links_of(self, page: WebPage) -> dict[str, FoundLink]:
-        """Return, by URL, the links in scope, and other links and files that the crawl requests."""
+        """Return, by URL, the links of a page that are followed, checked or known as nofollow."""
         found: dict[str, FoundLink] = {}
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)
@@ -253,18 +257,18 @@ class CrawlJudge:
         return found
 
     def _is_checked(self, url: str) -> bool:
-        """Return whether the crawl asks if an unfollowed URL answers."""
+        """Return whether the crawl requests a URL that it does not follow."""
         can_ask = self._request_function(url) is not None or MALFORMED.match(url) is not None
         return can_ask and len(url) <= MAX_LOCATION
 
     def _url_in_scope(self, url: str) -> str:
-        """Return a URL in its stored form if the crawl fetches it, else ""."""
+        """Return a URL in its stored form if the crawl may follow it, else ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
 
 
 def _fetch_robots(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
-    """Fetch the robots.txt at a URL; return its rules, and the response without its body."""
+    """Fetch the robots.txt at a URL; return its rules, and the answer without its body."""
     fetched = fetch(url)
     return RobotsRules.of(fetched), replace(fetched, body=b"")
 
@@ -282,4 +286,5 @@ def _clean_text(text: str) -> str:
 
 
 def _shortened(text: str, length: int) -> str:
+    """Return a text made printable, and cut at a length."""
     return printable(text)[:length]

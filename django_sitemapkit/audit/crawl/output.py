@@ -82,11 +82,11 @@ PageRow = tuple[str, str | None]
 
 @contextmanager
 def reserved_folder(folder: Path) -> Iterator[None]:
-    """Make a folder if necessary, and let no other process write what it crawls into it.
+    """Create a folder if necessary, and lock it against other crawls, as a context manager.
 
-    Raises BuildRunning while another one does, and StorageFailure if no file can be written in the
-    folder, or if a folder in it has the name of one of the files. Raises ImproperlyConfigured if
-    the template of the site map for people cannot be loaded.
+    Raises BuildRunning if another process has locked it, and StorageFailure if no file can be
+    written in the folder, or if a folder in it has the name of one of the files. Raises
+    ImproperlyConfigured if the template of the HTML site map cannot be loaded.
     """
     require_template()
     with temporary_folder(folder):
@@ -102,7 +102,7 @@ def reserved_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock_folder(descriptor: int, folder: Path) -> None:
-    """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
+    """Lock an open folder until it is closed; raise BuildRunning if another process has."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -148,7 +148,7 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
 
 
 def _undetermined_urls(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
-    """Yield the URLs that the last crawl listed and whose state this crawl did not determine."""
+    """Yield URLs that the last crawl listed and whose outcome this crawl does not know."""
     scope = CrawlScope.of(site, all_sites(), run.options.get("below", ""))
     for name in filter(TEXT.fullmatch, _last_file_names(folder)):
         with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
@@ -170,7 +170,7 @@ def _last_file_names(folder: Path) -> list[str]:
 
 
 def write_csv_files(run: AuditRun, temporary: Path) -> list[str]:
-    """Write followed URLs, and links to URLs at fault, as CSV; return the names of the files."""
+    """Write the followed URLs, and the links to URLs at fault, as CSV; return the file names."""
     urls = CrawledUrl.objects.filter(run=run, is_followed=True)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
     for name, columns, rows in (
@@ -185,10 +185,11 @@ def write_csv_files(run: AuditRun, temporary: Path) -> list[str]:
 
 
 def write_sitemaps(pages: Iterable[tuple[str, Any]], temporary: Path, base: str) -> list[str]:
-    """Write URLs with their lastmods as XML and as text; return the names of the files.
+    """Write URLs with their lastmods as XML and text sitemaps; return the file names.
 
-    Each text lists the URLs of one XML file, and so keeps the limits too. The index says that the
-    files are at ``base``. The names are in the order in which to publish the files: index last.
+    Each text file lists the URLs of one XML file, and so keeps the limits too. Several files have
+    an index, which lists them below ``base``. The names are in the order in which to publish the
+    files: the index comes last.
     """
     names: list[str] = []
     texts: list[str] = []
@@ -210,7 +211,7 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], temporary: Path, base: str)
 
 
 def _without_future_lastmods(pages: Iterable[tuple[str, Any]]) -> Iterator[PageRow]:
-    """Yield the rows; a lastmod in the future is not written."""
+    """Yield each URL with its lastmod as text; None if it is missing or in the future."""
     now, zone = timezone.now(), timezone.get_default_timezone()
     for url, moment in pages:
         is_past = moment is not None and moment <= now
@@ -220,7 +221,10 @@ def _without_future_lastmods(pages: Iterable[tuple[str, Any]]) -> Iterator[PageR
 def _write_urlset(
     batch: list[PageRow], rows: Iterator[PageRow], xml: Path, text: Path
 ) -> list[PageRow]:
-    """Write one XML file and its text; return the first rows of the next one."""
+    """Write an XML sitemap, and a text file with the same URLs, until one is full.
+
+    ``batch`` has the first rows to write; returns those that were read and not written.
+    """
     writer = UrlsetWriter(
         max_urls=settings.MAX_URLS,
         max_bytes=settings.MAX_BYTES,
@@ -248,9 +252,10 @@ def _write_urlset(
 
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to make the files of ``folder`` in; what is left there is deleted.
+    """Create a folder within ``folder`` for files to be made in, as a context manager.
 
-    Makes ``folder`` if necessary. Raises StorageFailure if no file can be written in it.
+    Creates ``folder`` if necessary, and deletes what is left in the temporary folder at the end.
+    Raises StorageFailure if no file can be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -274,7 +279,7 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _delete_abandoned_folders(folder: Path) -> None:
-    """Delete what killed processes left a day ago."""
+    """Delete the temporary folders that killed processes left more than a day ago."""
     for path in folder.glob(CRAWL_WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
         with suppress(FileNotFoundError):
             if path.stat().st_mtime < time.time() - DAY_SECONDS:
@@ -282,7 +287,7 @@ def _delete_abandoned_folders(folder: Path) -> None:
 
 
 def _require_no_folder(path: Path) -> None:
-    """Raise StorageFailure if a folder is where a file is to be written."""
+    """Raise StorageFailure if the path for a file is a folder."""
     if path.is_dir():
         raise StorageFailure(
             f"{path} is a folder, but a file is to be written there."
@@ -291,7 +296,7 @@ def _require_no_folder(path: Path) -> None:
 
 
 def replace_files(temporary: Path, folder: Path, names: list[str], stale: Iterable[Path]) -> None:
-    """Move complete files from ``temporary`` to ``folder``, in this order; then delete stale ones.
+    """Move complete files into ``folder``, in the order of their names; then delete stale files.
 
     Raises StorageFailure if some are replaced and another cannot be.
     """

@@ -24,7 +24,7 @@ _Outcome = CrawledUrl.Outcome
 
 @dataclass(slots=True, kw_only=True)
 class SaveResult:
-    """The result of saving a crawl: numbers of saved pages by what happened to them."""
+    """The result of saving a crawl: how many pages were saved, kept or deleted, and why."""
 
     is_complete: bool
     """Whether the crawl looked everywhere; only then do pages go that it did not find."""
@@ -52,9 +52,9 @@ class SaveResult:
 
 
 def require_crawled_section(site: SitemapSite) -> CrawledSection:
-    """Return the section of a site's saved pages, even if an editor has switched it off.
+    """Return the section that lists a site's saved pages, even if it is switched off.
 
-    Raises ImproperlyConfigured if the site has none, or if its ``grace`` cannot be used.
+    Raises ImproperlyConfigured if the site has none, or if its ``grace`` is invalid.
     """
     switched = {section.get_name(): True for section in registry}
     found = [reader.options for reader in registry.of(site, switched)]
@@ -111,7 +111,7 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SaveResult:
 
 
 def _rows_by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]:
-    """Return rows by the paths that sitemaps of the site may list."""
+    """Return the rows by path, without those of URLs that the sitemap may not list."""
     found = {}
     for row in rows:
         with suppress(InvalidValue):
@@ -122,7 +122,7 @@ def _rows_by_path(rows: list[CrawledUrl], scope: Scope) -> dict[str, CrawledUrl]
 def _save_batch(
     site: SitemapSite, crawled: dict[str, CrawledUrl], seen_at: dt.datetime, result: SaveResult
 ) -> None:
-    """Save the pages of a batch, and delete those that another section lists."""
+    """Save pages of a batch, delete those that another section lists; count both in ``result``."""
     hashes = {path: hash_of(path) for path in crawled}
     pages = SavedPage.objects.filter(site=site.key)
     saved = {page.path: page for page in pages.filter(hash__in=hashes.values())}
@@ -151,4 +151,5 @@ def _save_batch(
 
 
 def _pages_not_seen(site: SitemapSite, since: dt.datetime) -> QuerySet[SavedPage]:
+    """Return the saved pages of a site that no crawl has found since a time."""
     return SavedPage.objects.filter(site=site.key, last_seen__lt=since)

@@ -27,17 +27,18 @@ class CrawlScope:
 
     @classmethod
     def of(cls, site: SitemapSite, sites: Iterable[SitemapSite], folder: str = "") -> "CrawlScope":
-        """Return the scope of a site, of all ``sites``, or of one folder of the site.
+        """Return the scope of a site, or of one folder of it.
 
-        ``folder`` is a URL or path, such as ``/products/``. Raises InvalidValue if it is invalid or
-        not in the site.
+        ``sites`` are all sites: those mounted below this one are not in the scope. ``folder`` is a
+        URL or path, such as ``/products/``. Raises InvalidValue if it is invalid or not in the
+        site.
         """
         below = f"{site.base}/"
         scope = cls(site.base, tuple(one.base for one in sites if one.base.startswith(below)))
         return replace(scope, base=scope.start_urls([folder])[0].rstrip("/")) if folder else scope
 
     def contains(self, url: str) -> bool:
-        """Return whether a crawl fetches a URL, which is in normal form."""
+        """Return whether a URL in normal form is in the scope."""
         return (
             len(url) <= MAX_LOCATION
             and _is_at_or_below(url, self.base)
@@ -45,9 +46,9 @@ class CrawlScope:
         )
 
     def start_urls(self, starts: Sequence[str]) -> list[str]:
-        """Return absolute URLs or paths as URLs, each once; the base URL if there are none.
+        """Return the absolute URLs of ``starts``, each once; without starts, the base URL.
 
-        Raises InvalidValue for a URL that is invalid or outside of the scope.
+        A start is a URL or a path. Raises InvalidValue if it is invalid or outside the scope.
         """
         home = f"{self.base}/"
         origin = split_origin(home)[0]

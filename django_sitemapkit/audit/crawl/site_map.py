@@ -34,7 +34,7 @@ TEMPLATE = "sitemapkit_audit/sitemap.html"
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link to a web page."""
+    """A link on the HTML site map."""
 
     folder: str
     """The path of its folder, with a slash at both ends."""
@@ -45,17 +45,17 @@ class PageLink:
 
     @property
     def text(self) -> str:
-        """What people read: the title, else the path, decoded."""
+        """The text of the link: the title, or without one the decoded path."""
         return without_controls(self.title.strip() or uri_to_iri(self.path))
 
     def folder_at(self, depth: int) -> str:
-        """Return the first ``depth`` levels of the folder's path; all of it if it has fewer."""
+        """Return the folder's path, cut to its first ``depth`` levels."""
         found = re.match(f"/(?:[^/]*/){{0,{depth}}}", self.folder)
         return found[0] if found else "/"
 
 
 def require_template() -> None:
-    """Raise ImproperlyConfigured if the template of the site map cannot be loaded."""
+    """Raise ImproperlyConfigured if the template of the HTML site map cannot be loaded."""
     try:
         get_template(TEMPLATE)
     except TemplateDoesNotExist as error:
@@ -68,10 +68,10 @@ def require_template() -> None:
 def write_site_map(
     pages: Iterable[tuple[str, str]], count: int, temporary: Path, site: SitemapSite
 ) -> list[str]:
-    """Write ``count`` URLs with their titles as HTML; return the names of the files.
+    """Write ``count`` URLs with their titles as an HTML site map; return the file names.
 
-    The first page, which readers open, is the last of the names, as an index has to be.
-    The project can replace the template ``sitemapkit_audit/sitemap.html``.
+    The names are in the order in which to publish the files: the first page, which leads to the
+    others, comes last. The project can replace the template ``sitemapkit_audit/sitemap.html``.
     """
     template = get_template(TEMPLATE)
     links = _page_links(pages, site.origin)
@@ -102,16 +102,17 @@ def write_site_map(
 
 
 def _count_text(count: int) -> str:
+    """Return a number with the thousands separators of the active language."""
     return number_format(count, use_l10n=True, force_grouping=True)
 
 
 def page_name(number: int) -> str:
-    """Return the name of a page of the site map."""
+    """Return the file name of a page of the site map; page 1 is ``sitemap.html``."""
     return "sitemap.html" if number == 1 else f"sitemap-{number}.html"
 
 
 def _page_links(pages: Iterable[tuple[str, str]], origin: str) -> Iterator[PageLink]:
-    """Yield the links in the order of folder and path."""
+    """Return the links to pages, given as URL and title, sorted by folder and path."""
     paths = ((url.removeprefix(origin), title) for url, title in pages)
     rows = ((_folder_of(path), path, title) for path, title in paths)
     return (PageLink(*row) for row in sorted_on_disk(rows))
@@ -123,7 +124,7 @@ def _folder_of(path: str) -> str:
 
 
 def _links_by_folder(links: list[PageLink]) -> list[tuple[str, list[PageLink]]]:
-    """Return links by folder: by deep folders if these have enough links each."""
+    """Group sorted links by folder, as deep as groups have 4 links or more on average."""
     for depth in range(DEEPEST_GROUP, -1, -1):
         groups = [
             (without_controls(uri_to_iri(folder)), list(group))

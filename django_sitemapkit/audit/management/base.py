@@ -38,7 +38,7 @@ MAX_LISTED_URLS = 3
 
 
 class FindingsCommand(PublishedCommand):
-    """A command that fetches web pages of each site, and reports findings.
+    """A command that audits or crawls each site, and prints what it found.
 
     A subclass implements `examine` and `heading`.
     """
@@ -94,10 +94,10 @@ class FindingsCommand(PublishedCommand):
 
     @abstractmethod
     def heading(self, run: AuditRun) -> str:
-        """Return the first line about a run."""
+        """Return the line with the totals of a run, which is printed before its findings."""
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
-        """Return the values of a run for JSON, without its findings."""
+        """Return the totals of a run for JSON."""
         return {
             run.kind: run.pk,
             "build": run.build,
@@ -108,7 +108,11 @@ class FindingsCommand(PublishedCommand):
         }
 
     def run(self, options: dict[str, Any]) -> None:
-        """Examine each site, and print its findings."""
+        """Examine each site, and report its findings.
+
+        Raises CommandError if a site could not be examined, a result is partial, or there are
+        findings of the kinds in ``--fail-on``.
+        """
         fail_on = self.kinds_to_fail_on(options)
         failed: list[SitemapKitError] = []
         found = partial = 0
@@ -137,12 +141,12 @@ class FindingsCommand(PublishedCommand):
             raise CommandError(message, returncode=Exit.PROBLEMS)
 
     def kinds_to_fail_on(self, options: dict[str, Any]) -> frozenset[str]:
-        """Return the kinds of ``--fail-on``. Raises CommandError for an unknown one."""
+        """Return the kinds in ``--fail-on``; raise CommandError for an unknown one."""
         bad = [kind for kind in self.kinds if kind in BAD_KINDS]
         return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print the findings of a run of a site, as lines or as JSON."""
+        """Print the findings and the totals of a run, as lines or as JSON."""
         if self.json:
             self._write_findings_as_json(run)
         elif self.verbosity:
@@ -156,7 +160,11 @@ class FindingsCommand(PublishedCommand):
     def _fetch_arguments(
         self, site: SitemapSite, options: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the arguments for ``audit()`` or ``crawl()`` that say how to fetch pages."""
+        """Give the arguments of ``audit()`` and ``crawl()`` that say how pages are fetched.
+
+        This is a context manager: with ``--live``, it keeps connections open. Raises CommandError
+        for an option that needs ``--live``.
+        """
         if not options["live"]:
             for name in ("concurrency", "rate", "allow_private", "external"):
                 if options.get(name):
@@ -178,6 +186,7 @@ class FindingsCommand(PublishedCommand):
     def _examine_with_progress(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
+        """Examine a site, show progress and measure the time; return the finished run."""
         self.interrupted = self._unfinished  # The site before this one is finished.
         self._progress: tuple[float, int] | None = None
         began = time.monotonic()
@@ -197,7 +206,7 @@ class FindingsCommand(PublishedCommand):
         return run
 
     def _show_run_progress(self, run: AuditRun) -> None:
-        """Show on a terminal how far a run is, and its rate since it was first reported."""
+        """Show the counts of a run, and its URLs a second since the first call, on a terminal."""
         now = time.monotonic()
         # A run that is continued has fetched some URLs before.
         asked = run.checked + run.others_checked
@@ -208,12 +217,14 @@ class FindingsCommand(PublishedCommand):
         self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 
     def _write_findings_as_json(self, run: AuditRun) -> None:
+        """Write each finding of a run as a line of JSON, then the totals."""
         columns = ("section", "kind", "url", "detail")
         for values in read_by_key(run.findings.all(), *columns):
             self.write_json({"site": run.site, **dict(zip(columns, values, strict=True))})
         self.write_json({"site": run.site, **self.summary(run)})
 
     def _print_findings(self, run: AuditRun) -> None:
+        """Print the totals of a run, and its findings by kind: the first three of each."""
         write, style = self.stdout.write, self.style
         partial = "PARTIAL: " if run.is_partial else ""
         site = "" if self.is_standalone else f"Site {run.site!r}: "
@@ -238,9 +249,9 @@ class FindingsCommand(PublishedCommand):
 def parse_kinds(
     text: str, known: Collection[str], groups: Mapping[str, Collection[str]]
 ) -> frozenset[str]:
-    """Return the kinds in a text, separated by commas; a name of ``groups`` stands for its kinds.
+    """Parse kinds separated by commas; a name in ``groups`` stands for several kinds.
 
-    Raises CommandError for a kind that is not ``known``, and names those that are.
+    Raises CommandError for a kind that is neither ``known`` nor a group.
     """
     names = {name.strip() for name in text.split(",") if name.strip()}
     if unknown := sorted(names - set(known) - set(groups)):
@@ -252,7 +263,10 @@ def parse_kinds(
 
 
 def positive_integer(text: str) -> int:
-    """Return a whole number from 1 to a billion; raises ArgumentTypeError for anything else."""
+    """Parse an option's whole number from 1 to a billion.
+
+    Raises ArgumentTypeError for anything else.
+    """
     with suppress(ValueError):
         if 1 <= (number := int(text)) <= 1_000_000_000:
             return number
@@ -260,7 +274,10 @@ def positive_integer(text: str) -> int:
 
 
 def positive_number(text: str) -> float:
-    """Return a number by which one can wait; raises ArgumentTypeError for anything else."""
+    """Parse an option's number from a millionth to a billion.
+
+    Raises ArgumentTypeError for anything else.
+    """
     with suppress(ValueError):
         if 0.000_001 <= (number := float(text)) <= 1_000_000_000:
             return number
@@ -268,5 +285,5 @@ def positive_number(text: str) -> float:
 
 
 def import_audit_module(name: str) -> Any:
-    """Return a module of the app that needs the extra ``audit``. Raises MissingExtra."""
+    """Import and return a module of this app; raise MissingExtra without the extra ``audit``."""
     return import_extra(f"django_sitemapkit.audit.{name}", "audit")

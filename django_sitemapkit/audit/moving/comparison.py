@@ -47,7 +47,7 @@ ComparedRow = tuple[str, str, str, str, str, str]
 
 
 class EntryChange(Enum):
-    """How a URL differs between two sitemaps, by the sign that begins its line."""
+    """How a URL differs between two sitemaps; the value is the sign at the start of its line."""
 
     ADDED = "+"
     """The old sitemap does not list it."""
@@ -100,7 +100,7 @@ class EntryDifference:
 
 
 class _ListedEntry(NamedTuple):
-    """One entry of one of the sitemaps."""
+    """One entry of the other sitemap, or of one of the sections."""
 
     url: str
     section: str
@@ -134,6 +134,7 @@ class SitemapComparison:
         self._reset()
 
     def _reset(self) -> None:
+        """Set all counts to zero, before the comparison starts."""
         self.before = 0
         """URLs that the other sitemap lists, each counted once."""
         self.after = 0
@@ -161,7 +162,7 @@ class SitemapComparison:
             )
 
     def summary(self) -> str:
-        """Return how many URLs there were and are, and how many differ, as a sentence."""
+        """Return, as a sentence, how many URLs each sitemap lists and how many differ."""
         counts = [
             f"{self.counts[each]:,} {each.name.lower()}"
             for each in EntryChange
@@ -171,12 +172,15 @@ class SitemapComparison:
         return f"{count_of(self.before, 'URL')} before, {self.after:,} now: {found}."
 
     def as_dict(self) -> dict[str, object]:
-        """Return the numbers for JSON."""
+        """Return the numbers of URLs and of differences for JSON."""
         counts = {each.name.lower(): self.counts[each] for each in EntryChange}
         return {"site": self._site.key, "before": self.before, "after": self.after, **counts}
 
     def _path_differences(self, group: Iterable[list[str]]) -> Iterator[EntryDifference]:
-        """Yield the differences between URLs of one path, usually one on each side."""
+        """Yield the differences between the URLs of one path in the two sitemaps.
+
+        ``group`` has the rows of the path: usually one on each side, more on several hosts.
+        """
         old: dict[str, list[_ListedEntry]] = {}
         new: dict[str, list[_ListedEntry]] = {}
         for _, side, origin, url, section, values in group:
@@ -201,17 +205,25 @@ class SitemapComparison:
             yield EntryDifference(change=EntryChange.ADDED, url=url, reason=reason)
 
     def _entry_differences(
-        self, old: list[_ListedEntry], new: list[_ListedEntry], before: str, after: str
+        self, old: list[_ListedEntry], new: list[_ListedEntry], old_origin: str, new_origin: str
     ) -> Iterator[EntryDifference]:
-        """Yield the differences between entries of one URL; each side may list it repeatedly."""
+        """Yield the differences between the old and the new entries of one URL.
+
+        Each sitemap may list the URL repeatedly: values count as equal if any two entries have the
+        same.
+        """
         url, was = new[0].url, old[0].url
         if not {each.url for each in old} & {each.url for each in new}:
-            if before and before != after and _without_origin(url) == _without_origin(was):
-                self._origins[before, after] += 1
+            if (
+                old_origin
+                and old_origin != new_origin
+                and _without_origin(url) == _without_origin(was)
+            ):
+                self._origins[old_origin, new_origin] += 1
             else:
                 yield EntryDifference(change=EntryChange.RESPELLED, url=url, before=was)
         found = [
-            self._changed_tags(one.values, other.values, before, after)
+            self._changed_tags(one.values, other.values, old_origin, new_origin)
             for one in old
             for other in new
         ]
@@ -219,19 +231,19 @@ class SitemapComparison:
             yield EntryDifference(change=EntryChange.CHANGED, url=url, tags=found[0])
 
     def _changed_tags(
-        self, old: EntryValues, new: EntryValues, before: str, after: str
+        self, old: EntryValues, new: EntryValues, old_origin: str, new_origin: str
     ) -> dict[str, list[Any]]:
         """Return the tags that differ, each with the old and the new value.
 
-        What is linked on the host ``before`` is expected on ``after``.
+        The URLs of images and other extensions are expected to move from the old to the new origin.
         """
         changed: dict[str, list[Any]] = {}
         for tag in self._tags:
             was, now = old.get(tag), new.get(tag)
             if isinstance(was, list) or isinstance(now, list):
                 texts = was or []
-                if before:
-                    texts = [text.replace(f"{before}/", f"{after}/") for text in texts]
+                if old_origin:
+                    texts = [text.replace(f"{old_origin}/", f"{new_origin}/") for text in texts]
                 gone, come = Counter(texts), Counter(now or ())
                 if gone != come:
                     lost, found = gone - come, come - gone
@@ -241,7 +253,7 @@ class SitemapComparison:
         return changed
 
     def _why_removed(self, url: str) -> str:
-        """Return why no section lists a URL, as far as that is known; "" after the first 500."""
+        """Return why no section lists a URL; "" if it is not known, or after 500 URLs."""
         if self._explained == MAX_EXPLAINED:
             return ""
         self._explained += 1
@@ -259,9 +271,9 @@ class SitemapComparison:
 
 
 def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValues]]:
-    """Yield each URL that the next build would list, with its section before it and its values.
+    """Yield (section name, URL, values) of each entry that the next build would list.
 
-    Rendered as live pages are, and read as any other sitemap; nothing is stored.
+    The sections are rendered as live pages are, and read as any other sitemap; nothing is stored.
     """
     scope = site.scope()
     for section in sections_of(site):
@@ -278,6 +290,7 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
 
 
 def _compared_row(side: str, section: str, url: str, values: EntryValues) -> ComparedRow:
+    """Return an entry as a row to sort; the path is the whole URL if that is invalid."""
     try:
         origin, path = _origin_and_path(url)
     except InvalidValue:
@@ -286,15 +299,16 @@ def _compared_row(side: str, section: str, url: str, values: EntryValues) -> Com
 
 
 def _origin_and_path(url: str) -> tuple[str, str]:
-    """Return origin and path of a URL in normal form; raises InvalidValue if it has none."""
+    """Return the origin and the path of a URL in normal form; raise InvalidValue if invalid."""
     origin, _ = split_origin(url)
     return origin, normalise_url(url, "").removeprefix(origin)
 
 
 def _is_same_time(old: str | None, new: str | None) -> bool:
-    """Return whether two texts name the same second or, if one has no time, the same day.
+    """Return whether two dates or times are the same, to the second.
 
-    A day is one in TIME_ZONE: ``django.contrib.sitemaps`` writes nothing else.
+    If one of them is a date, only the day counts, in TIME_ZONE: ``django.contrib.sitemaps`` writes
+    nothing else.
     """
     try:
         a, b = parse_w3c(old or ""), parse_w3c(new or "")
@@ -307,7 +321,7 @@ def _is_same_time(old: str | None, new: str | None) -> bool:
 
 
 def _value_text(value: str | list[str] | None) -> str:
-    """Return a value of a tag, or some of a list, as text."""
+    """Return the value of a tag as text: of a list the first three, "none" if empty."""
     if isinstance(value, list):
         more = len(value) - MAX_SHOWN_VALUES
         rest = [f"{more:,} more"] if more > 0 else []

@@ -48,7 +48,7 @@ def read_entries(
 
 
 def _values_of(entry: UrlEntry) -> EntryValues:
-    """Return the values of an entry; an empty one counts as missing."""
+    """Return the values and extensions of an entry by tag; empty ones are left out."""
     found: EntryValues = {
         tag: normal(text) for tag, normal in _NORMAL_FORMS.items() if (text := getattr(entry, tag))
     }
@@ -60,7 +60,7 @@ def _values_of(entry: UrlEntry) -> EntryValues:
 
 
 def _normal_number(text: str) -> str:
-    """Return a number in one form, so that ``0.5`` equals ``0.50``; another text as it is."""
+    """Return a number in one form, so that ``0.5`` equals ``0.50``; any other text unchanged."""
     with suppress(ValueError):
         return str(float(text))
     return text

@@ -49,11 +49,12 @@ class SitemapSource:
         self.content = content
 
     def address_of(self, sitemap: str) -> str | None:
-        """Return the URL at which to open a document of an index; None if it is read anyway.
+        """Return the URL at which to open a sitemap that an index lists; None to skip it.
 
         It is at the host of the first document, whatever host the index names: a copy of a site
         names the host of production, and contrib behind TLS the scheme http. Other hosts are not
-        opened, which may be private. Raises InvalidSitemap if this source does not have it.
+        opened, as they may be private. Raises InvalidSitemap if this source does not have the
+        sitemap.
         """
         try:
             return split_origin(self.starts[0])[0] + split_origin(sitemap)[1]
@@ -62,9 +63,9 @@ class SitemapSource:
             raise InvalidSitemap(error.code, message) from error
 
     def entries(self) -> Iterator[tuple[str, EntryValues]]:
-        """Yield each URL with its values, those of external sections of the site excepted.
+        """Yield the URL and values of each entry, without those of the site's external sections.
 
-        Raises InvalidSitemap, which names the document, where one cannot be read to its end.
+        Raises InvalidSitemap, which names the document, if one cannot be read to its end.
         """
         external = {entry.location for entry in external_entries(self.site)}
         for document in self.starts:
@@ -82,6 +83,10 @@ class SitemapSource:
     def _read_document(
         self, document: str, sitemaps: list[str], *, nested: bool = False
     ) -> Iterator[tuple[str, EntryValues]]:
+        """Yield the URL and the values of each entry of a document; add what an index lists.
+
+        Turns what goes wrong into InvalidSitemap.
+        """
         try:
             with self.content(document) as blocks:
                 yield from read_entries(blocks, sitemaps, nested=nested)
@@ -107,7 +112,7 @@ class FileSource(SitemapSource):
         super().__init__(site, [str(each) for each in sitemap_paths(path)], _open_file)
 
     def address_of(self, sitemap: str) -> str | None:
-        """Return None: the file is read with the folder, where it has to be."""
+        """Return None, as all files are read; raise InvalidSitemap if the sitemap is not here."""
         name = unquote(urlsplit(sitemap).path.rpartition("/")[2])
         if name not in {Path(start).name for start in self.starts}:
             message = f"{sitemap} is listed by an index, but {name} was not given."
@@ -131,7 +136,10 @@ class UrlNameSource(SitemapSource):
 
     @contextmanager
     def _request_document(self, document: str) -> Iterator[Iterator[bytes]]:
-        """Request a document; raises InvalidSitemap where the new sitemap answers for it."""
+        """Request a document within this process; give its bytes, as a context manager.
+
+        Raises Redirected, or InvalidSitemap if it has no answer or the package's own view answers.
+        """
         self._reject_own_view(document)
         answer = self._fetcher.fetch(document, follow_redirects=False)
         if answer.hops:
@@ -142,7 +150,7 @@ class UrlNameSource(SitemapSource):
         yield iter([answer.body])
 
     def _reject_own_view(self, address: str) -> None:
-        """Raise InvalidSitemap where one of the package's views answers: it would equal itself."""
+        """Raise InvalidSitemap if a view of this package answers: it is the new sitemap."""
         path = unquote(urlsplit(address).path.removeprefix(self.site.path))
         try:
             with self.site.active():
@@ -158,14 +166,15 @@ class UrlNameSource(SitemapSource):
 
 @contextmanager
 def _open_file(document: str) -> Iterator[Iterator[bytes]]:
+    """Open a file; give its bytes in blocks, as a context manager."""
     with Path(document).open("rb") as file:
         yield file_blocks(file)
 
 
 def sitemap_source(source: str, site: SitemapSite) -> SitemapSource:
-    """Return another sitemap of a site: at a URL, a URL name without arguments, or a path.
+    """Return the source for a URL, the name of a URL pattern without arguments, or a path.
 
-    Raises ValueError where it is none of these, or a folder without a sitemap.
+    Raises ValueError if it is none of these, or a folder without a sitemap.
     """
     if source.startswith(("http://", "https://")):
         # A redirect is an error.

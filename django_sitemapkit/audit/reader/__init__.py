@@ -121,7 +121,7 @@ class SitemapReader:
 
     @property
     def digests(self) -> frozenset[int] | set[int]:
-        """64-bit digests of the document's URLs, against which later documents are compared."""
+        """64-bit digests of the document's URLs, for comparison with later documents."""
         return self._checker.duplicates.digests
 
     @property
@@ -143,8 +143,8 @@ class SitemapReader:
         """Yield the entries of the document in ``chunks``, which may be cut anywhere.
 
         An entry with an invalid value is yielded unchanged, with a finding; one without ``loc`` is
-        not. Raises InvalidSitemap where reading cannot go on, after the entries before; the error
-        is also the last finding. A reader reads one document: a second call raises RuntimeError.
+        not. Raises InvalidSitemap when reading cannot go on, after the entries before; the error is
+        also the last finding. A reader reads one document: a second call raises RuntimeError.
         """
         if self._begun:
             raise RuntimeError("a reader reads one document: create another reader")
@@ -152,15 +152,16 @@ class SitemapReader:
         return self._entries(decompressed_blocks(chunks, self._max_bytes, self._log))
 
     def sitemaps(self, chunks: Chunks) -> Iterator[IndexEntry]:
-        """Yield the sitemaps that an index lists, and of any other document nothing.
+        """Yield the sitemaps that an index lists; nothing for any other document.
 
-        All of it is checked as by ``read``, and several times as fast, because URLs in the form
+        The document is checked as by ``read``, but several times as fast, because URLs in the form
         that most programs write are not parsed. Raises what ``read`` raises.
         """
         self._checker.keeps_urls = False
         return (entry for entry in self.read(chunks) if isinstance(entry, IndexEntry))
 
     def _entries(self, blocks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
+        """Read a document's blocks, and yield its entries; raise InvalidSitemap at an error."""
         entries = self._checker.entries
         try:
             for block in blocks:
@@ -177,6 +178,7 @@ class SitemapReader:
         self._ended = True
 
     def _read_block(self, block: bytes) -> None:
+        """Read one block; raise InvalidSitemap if the document exceeds its size limit."""
         room = self._max_bytes - self.bytes
         self.bytes += len(block)
         content = block[:room]
@@ -193,7 +195,7 @@ class SitemapReader:
             )
 
     def _log_final_error(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
-        """Log the error that ends the reading, and return it."""
+        """Add the error that ends the reading to the findings; return it as InvalidSitemap."""
         line = self._document.line()
         if isinstance(error, expat.ExpatError):
             line = self._opening.lines + error.lineno

@@ -42,7 +42,7 @@ _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 
 
 class XmlDocument:
-    """The handlers that expat calls for one document, and their state."""
+    """Parses one XML document: the handlers that expat calls, and their state."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class XmlDocument:
         self._parser = self._make_parser()
 
     def _make_parser(self) -> expat.XMLParserType:
+        """Return an expat parser that calls the handlers of this document."""
         # With an encoding given, expat never looks up a declared one among Python's codecs.
         parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = True
@@ -85,7 +86,7 @@ class XmlDocument:
         return parser
 
     def feed(self, block: bytes) -> None:
-        """Read one more block. Raises InvalidSitemap or ExpatError where reading must end."""
+        """Parse one more block; raise InvalidSitemap or ExpatError if reading must end."""
         start = 0
         while start < len(block):
             if self._quick and self._is_between_entries():
@@ -97,7 +98,7 @@ class XmlDocument:
         self._tail = block[-3:]
 
     def _is_between_entries(self) -> bool:
-        """Return whether an entry or the root's end tag comes next, and nothing is pending."""
+        """Return whether all that was fed is parsed, and the parser is between two entries."""
         if self._depth != 1 or self._parser.CurrentByteIndex != self._fed:
             return False
         if "".join(self._parts).strip(WHITE_SPACE):
@@ -106,7 +107,7 @@ class XmlDocument:
         return True
 
     def _skip_ordinary(self, quick: QuickEntries, block: bytes, start: int) -> int:
-        """Skip the ordinary entries from ``start`` on; return where the last one ends.
+        """Skip ordinary valid entries from ``start`` on, unparsed; return the end of the last one.
 
         The parser gets their line ends, and spaces for what follows the last one, so that its line
         and column stay right.
@@ -122,6 +123,7 @@ class XmlDocument:
         return end
 
     def _parse(self, block: bytes) -> None:
+        """Give bytes to the parser; raise InvalidSitemap for what would take too much memory."""
         self._fed += len(block)
         try:
             self._parser.Parse(block)
@@ -148,7 +150,7 @@ class XmlDocument:
                 raise InvalidSitemap("wrong-encoding", f"{message}; sitemaps are UTF-8.") from error
 
     def finish(self) -> None:
-        """End the document. Raises InvalidSitemap or ExpatError where it is incomplete."""
+        """End the document; raise InvalidSitemap or ExpatError if it is empty or incomplete."""
         if not self._fed:
             raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
         self._parser.Parse(b"", True)
@@ -168,12 +170,16 @@ class XmlDocument:
         return self.before + self._parser.CurrentLineNumber
 
     def _shorten_texts(self) -> None:
-        """Cut the texts collected so far to what is judged: the rest is just as invalid."""
+        """Cut the texts collected so far to the length that is checked.
+
+        A longer text is just as invalid.
+        """
         mark = self._mark if self._skipped or self._depth == 3 else len(self._parts)
         self._parts[:] = [_shortened(self._parts[:mark]), _shortened(self._parts[mark:])]
         self._mark = 1
 
     def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        """Check the encoding in the XML declaration; raise InvalidSitemap unless it is UTF-8."""
         label = (encoding or "UTF-8").upper()
         if label.replace("_", "") == "UTF8":
             self._log.add_uncommon_form(
@@ -186,6 +192,7 @@ class XmlDocument:
             )
 
     def _on_doctype(self, name: str, *_: object) -> None:
+        """Raise InvalidSitemap: a sitemap has no DOCTYPE."""
         if name.lower() == "html":
             raise html_error()
         raise InvalidSitemap(
@@ -193,6 +200,7 @@ class XmlDocument:
         )
 
     def _on_namespace(self, prefix: str | None, namespace: str | None) -> None:
+        """Remember a namespace that a tag declares."""
         if namespace == NEWS:
             self._news = True
         elif namespace not in {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}:
@@ -201,6 +209,7 @@ class XmlDocument:
             self._declared[prefix] = namespace
 
     def _on_start(self, name: str, attributes: list[str]) -> None:
+        """Begin an entry, a value, an extension or another tag, by its depth and name."""
         self._depth = depth = self._depth + 1
         if self._skipped:
             if depth > MAX_DEPTH:
@@ -227,6 +236,7 @@ class XmlDocument:
             self._check_attributes(name, attributes)
 
     def _on_end(self, _name: str) -> None:
+        """End a tag: store a value, check an entry, or end what is skipped."""
         depth = self._depth
         self._depth = depth - 1
         if self._skipped:
@@ -245,12 +255,13 @@ class XmlDocument:
             self._check_text_between_tags(self.line())
 
     def _take_text(self) -> str:
-        """Remove and return the text of the open tag, which came in any number of pieces."""
+        """Remove and return the text of the open tag, which expat gave in pieces."""
         text = "".join(self._parts[self._mark :])
         del self._parts[self._mark :]
         return text
 
     def _end_skipped(self) -> None:
+        """End a skipped tag; if it is an extension that is read, pass its text on."""
         text = self._take_text() if self._skipped < 4 else ""
         self._skipped = 0
         if self._captures:
@@ -258,7 +269,7 @@ class XmlDocument:
             self._extensions.end(text)
 
     def _check_text_between_tags(self, line: int) -> None:
-        """End an entry, or the root; only white space is allowed between tags."""
+        """Report text between tags since the last check, other than white space; discard it."""
         stray = "".join(self._parts).strip(WHITE_SPACE)
         self._parts.clear()
         if stray:
@@ -270,6 +281,10 @@ class XmlDocument:
             )
 
     def _on_root(self, name: str) -> None:
+        """Determine the kind of document by its root element.
+
+        Raises InvalidSitemap if the root is unknown, or an index in an index.
+        """
         namespace, _, tag = name.rpartition(" ")
         if tag.lower() == "html":
             raise html_error()
@@ -302,7 +317,7 @@ class XmlDocument:
             self._quick = QuickEntries(self._checker, self._declared)
 
     def _read_as_feed(self, root: str) -> None:
-        """Let other handlers read the rest of the document."""
+        """Set the parser's handlers to those of a feed, for the rest of the document."""
         self.kind = "rss" if root == "rss" else "feed"
         self._checker.duplicates.allow_repetition()
         feed = feeds.Feed(root, self._check_feed_item, self.line)
@@ -312,6 +327,7 @@ class XmlDocument:
         self._skip()
 
     def _check_feed_item(self, item: feeds.Item) -> None:
+        """Count and check the links and dates of an item of a feed."""
         links: list[str | None] = [*item.links]
         for url in links or [None]:
             self._checker.count_entry(self.line)
@@ -320,6 +336,7 @@ class XmlDocument:
             self._checker.check_feed_date(tag, text, item.line)
 
     def _end_entry(self) -> None:
+        """Count and check the entry that ends, with its extensions."""
         if self._parts:
             self._check_text_between_tags(self._entry_line)
         if self.kind == "urlset":
@@ -332,7 +349,7 @@ class XmlDocument:
             self._checker.check_sitemap(self._values, self._entry_line)
 
     def _on_other_tag(self, name: str) -> None:
-        """Handle a tag that is neither an entry nor one of its values."""
+        """Begin a tag that is neither an entry nor in one: the root, or one that is skipped."""
         if self._depth == 1:
             self._on_root(name)
         elif self._depth > 3:
@@ -354,11 +371,12 @@ class XmlDocument:
                 )
 
     def _entry_location(self) -> str | None:
+        """Return the ``loc`` of the entry without white space around it; None if it is missing."""
         text = self._values[0]
         return text and text.strip(WHITE_SPACE)
 
     def _on_extension_or_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
-        """Handle a tag within an entry that is not a value, or is too late."""
+        """Begin a tag in an entry that is an extension, unknown, repeated or too late."""
         tag = name.rpartition(" ")[2]
         if rank == _UNKNOWN:
             if self._is_foreign(name):
@@ -387,21 +405,23 @@ class XmlDocument:
             )
 
     def _reject_tag(self, name: str) -> None:
+        """Report that a tag is not allowed, and skip it."""
         tag = name.rpartition(" ")[2]
         self._add_finding("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> is not allowed here.")
         self._skip()
 
     def _skip(self) -> None:
-        """Skip the tag that has just begun, with its content."""
+        """Skip the tag that has just begun, with its content: it is not a value of an entry."""
         self._skipped = self._depth
         if self._depth < 4:
             self._mark = len(self._parts)
 
     def _is_foreign(self, name: str) -> bool:
-        """Return whether a tag is an extension: sitemap.xsd requires another namespace."""
+        """Return whether a tag has another namespace than the sitemap, as extensions must have."""
         return " " in name and name.rpartition(" ")[0] != self._namespace
 
     def _check_attributes(self, name: str, attributes: list[str]) -> None:
+        """Report attributes other than those of XMLSchema-instance: sitemap tags have none."""
         for attribute in attributes[::2]:
             if not attribute.startswith(_SCHEMA_INSTANCE):
                 tag = name.rpartition(" ")[2]
@@ -415,10 +435,12 @@ class XmlDocument:
 
 
 def _parsing_error(why: str) -> InvalidSitemap:
+    """Return the error of a document that is not parsed any further."""
     return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
 
 
 def _shortened(parts: list[str]) -> str:
+    """Join the pieces of a text, and cut it one character after the longest that is checked."""
     text = "".join(parts)
     kept = text.lstrip(WHITE_SPACE)
     space = " " if len(kept) < len(text) else ""

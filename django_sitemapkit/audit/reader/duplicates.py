@@ -33,7 +33,10 @@ Digests = frozenset[int] | set[int]
 
 
 class ListedUrls:
-    """Which document of a run lists a URL, and links to versions that none has listed yet."""
+    """The URLs that several documents list, and links to versions that none has listed yet.
+
+    They are kept as digests: with the first document that lists each.
+    """
 
     def __init__(self) -> None:
         self.sources: dict[int, str] = {}
@@ -43,11 +46,15 @@ class ListedUrls:
         self._is_cut = False  # Whether some links were not kept, so that others may seem missing.
 
     def of_other_documents(self, identity: str) -> "ListedUrls":
-        """Return these URLs to compare a document with; none of them if it is among them itself."""
+        """Return the URLs with which to compare a document: this object, or an empty one.
+
+        It is empty if a document with the same ``identity`` was added before: that is the same
+        document, read again.
+        """
         return ListedUrls() if identity in self._known else self
 
     def add(self, identity: str, source: str, digests: Digests) -> None:
-        """Add the URLs of a document; ``source`` is its name in messages."""
+        """Add the URLs of a document; messages call it ``source``."""
         self._known.add(identity)
         if len(self.sources) < MAX_COMPARED_URLS:
             self.sources.update(dict.fromkeys(digests.difference(self.sources), source))
@@ -55,10 +62,11 @@ class ListedUrls:
     def link_issues(
         self, versions: LanguageVersions, digests: Digests
     ) -> Iterator[tuple[str | None, InvalidValue]]:
-        """Yield issues of links between language versions, each with the linking URL or None.
+        """Yield (linking URL, issue) for language versions that do not link back.
 
-        The links are of a document that has been read and not been added; ``digests`` are those
-        of its URLs. A version that no document lists is not judged.
+        ``versions`` and ``digests`` are the links and URLs of a document that has been read and not
+        been added. A version that no document lists is not judged. The URL is None for the issue
+        that not all links could be compared.
         """
         self._is_compared = is_complete = versions.is_complete
         # Otherwise, a URL that is not among the versions may have links that were not kept.
@@ -81,7 +89,11 @@ class ListedUrls:
             yield None, InvalidValue("uncompared-links", message)
 
     def _source_without_return_link(self, page: bytes, version: bytes) -> str:
-        """Return the earlier document in which a version lacks the link back to a page, or ""."""
+        """Return the name of the earlier document in which a version does not link back to a page.
+
+        "" if there is none. A link to a version that no document has listed is kept for later
+        documents.
+        """
         digest = hash(version)
         # What the first entry of a duplicate links to has been compared.
         if hash(page) in self.sources or version in self._awaited.get(hash(page), ()):
@@ -97,7 +109,7 @@ class ListedUrls:
 
 
 class DuplicateFinder:
-    """Compares the URLs of a document with each other, and with ``earlier`` ones."""
+    """Finds URLs that a document lists twice, or that ``earlier`` documents list."""
 
     def __init__(self, earlier: Mapping[int, str]) -> None:
         self._earlier = earlier
@@ -106,7 +118,7 @@ class DuplicateFinder:
 
     @property
     def digests(self) -> Digests:
-        """The URLs that no later document should list."""
+        """Digests of the URLs that later documents should not list; none of feeds and news."""
         return frozenset() if self._is_repetition else self._digests
 
     def allow_repetition(self) -> None:
@@ -117,7 +129,7 @@ class DuplicateFinder:
         self._earlier, self._is_repetition = {}, True
 
     def add_quickly(self, urls: Sequence[bytes]) -> bool:
-        """Add URLs that are valid as they are; return False, and add none, if there is any issue.
+        """Add normal, valid URLs; return whether none has an issue. If one has, none is added.
 
         All are looked at together, which costs less than to look at each.
         """
@@ -140,7 +152,7 @@ class DuplicateFinder:
         return True
 
     def check_and_add(self, url: str, what: str) -> Iterator[InvalidValue]:
-        """Add a URL and yield its issues; ``what`` is "URL" or "sitemap"."""
+        """Add a URL, and yield its issues; ``what`` is "URL" or "sitemap" for messages."""
         try:
             digest = hash(normalise_written(url).encode())
         except InvalidValue:
@@ -157,6 +169,7 @@ class DuplicateFinder:
             yield InvalidValue("escaped-twice", message)
 
     def _add(self, digests: list[int]) -> None:
+        """Keep digests, up to as many as a file may have URLs."""
         if len(self._digests) < MAX_URLS:
             self._digests.update(digests)
 
@@ -169,7 +182,7 @@ def normal_escapes(text: bytes) -> bytes:
 
 
 def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, InvalidValue]:
-    """Return the URL of a page, and the issue that a version it links to does not link back."""
+    """Return a page's URL, and the issue that a version that it links to does not link back."""
     message = (
         f"Missing return link: {quoted(page.decode())} has an hreflang link to"
         f" {quoted(version.decode())}, whose entry in {where} does not link back; every version"

@@ -41,9 +41,10 @@ _CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
 
 
 class ListingScope:
-    """The URLs that the sitemap at an address may list (sitemaps.org/protocol.html#location).
+    """The URLs that the sitemap at an address may list: those below its directory.
 
-    ``hosts`` are further origins, in normal form, of which it may list everything.
+    ``hosts`` are further origins, in normal form, of which it may list everything. The rule is that
+    of sitemaps.org/protocol.html#location.
     """
 
     def __init__(self, address: str, hosts: Collection[str] = ()) -> None:
@@ -60,13 +61,17 @@ class ListingScope:
         """Matches most locations of this scope; the others are not necessarily invalid."""
 
     def check(self, location: str) -> None:
-        """Raise InvalidValue where a URL in normal form is outside this scope."""
+        """Raise InvalidValue if a URL in normal form is outside this scope."""
         if not location.startswith(self._hosts):
             self._scope.check(location)
 
 
 class EntryChecker:
-    """Checks the entries of one document, with its scopes and the present time."""
+    """Checks the entries of one document, and logs what is wrong with them.
+
+    ``scope`` is where its pages may be, and ``of_sitemaps`` where its sitemaps may be, if it is an
+    index.
+    """
 
     def __init__(
         self,
@@ -103,16 +108,20 @@ class EntryChecker:
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
 
     def count_entry(self, line: Callable[[], int], what: str = "URLs") -> None:
-        """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
+        """Count an entry; report the first one beyond the limit of a file.
+
+        ``what`` is "URLs" or "sitemaps" for the message. ``line`` returns the current line.
+        """
         if self.urls == self.max_urls:
             message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
             self._log.add(InvalidValue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
 
     def check_url(self, values: list[str | None], line: int, extensions: str = "") -> None:
-        """Check the four values of a ``<url>`` that begins in ``line``.
+        """Check the four values of a ``<url>`` that begins in ``line``, and keep it in ``entries``.
 
-        ``extensions`` is what a reader keeps of its extensions.
+        ``extensions`` is the text of its extensions to keep with it. It is not kept without a
+        location, or if ``keeps_urls`` is off.
         """
         location, lastmod, changefreq, priority = values
         location = self._checked_location(location, line, self._page_rule, "URL")
@@ -136,9 +145,9 @@ class EntryChecker:
             )
 
     def check_sitemap(self, values: list[str | None], line: int) -> None:
-        """Check the location and lastmod of the ``<sitemap>`` that begins in ``line``.
+        """Check the values of a ``<sitemap>`` that begins in ``line``, and keep it in ``entries``.
 
-        If the location is valid, add it to ``entries``.
+        It is not kept without a location.
         """
         location, lastmod, *_ = values
         location = self._checked_location(location, line, self._sitemap_rule, "sitemap")
@@ -148,7 +157,7 @@ class EntryChecker:
             self.entries.append(IndexEntry(location=location, lastmod=lastmod))
 
     def finish(self) -> None:
-        """Compare the entries with each other, after the last one."""
+        """Report language versions that do not link back, after the last entry."""
         for location, issue in self._earlier.link_issues(self.versions, self.duplicates.digests):
             self._log.add(issue, location=location)
         self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
@@ -169,6 +178,7 @@ class EntryChecker:
     def _checked_location(
         self, text: str | None, line: int, rule: ValueRule, what: str
     ) -> str | None:
+        """Check a location, also for duplicates; return it, or None if it is missing."""
         if text is None:
             message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
             self._log.add(InvalidValue("missing-xml-tag", message), line)
@@ -188,6 +198,7 @@ class EntryChecker:
         return location
 
     def _checked_lastmod(self, text: str, line: int, location: str | None) -> str:
+        """Check a lastmod; return it without white space around it."""
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
         return self._checked_value("lastmod", text, self._lastmod_rule, line, location)
@@ -195,7 +206,7 @@ class EntryChecker:
     def _checked_value(
         self, tag: str, text: str, rule: ValueRule, line: int, location: str | None
     ) -> str:
-        """Log the faults that ``rule`` finds in a value; return it without surrounding space."""
+        """Log what ``rule`` finds wrong with a value; return it without white space around it."""
         value = text.lstrip(WHITE_SPACE)
         issues: Iterable[InvalidValue] | None
         if len(value) > MAX_TEXT:
@@ -212,13 +223,13 @@ class EntryChecker:
 
 
 def too_long_issue(code: str, what: str) -> InvalidValue:
-    """Return the issue of a text that no reader would accept."""
+    """Return the issue of a text that has more characters than are checked."""
     words = code.replace("-", " ").capitalize().replace("url", "URL")
     return InvalidValue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")
 
 
 def normal_location(location: str) -> str:
-    """Return a URL in normal form, so that two spellings compare equal; an invalid one as is."""
+    """Return a URL in normal form, so that two spellings are equal; an invalid one unchanged."""
     if "%" not in location and QUICK_URL.fullmatch(location):
         return location
     try:
@@ -228,6 +239,10 @@ def normal_location(location: str) -> str:
 
 
 def _location_issues(location: str, scope: ListingScope | None) -> list[InvalidValue]:
+    """Return the issues of a location that is valid: outside the scope, or too short.
+
+    Raises InvalidValue for an invalid one.
+    """
     normal = normalise_written(location)
     issues = []
     if scope is not None:
@@ -245,6 +260,7 @@ def _location_issues(location: str, scope: ListingScope | None) -> list[InvalidV
 
 
 def _lastmod_issues(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
+    """Return the issues of a lastmod: invalid, uncommon or in the future."""
     try:
         moment = parse_w3c(lastmod)
     except InvalidValue as error:
@@ -269,10 +285,10 @@ def _lastmod_issues(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
 
 
 def _changefreq_issues(changefreq: str) -> list[InvalidValue]:
-    """Raise InvalidValue for a wrong word; of a right one, report the white space around it.
+    """Return the issue of a valid changefreq with white space around it.
 
-    sitemap.xsd derives it from ``xsd:string``, which keeps white space; the other values are of
-    types that collapse it.
+    Raises InvalidValue for an invalid one. sitemap.xsd derives changefreq from ``xsd:string``,
+    which keeps white space; the other values are of types that collapse it.
     """
     format_changefreq(changefreq)
     message = (

@@ -57,7 +57,7 @@ _ALIKE = re.compile(
 
 
 class ExtensionChecker:
-    """Checks the extensions of one document, an element at a time."""
+    """Checks the extensions of the entries of one document, a tag at a time."""
 
     def __init__(self, log: FindingLog, now: dt.datetime, checker: EntryChecker) -> None:
         self._log, self._checker = log, checker
@@ -103,7 +103,7 @@ class ExtensionChecker:
         return True
 
     def start_tag(self, level: int, name: str, attributes: list[str], _before: str) -> None:
-        """Begin a tag within the extension; ``level`` is 0 for its children, 1 for theirs."""
+        """Begin a tag within the extension; ``level`` is 0 for a child of the extension's tag."""
         if level > 1:
             return
         namespace, _, tag = name.rpartition(" ")
@@ -114,7 +114,7 @@ class ExtensionChecker:
         self._attributes[level] = attributes
 
     def end_tag(self, level: int, text: str) -> None:
-        """End a tag within the extension, which has that text."""
+        """Check a tag within the extension at its end, with its text."""
         key = self._keys[level] if level < 2 else ""
         rule = RULES[self._kind].get(key)
         if rule is None:
@@ -137,6 +137,7 @@ class ExtensionChecker:
             self._check_video_tag(key, rule.name, value, self._attributes[level])
 
     def _check_news_age(self, published: str) -> None:
+        """Report a publication date of news that is more than two days ago."""
         moment, oldest = parse_w3c(published), self._oldest_news
         # A date is over everywhere only 36 hours after it begins in UTC.
         has_time = isinstance(moment, dt.datetime)
@@ -148,6 +149,7 @@ class ExtensionChecker:
             self._add_finding("old-news", message)
 
     def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
+        """Check what is special to a tag of a video: its attributes, or the length of the title."""
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if key in {"restriction", "platform"}:
             relationship = pairs.get("relationship")
@@ -165,6 +167,7 @@ class ExtensionChecker:
             self._add_finding("long-title", message)
 
     def _check_uploader(self, info: str) -> None:
+        """Report an uploader's ``info`` that is not a valid URL on the host of the page."""
         is_valid = self._check_text("info of <video:uploader>", check_url, info)
         if is_valid and self._location and not on_same_host(info, self._location):
             self._report_invalid_attribute(
@@ -172,7 +175,7 @@ class ExtensionChecker:
             )
 
     def end(self, _text: str) -> None:
-        """End the extension; report missing tags, and faults of a video as a whole."""
+        """End the extension; report its missing tags, and what is wrong with a video as a whole."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
             if rule.required and key not in counts:
@@ -189,7 +192,7 @@ class ExtensionChecker:
             self._report_too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
     def end_url(self, location: str | None) -> str:
-        """End the url, at ``location`` without white space around it."""
+        """Check the language links of an entry at its end; return "", as no texts are kept."""
         if self._hrefs and location:
             self._location = location
             self._check_language_links(location)
@@ -199,7 +202,7 @@ class ExtensionChecker:
         return ""
 
     def _check_language_links(self, location: str) -> None:
-        """Check that an entry's hreflang links include itself; store them for later checks."""
+        """Report an entry whose hreflang links lack itself; keep the links to find one-way ones."""
         if len(self._hrefs) >= MAX_LINKS:  # A missing one may be among those that are not held.
             self._checker.versions.is_complete = False
             return
@@ -214,6 +217,7 @@ class ExtensionChecker:
         self._checker.versions.add({url: versions | {url}})
 
     def _check_xhtml_link(self, attributes: dict[str, str]) -> None:
+        """Check the attributes of an ``<xhtml:link>``, and keep the link of a language."""
         rel, href = attributes.get("rel"), attributes.get("href")
         hreflang = attributes.get("hreflang")
         for name, value in (("rel", rel), ("hreflang", hreflang), ("href", href)):
@@ -230,6 +234,7 @@ class ExtensionChecker:
                 self._hrefs.add(href)
 
     def _check_hreflang(self, hreflang: str) -> None:
+        """Report a language code that is invalid, doubtful or repeated in the entry."""
         try:
             # No code is that long, and what is cached should be short.
             code = format_hreflang(hreflang[:64])
@@ -258,7 +263,7 @@ class ExtensionChecker:
             self._add_finding("wrong-namespace", message)
 
     def _check_text(self, what: str, check: Check, text: str) -> bool:
-        """Log the fault in a text; return whether it is valid."""
+        """Report a text if ``check`` rejects it; return whether it is valid."""
         try:
             check(text)
         except InvalidValue as error:
@@ -286,8 +291,8 @@ class ExtensionChecker:
 class ExtensionTexts:
     """Collects the content of each entry's extensions as text, without checks.
 
-    Equal ones have equal texts: parts in any order, and URLs in any spelling. It has the methods of
-    ``ExtensionChecker``.
+    Equal extensions have equal texts, whatever the order of their parts and the spelling of URLs.
+    It has the methods of ``ExtensionChecker``.
     """
 
     def __init__(self) -> None:
@@ -297,24 +302,24 @@ class ExtensionTexts:
         self._lines: list[str] = []
 
     def start(self, name: str, attributes: list[str], _line: int, _location: str | None) -> bool:
-        """Begin an extension: all of its tags are read."""
+        """Begin an extension; return True, as all of its tags are read."""
         self._open = [[name, "", *attributes]]
         return True
 
     def start_tag(self, _level: int, name: str, attributes: list[str], before: str) -> None:
-        """Begin a tag within the extension, with the text of the tag around it before."""
+        """Begin a tag within the extension; ``before`` is text of the tag around it."""
         self._open[-1][1] += before
         self._open.append([name, "", *attributes])
 
     def end_tag(self, _level: int, text: str) -> None:
-        """End a tag, with the rest of its text."""
+        """End a tag, and keep its content; ``text`` is what follows its last inner tag."""
         name, before, *attributes = self._open.pop()
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         text = f"{before}{text}".strip(WHITE_SPACE)
         self._parts += _element_texts(name.rpartition(" ")[2], pairs, text)
 
     def end(self, text: str) -> None:
-        """End the extension, whose outer tag ends with ``text``; store its line for ``end_url``."""
+        """End the extension, and keep its content as a line for ``end_url``."""
         namespace, _, tag = self._open[0][0].rpartition(" ")
         self.end_tag(0, text)
         says = ", ".join(sorted(self._parts)) or tag
@@ -324,14 +329,14 @@ class ExtensionTexts:
         self._parts.clear()
 
     def end_url(self, _location: str | None) -> str:
-        """Return a line for each extension of the url: its option in sections, and what it says."""
+        """Return the sorted lines of an entry's extensions, each with its option and content."""
         lines = sorted(self._lines)
         self._lines.clear()
         return "\n".join(lines)
 
 
 def _element_texts(tag: str, attributes: dict[str, str], text: str) -> list[str]:
-    """Return the content of an extension element as texts: a link, or its text and attributes."""
+    """Return an element as texts: a link as one, or else one per attribute and its text."""
     if "href" in attributes:
         label = attributes.get("hreflang") or attributes.get("media", "")
         return [f"{label.lower()} {_normal_url(attributes['href'])}".lstrip()]

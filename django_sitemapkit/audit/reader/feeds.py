@@ -34,7 +34,7 @@ _TEXTS = {"link", "guid", "pubDate", ATOM + "updated", ATOM + "published"}
 
 @dataclass(slots=True)
 class Item:
-    """An item of RSS, or an entry of Atom."""
+    """An item of an RSS feed, or an entry of an Atom feed."""
 
     line: int
     """Where it begins."""
@@ -47,7 +47,7 @@ class Item:
 
 
 class Feed:
-    """The handlers expat calls for one feed, after its root has begun.
+    """Parses one feed: the handlers that expat calls after the root has begun.
 
     ``on_item`` is called with each item. Its links are ``link`` of an RSS item, or else its
     ``guid`` unless that is no permalink, and ``link`` of an Atom entry whose ``rel`` is absent or
@@ -63,7 +63,7 @@ class Feed:
         self._text = ""
 
     def on_start(self, name: str, attributes: list[str]) -> None:
-        """Open a tag. Raises InvalidSitemap where tags stand too deep."""
+        """Begin a tag; raise InvalidSitemap if tags are nested too deep."""
         is_value = self._path == self._item_path
         self._path.append(name)
         if len(self._path) > MAX_FEED_DEPTH:
@@ -81,7 +81,7 @@ class Feed:
             self._is_permalink = values.get("isPermaLink", "true").strip().lower() == "true"
 
     def on_end(self, name: str) -> None:
-        """Close a tag."""
+        """End a tag: keep its link or date, or pass the item on."""
         if self._path == self._item_path:
             item = self._item
             item.links = item.links or ([item.guid] if item.guid else [])
@@ -97,15 +97,15 @@ class Feed:
             self._item.dates.append((name.removeprefix(ATOM), self._text))
 
     def on_text(self, text: str) -> None:
-        """Append text, up to the longest length a valid link can have."""
+        """Add text to that of the open tag, as far as it is checked."""
         if self._path[-1] in _TEXTS:
             self._text = (self._text + text).lstrip()[:MAX_FEED_TEXT]
 
 
 def parse_date(tag: str, text: str) -> dt.datetime:
-    """Return the moment of ``pubDate`` (RFC 822) or of a date of Atom (RFC 3339).
+    """Return the moment of an RSS ``pubDate`` (RFC 822) or of a date of Atom (RFC 3339).
 
-    Raises ValueError for another text.
+    Raises ValueError for an invalid text.
     """
     if len(text) > 100:
         raise ValueError(text)

@@ -65,7 +65,7 @@ class FindingLog:
         self.counts: Counter[str] = Counter()
 
     def add_uncommon_form(self, why: str, line: int | None = None) -> None:
-        """Add the warning that a document has a form which some readers reject."""
+        """Add the warning that some readers reject the document because of its form."""
         message = f"Uncommon form: {why}; some readers reject the file."
         self.add(InvalidValue("uncommon-form", message), line)
 
@@ -75,7 +75,7 @@ class FindingLog:
         line: int | None = None,
         location: str | None = None,
     ) -> None:
-        """Count an issue, and keep it while there is room, or as the first of its kind."""
+        """Count an issue; keep it among the first thousand, or as the first of its kind."""
         self.counts[issue.code] += 1
         if self.counts[issue.code] == 1 or len(self.examples) < MAX_FINDINGS:
             self.examples.append(

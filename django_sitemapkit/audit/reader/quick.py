@@ -40,11 +40,15 @@ _PATH = rf"(?=/)(?:(?:/(?!{PERHAPS_DOTS})|{ESCAPE}|&(?:amp|apos);)[{_IN_SEGMENT}
 
 
 def _url_pattern(end: str, *origins: str) -> str:
-    """Return a pattern for most valid URLs, as XML, of some origins or any; ``end`` follows."""
+    """Return a pattern for most valid URLs, as written in XML, of some origins or any.
+
+    ``end`` is the character that follows the URL.
+    """
     return rf"(?![^{end}]{{{MAX_LOCATION + 1}}})(?:{'|'.join(origins or [QUICK_ORIGIN])}){_PATH}"
 
 
 def _optional_pattern(tag: str, values: str) -> str:
+    """Return a pattern for a tag with one of some values, or for no such tag."""
     return rf"(?:<{tag}>(?:{values})</{tag}>{_SPACE})?+"
 
 
@@ -88,10 +92,10 @@ class QuickEntries:
         self._batch = 1
 
     def skip(self, block: bytes, start: int) -> int:
-        """Count the ordinary valid entries from ``start`` on, and return where the last one ends.
+        """Count the ordinary valid entries from ``start`` on, and return the end of the last one.
 
-        It is ``start`` where the first one is none. The entry that exceeds the limit of a file is
-        not skipped either.
+        Returns ``start`` if there is none. The entry that exceeds the limit of a file is not
+        skipped.
         """
         checker = self._checker
         while True:
@@ -114,11 +118,12 @@ class QuickEntries:
     def _match_entries(
         self, block: bytes, start: int, count: int
     ) -> tuple[int, list[bytes], dict[bytes, frozenset[bytes]]]:
-        """Return where up to ``count`` ordinary entries from ``start`` on end, and their URLs.
+        """Match up to ``count`` ordinary entries from ``start`` on; return their end and URLs.
 
-        The URLs that have links are returned with their versions, too, all in normal form.
-        A few are taken at a time, and more as long as none is a duplicate: this costs less than to
-        compare each, and a file of duplicates takes no longer than twice its time.
+        The third value has the language versions of the URLs that have links, in normal form.
+
+        A few are matched at a time, and more as long as none is a duplicate: this costs less than
+        to compare each, and a file of duplicates takes no longer than twice its time.
         """
         urls: list[bytes] = []
         linked: dict[bytes, frozenset[bytes]] = {}
@@ -144,7 +149,10 @@ class QuickEntries:
         return start, urls, linked
 
     def _take_tail(self, block: bytes, start: int) -> bool:
-        """Return whether the rest of an entry is valid, and keep it if so."""
+        """Return whether the rest of an entry is valid; if it is, remember it.
+
+        The next entry often has the same one.
+        """
         tail = self._match_tail(block, start)
         if tail is None or (tail[1] and not _are_language_links(tail[1])):
             return False
@@ -153,6 +161,7 @@ class QuickEntries:
 
 
 def _unescaped(xml: bytes) -> bytes:
+    """Replace the two XML entities that the URLs of ordinary entries may have."""
     return xml.replace(b"&apos;", b"'").replace(b"&amp;", b"&")
 
 
@@ -162,7 +171,7 @@ def _normal_url(xml: bytes) -> bytes:
 
 
 def _are_language_links(links: bytes) -> bool:
-    """Return whether each link is for a language of its own that search engines understand."""
+    """Return whether each link is for another language, by a code that Google understands."""
     codes = _HREFLANGS(links)
     return len(set(codes)) == len(codes) < MAX_LINKS and all(map(_is_canonical_hreflang, codes))
 

@@ -61,10 +61,10 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 def decompressed_blocks(
     chunks: Iterable[bytes], max_bytes: int, log: FindingLog
 ) -> Iterator[bytes]:
-    """Yield the document in ``chunks``, plain or gzip by its first two bytes, in even blocks.
+    """Yield the bytes in ``chunks`` in blocks of one size, decompressed if they are gzip.
 
     Zeros after gzip are a finding. ``max_bytes`` limits the bytes read of a gzip file; the caller
-    limits the output by not asking for more. Raises InvalidSitemap where the compression is broken,
+    limits the output by not asking for more. Raises InvalidSitemap if the compression is broken,
     after all that could be read.
     """
     if isinstance(chunks, (bytes, bytearray, memoryview, str)):
@@ -127,6 +127,7 @@ def _gunzip(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterato
 
 
 def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
+    """Return the next block of a gzip member; raise InvalidSitemap if the data is damaged."""
     try:
         return member.decompress(data, PARSED_BLOCK_BYTES)
     except zlib.error as error:
@@ -136,6 +137,7 @@ def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
 
 
 def _next_member(data: bytes, members: int) -> "zlib._Decompress":
+    """Return a decompressor for the next member; raise InvalidSitemap if ``data`` begins none."""
     if not data.startswith(GZIP_MAGIC[: len(data)]):
         raise _compression_error("there is more after the gzip data; write the file again")
     if members >= MAX_MEMBERS:
@@ -148,7 +150,7 @@ def _compression_error(why: str) -> InvalidSitemap:
 
 
 class Opening:
-    """Checks what precedes the first tag: a byte order mark, white space, or no XML at all."""
+    """Removes and checks what precedes the document: a byte order mark or white space."""
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
@@ -157,11 +159,12 @@ class Opening:
         self.over = self.is_text = False
 
     def content_of(self, block: bytes) -> bytes:
-        """Return ``block`` from the first byte for the parser; ``over`` is then true.
+        """Return what belongs to the document: nothing until the first character, then the block.
 
-        ``is_text`` says that a list of URLs begins there, not a tag. A UTF-8 byte order mark is
-        allowed; white space is a finding, and ``lines`` counts the lines of it, which the parser
-        does not see. Raises InvalidSitemap where no sitemap can follow.
+        Then ``over`` is true, and ``is_text`` says that it begins with a list of URLs, not with a
+        tag. A UTF-8 byte order mark is allowed; white space is a finding, and ``lines`` counts the
+        lines of it, which the parser does not see. Raises InvalidSitemap for what cannot be a
+        sitemap.
         """
         text = block
         if not self._seen:
@@ -187,6 +190,7 @@ class Opening:
         return xml if len(xml) < len(text) else block
 
     def _report_white_space(self, xml: bytes) -> None:
+        """Report white space before the document: a warning, or an error before <?xml or URLs."""
         if xml.startswith(b"<") and not _DECLARATION.match(xml):
             self._log.add_uncommon_form("there is white space before the XML", 1)
             return
@@ -198,7 +202,10 @@ class Opening:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    """Raise InvalidSitemap if a document is in another encoding, or compressed by all but gzip."""
+    """Raise InvalidSitemap if a document is in another encoding or compression.
+
+    ``data`` is its first block, decompressed if it was gzip.
+    """
     if data.startswith(GZIP_MAGIC):
         raise _compression_error("the file is compressed twice")
     compression = "a tar archive" if data[257:262] == b"ustar" else ""
@@ -217,7 +224,7 @@ def _refuse_other_formats(data: bytes) -> None:
 
 
 def _is_url_list(text: bytes) -> bool:
-    """Return whether half of the first lines, or more, begin as URLs do."""
+    """Return whether at least half of the first lines begin as URLs do."""
     lines = [line for line in text.splitlines()[:100] if line.strip()]
     return 2 * sum(map(bool, map(_URL_BEGINS, lines))) >= len(lines)
 

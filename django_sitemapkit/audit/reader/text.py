@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TextDocument:
-    """Reads one text sitemap; it holds only the line that has not ended."""
+    """Parses one text sitemap; it holds only the line that has not ended."""
 
     def __init__(self, log: FindingLog, checker: EntryChecker) -> None:
         self.kind: DocumentKind | None = "text"
@@ -27,7 +27,7 @@ class TextDocument:
         self._rest = b""
 
     def feed(self, block: bytes) -> None:
-        """Read the lines that end in the next block."""
+        """Check the lines that end in the next block."""
         if not self._checker.urls and not self._rest:
             block = block.removeprefix(BYTE_ORDER_MARK)
         # Lines may end as they do on Windows.
@@ -38,7 +38,7 @@ class TextDocument:
         self._rest = rest[: MAX_TEXT + 2]
 
     def finish(self) -> None:
-        """Read the last line, which may lack a line end."""
+        """Check the last line, which may lack a line end."""
         if self._rest:
             self._check_line(self._rest.removesuffix(b"\r"))
 
@@ -47,6 +47,7 @@ class TextDocument:
         return self.before + self._checker.urls + 1
 
     def _check_line(self, data: bytes) -> None:
+        """Count and check one line, and report it unless it is a URL and nothing else."""
         number = self.line()
         self._checker.count_entry(self.line)
         if len(data) > MAX_TEXT:

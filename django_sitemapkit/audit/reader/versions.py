@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 
 class LanguageVersions(dict[bytes, frozenset[bytes]]):
-    """The language versions that each entry of a document lists, itself included, by its URL.
+    """The language versions that each entry of a document links to, itself included, by its URL.
 
-    URLs are in normal form. The versions of a page usually list the same ones, kept as one set, so
-    that all take less memory than the document is long.
+    URLs are in normal form. The versions of a page usually link to the same ones, which are kept as
+    one set, so that all take less memory than the document is long.
     """
 
     def __init__(self) -> None:
@@ -17,13 +17,13 @@ class LanguageVersions(dict[bytes, frozenset[bytes]]):
         self._sets: dict[frozenset[bytes], frozenset[bytes]] = {}
 
     def add(self, entries: Mapping[bytes, frozenset[bytes]]) -> None:
-        """Add some entries; of one that is listed twice, all links count."""
+        """Add the versions of some entries; for a URL that has some, they are joined."""
         for url, versions in entries.items():
             every = versions | self[url] if url in self else versions
             self[url] = self._sets.setdefault(every, every)
 
     def one_way_links(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield each entry's URL with each version that does not list it in this document."""
+        """Yield (URL, version) for each link to a version that does not link back here."""
         for versions in self._sets:
             others = [url for url in versions if self.get(url) is not versions]
             # In most files all versions list the same ones.

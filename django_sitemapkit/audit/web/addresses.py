@@ -45,10 +45,10 @@ def resolve(host: str, port: int) -> list[str]:
 def checked_addresses(
     host: str, port: int, resolve: Resolve, *, allow_private: bool
 ) -> Sequence[str]:
-    """Return the addresses of a host.
+    """Return the addresses of a host; all of them are public, unless ``allow_private`` is set.
 
-    Raises FetchError where it has none, or one of them is not public. The caller connects to one
-    of these, not to the host: a second look-up may give another one.
+    Raises FetchError if it has none, or one of them is not public. The caller connects to one of
+    these, not to the host: a second look-up may give another one.
     """
     try:
         addresses = resolve(host, port)
@@ -68,7 +68,10 @@ def checked_addresses(
 
 
 def _means_no_such_host(error: Exception, resolve: Resolve) -> bool:
-    """Return whether a host does not exist: resolvers of some networks know only their own."""
+    """Return whether a look-up failed because the host does not exist.
+
+    False if another host is not found either: the resolvers of some networks know only their own.
+    """
     if isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST:
         with suppress(OSError):
             return bool(resolve(KNOWN_HOST, 80))
@@ -76,7 +79,7 @@ def _means_no_such_host(error: Exception, resolve: Resolve) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is one host's of the public internet.
+    """Return whether an IP address is a unicast address of the public internet.
 
     An IPv6 address in which an IPv4 address is embedded is as public as that one.
     """
@@ -92,12 +95,12 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an IP address is this machine's own."""
+    """Return whether an IP address is on the loopback interface, such as 127.0.0.1."""
     return ip_address(address).is_loopback
 
 
 def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address of a translator or tunnel contains, or None."""
+    """Return the IPv4 address in an IPv6 address of a translator or tunnel, else None."""
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return ip.ipv4_mapped or ip.sixtofour

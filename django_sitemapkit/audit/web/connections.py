@@ -26,7 +26,7 @@ MAX_IDLE = 64
 
 
 class Stopwatch:
-    """Measures the time spent on a page against its limit, without deliberate waits."""
+    """Measures the time spent on a page, without deliberate waits, against a limit in seconds."""
 
     def __init__(self, limit: float) -> None:
         self._end = time.monotonic() + limit
@@ -39,21 +39,21 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start or restart."""
         return time.monotonic() - self._start
 
     def restart(self) -> None:
-        """Count the seconds from here, within the same limit."""
+        """Count the seconds from zero again; the limit keeps running."""
         self._start = time.monotonic()
 
     def leave_out(self, seconds: float) -> None:
-        """Do not count seconds that have just been waited."""
+        """Subtract seconds that were just waited: they count neither as spent nor for the limit."""
         self._start += seconds
         self._end += seconds
 
 
 class Budget:
-    """The limits of one exchange: the page's remaining time, and a number of bytes."""
+    """The limits of one request and its response: the page's remaining time, and a size."""
 
     def __init__(self, watch: Stopwatch, timeout: float, max_bytes: int) -> None:
         self._watch = watch
@@ -62,13 +62,13 @@ class Budget:
 
     @property
     def timeout(self) -> float:
-        """Seconds that the next read may take. Raises TimeoutError where the time is over."""
+        """Seconds that the next read may take; raises TimeoutError if no time is left."""
         if not (left := self._watch.left):
             raise TimeoutError
         return min(left, self._timeout)
 
     def spend(self, received: int) -> None:
-        """Count received bytes. Raises FetchError where they are too many."""
+        """Count received bytes; raise FetchError if they are too many."""
         self._room -= received
         if self._room < 0:
             raise FetchError("too-large", "The server does not stop sending.")
@@ -79,7 +79,7 @@ _thread = local()
 
 
 class _LimitedFile(io.RawIOBase):
-    """What a socket receives for one response; reading raises when its budget is spent."""
+    """The response that a socket receives; reading raises when the budget is spent."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -89,6 +89,7 @@ class _LimitedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        """Read into a buffer within the time and size that the thread's budget allows."""
         self._socket.settimeout(_thread.budget.timeout)
         received = self._file.readinto(buffer)
         _thread.budget.spend(received or 0)
@@ -113,7 +114,10 @@ class _LimitedSocket:
 
 
 class _Connection(HTTPConnection):
+    """An HTTP connection whose responses are read within a budget."""
+
     def connect(self) -> None:
+        """Connect, and limit what the socket receives."""
         super().connect()
         self.sock: Any = _LimitedSocket(self.sock)
 
@@ -131,7 +135,7 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class Connections:
-    """The open connections, for several threads."""
+    """Keeps connections to servers open for several threads, by urllib3's pools."""
 
     def __init__(self) -> None:
         self._pools = PoolManager(MAX_SERVERS, maxsize=MAX_IDLE)
@@ -139,10 +143,11 @@ class Connections:
 
     @cached_property
     def _tls_context(self) -> ssl.SSLContext:
+        """The TLS context that all connections share; loading certificates takes time."""
         return ssl.create_default_context()
 
     def pool(self, url: SplitResult, address: str) -> HTTPConnectionPool:
-        """Return the connections to ``address``, where the host of a URL is."""
+        """Return the pool of connections to ``address``, one of the addresses of the URL's host."""
         is_tls = url.scheme == "https"
         # The certificate must be that of the host.
         options = (
@@ -158,7 +163,10 @@ class Connections:
         budget: Budget,
         method: str,
     ) -> BaseHTTPResponse:
-        """Ask for a URL at ``address``; the response is read within the budget by this thread."""
+        """Request a URL from the server at ``address``; return the response, still unread.
+
+        This thread must read it, which counts against the budget.
+        """
         _thread.budget = budget
         return self.pool(url, address).urlopen(
             method,

@@ -43,7 +43,10 @@ class RobotsDirectives:
 
     @property
     def noindex(self) -> str:
-        """Where the page asks not to be indexed, the rule for all robots first, or ""."""
+        """The tag or header that asks not to index the page, such as "meta robots"; or "".
+
+        One for all robots comes before one for Google's.
+        """
         return next((self._noindex[agent] for agent in AGENTS if agent in self._noindex), "")
 
     def add_meta(self, name: str, content: str) -> None:
@@ -62,6 +65,7 @@ class RobotsDirectives:
                 self._add_rule(agent, rule, value, f"X-Robots-Tag: {agent}")
 
     def _add_rule(self, agent: str, rule: str, value: str, where: str) -> None:
+        """Apply a rule for ``agent``; ``where`` is the tag or header that has it."""
         if rule in {"noindex", "none"}:
             self._noindex.setdefault(agent, where)
         elif rule == "unavailable_after" and self._is_past(value):
@@ -70,6 +74,7 @@ class RobotsDirectives:
             self.nofollow = True
 
     def _is_past(self, value: str) -> bool:
+        """Return whether a date, as in HTTP or ISO 8601, is in the past; False if invalid."""
         moment = http_moment(value)
         with suppress(ValueError):
             moment = datetime.fromisoformat(value)
@@ -79,7 +84,7 @@ class RobotsDirectives:
 
 
 def _parsed_rules(content: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each rule with the user agent before it, or "", and its value, or ""."""
+    """Yield (user agent, rule, value) for each rule; agent and value may be ""."""
     agent = ""
     parts = iter(content[:MAX_HEADER].split(","))
     for part in parts:
@@ -93,7 +98,7 @@ def _parsed_rules(content: str) -> Iterator[tuple[str, str, str]]:
 
 
 def header_links(content: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the target and the parameters of each link in a ``Link`` header (RFC 8288)."""
+    """Yield the target and parameters of each link in a ``Link`` header (RFC 8288)."""
     for link in _LINK.finditer(content[:MAX_HEADER]):
         parameters: dict[str, str] = {}
         for name, in_quotes, bare in _PARAMETER.findall(link[2]):
@@ -102,7 +107,7 @@ def header_links(content: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def refresh_target(content: str) -> str:
-    """Return the URL in ``5; url=/next/``, or "" where there is none."""
+    """Return the URL in a refresh such as ``5; url=/next/``, or ""."""
     found = _REFRESH.fullmatch(content)
     if found is None:
         return ""

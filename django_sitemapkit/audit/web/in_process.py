@@ -63,12 +63,16 @@ class InProcessFetcher:
 
     @cached_property
     def _handler(self) -> BaseHandler:
+        """The request handler, with the project's middleware loaded."""
         handler = BaseHandler()
         handler.load_middleware()
         return handler
 
     def fetch(self, url: str, *, follow_redirects: bool = True) -> Fetched:
-        """Fetch a URL; what goes wrong is a failure, a view's exception one with status 500."""
+        """Fetch a URL; a failure is part of the result, not raised.
+
+        An exception that a view raises is a failure with status 500.
+        """
         start = time.perf_counter()
         return fetch_with_redirects(
             url,
@@ -78,6 +82,7 @@ class InProcessFetcher:
         )
 
     def _site_of(self, url: str) -> SitemapSite | None:
+        """Return the site that a URL belongs to, by host and path, or None."""
         parts = urlsplit(url)
         for host, prefix, site in self._sites:
             if host == parts.netloc and f"{parts.path}/".startswith(prefix):
@@ -85,6 +90,10 @@ class InProcessFetcher:
         return None
 
     def _ask(self, url: str) -> HttpAnswer:
+        """Return Django's answer to a request for a URL, with its site active.
+
+        Raises FetchError if no site has the URL, or if only a web server can answer it.
+        """
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
@@ -98,6 +107,7 @@ class InProcessFetcher:
             return answer
 
     def _answer(self, request: HttpRequest, site: SitemapSite) -> HttpAnswer:
+        """Let Django handle a request as a server would, and return the answer."""
         if site.urlconf is not None:
             request.urlconf = site.urlconf  # A middleware may still choose another one.
         self._request, self._raised = request, None
@@ -109,6 +119,7 @@ class InProcessFetcher:
             response.close()  # This sends request_finished.
 
     def _read(self, request: HttpRequest, response: Any) -> HttpAnswer:
+        """Return an answer with the status, headers, readable body and error of a response."""
         conditional_content_removal(request, response)
         headers = tuple(response.items())
         error = None
@@ -126,20 +137,23 @@ class InProcessFetcher:
         )
 
     def _note_exception(self, request: HttpRequest | None = None, **_: Any) -> None:
-        """Store the exception that a view raised, because Django turns it into a response."""
+        """Keep the exception that a view raised, because Django turns it into a response."""
         if request is self._request:  # Not one of another thread.
             self._raised = sys.exception()
 
 
 def _is_left_to_server(url: str, site: SitemapSite) -> bool:
-    """Return whether a URL is below STATIC_URL or MEDIA_URL, which a web server may serve."""
+    """Return whether a URL is below STATIC_URL or MEDIA_URL, which web servers usually serve."""
     roots = (urljoin(url, root) for root in (settings.STATIC_URL, settings.MEDIA_URL) if root)
     return any(url.startswith(root) for root in roots if root != f"{site.base}/")  # As if unset.
 
 
 @contextmanager
 def _keep_connections() -> Iterator[None]:
-    """Let the beginning and the end of a request close no database connection: it is ours, too."""
+    """Keep Django's request signals from closing database connections, as a context manager.
+
+    The process that fetches uses the same connections.
+    """
     signals = [
         signal
         for signal in (request_started, request_finished)
@@ -154,7 +168,7 @@ def _keep_connections() -> Iterator[None]:
 
 
 def _environ(url: str, site: SitemapSite) -> dict[str, Any]:
-    """Return the WSGI environment of a request for ``url``, as a server would set it."""
+    """Return the part of a request's WSGI environment that depends on its URL."""
     parts = urlsplit(url)
     host, _, port = parts.netloc.rpartition(":") if parts.port else (parts.netloc, "", "")
     is_secure = parts.scheme == "https"
@@ -169,10 +183,12 @@ def _environ(url: str, site: SitemapSite) -> dict[str, Any]:
 
 
 def _wsgi_text(path: str) -> str:
+    """Return a path as WSGI has it: unquoted bytes, decoded as ISO 8859-1."""
     return unquote_to_bytes(path).decode("iso-8859-1")
 
 
 def _blocks(response: Any, max_bytes: int) -> Iterable[bytes]:
+    """Return the body of a response in blocks, also of a streaming or asynchronous one."""
     if not response.streaming:
         return [response.content]
     if response.is_async:
@@ -181,7 +197,7 @@ def _blocks(response: Any, max_bytes: int) -> Iterable[bytes]:
 
 
 async def _collected(blocks: AsyncIterable[bytes], max_bytes: int) -> list[bytes]:
-    """Return blocks until they are more than ``max_bytes``."""
+    """Collect blocks until they have more than ``max_bytes``."""
     collected, taken = [], 0
     async for block in blocks:
         collected.append(block)
@@ -192,12 +208,13 @@ async def _collected(blocks: AsyncIterable[bytes], max_bytes: int) -> list[bytes
 
 
 def _view_error(error: BaseException) -> FetchError:
+    """Return the error for an exception that a view raised."""
     message = printable(error)[:MAX_MESSAGE]
     return FetchError("exception", f"The view raises {type(error).__name__}: {message}")
 
 
 def _refused_host_error(request: HttpRequest) -> FetchError | None:
-    """Return the error if Django refuses a request's host, else None."""
+    """Return the error if ALLOWED_HOSTS excludes the host of a request, else None."""
     try:
         request.get_host()
     except DisallowedHost as error:

@@ -92,12 +92,12 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are open, and end what waits for its turn."""
+        """Close the connections, and end the waiting of all threads."""
         self.closed.set()
         self._connections.close()
 
     def fetch(self, url: str, *, follow_redirects: bool = True, with_body: bool = True) -> Fetched:
-        """Fetch a URL, retrying temporary failures; a failure is part of the result, not raised.
+        """Fetch a URL, and retry after temporary failures; a failure is part of the result.
 
         Without ``with_body`` it sends HEAD, and GET only if HEAD gets an error that is not retried.
         """
@@ -121,6 +121,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _fetch_once(
         self, url: str, watch: Stopwatch, follow_redirects: bool, with_body: bool
     ) -> Fetched:
+        """Fetch a URL without retries, with its redirects if ``follow_redirects`` is set."""
         ask = self._ask if with_body else self._ask_without_body
         return fetch_with_redirects(
             url,
@@ -139,7 +140,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _ask(
         self, url: str, watch: Stopwatch, method: str = "GET", *, with_body: bool = True
     ) -> HttpAnswer:
-        """Return the answer to one request; raises FetchError if there is no answer."""
+        """Wait for the host's pace, and return the answer to one request; FetchError if none."""
         parts = urlsplit(url)
         if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
             parts = parts._replace(path=f"{parts.path}?")
@@ -171,6 +172,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _first_answer(
         self, known: Sequence[str], exchange: Callable[[str], HttpAnswer]
     ) -> HttpAnswer:
+        """Return the first answer from a host's addresses; raise FetchError if there is none."""
         failure: FetchError | None = None
         for address in known[:MAX_ADDRESSES]:
             try:
@@ -184,6 +186,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _exchange(
         self, url: SplitResult, address: str, watch: Stopwatch, method: str, with_body: bool
     ) -> HttpAnswer:
+        """Send a request to one address, and return the answer; the connection may be kept."""
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
         with _converting_errors():
@@ -196,7 +199,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         return answer
 
     def _read(self, response: Any, with_body: bool) -> HttpAnswer:
-        """Return status, headers and wanted body; a short unwanted body is read and discarded."""
+        """Return an answer with the status, headers and body of a response, if it is wanted."""
         status, headers = response.status, tuple(response.headers.items())
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""
@@ -220,7 +223,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
 
 @contextmanager
 def _converting_errors() -> Iterator[None]:
-    """Convert connection errors into FetchError."""
+    """Convert errors of urllib3 and the network into FetchError, as a context manager."""
     try:
         yield
     except (urllib3.ConnectTimeoutError, urllib3.NewConnectionError) as error:
@@ -240,6 +243,7 @@ def _converting_errors() -> Iterator[None]:
 
 
 def _failure_text(what: str, error: BaseException) -> str:
+    """Return what failed and why, as a message."""
     return f"{what}: {printable(_reason_of(error))[:MAX_MESSAGE]}"
 
 

@@ -22,12 +22,12 @@ that allows less than the rate refuses one request of eight."""
 
 
 class HostPace:
-    """When one host may be asked for something, for several threads.
+    """Limits how often one host gets a request, for several threads.
 
     A refusal (429, 503 or no connection) makes all wait as long as ``Retry-After`` says, or else
     for a time that doubles with each refusal of the same URL, and with each URL that is refused in
-    a row. If that is longer than a minute, which it is after eight URLs, nothing is asked until it
-    is over: `wait` raises FetchError. ``closed`` ends all waiting in this way.
+    a row. If that is longer than a minute, which it is after eight URLs, no request is sent until
+    it is over: `wait` raises FetchError. Setting ``closed`` ends all waiting in this way.
     """
 
     def __init__(
@@ -41,14 +41,15 @@ class HostPace:
         self._turn = Lock()
 
     def set_crawl_delay(self, crawl_delay: float) -> None:
-        """Keep a ``Crawl-delay``, in seconds, from the last request on; a minute at most."""
+        """Leave at least these seconds between two requests from now on; a minute at most."""
         self._least = max(self._least, min(crawl_delay, MAX_WAIT))
         self._interval = max(self._least, self._interval)
 
     def wait(self, watch: Stopwatch) -> float:
-        """Wait until the next request may begin, and return the moment at which it does.
+        """Wait until the next request may be sent, and return the time at which it may.
 
-        The stopwatch of the page does not count the time.
+        The stopwatch of the page does not count the waiting. Raises FetchError if it would take
+        over a minute, or when ``closed`` is set.
         """
         called = self._clock()
         with self._turn:
@@ -60,6 +61,7 @@ class HostPace:
         return began
 
     def _wait_seconds(self) -> float:
+        """Return the seconds until the next request may be sent; raise FetchError if too many."""
         now = self._clock()
         # Another thread may be refused meanwhile.
         if (pause := self._resumes - now) > MAX_WAIT:
@@ -68,13 +70,20 @@ class HostPace:
         return max(pause, self._last + self._interval - now)
 
     def record_answer(self, began: float) -> None:
-        """Shorten the pause between requests, if the answered one began after the last refusal."""
+        """Shorten the pause between requests after an answer.
+
+        ``began`` is when its request was sent: only one after the last refusal counts.
+        """
         if began > self._refused_at:  # Else it says nothing of the pace since.
             self._refusals.clear()
             self._interval = max(self._least, FASTER * self._interval)
 
     def record_refusal(self, url: str, began: float, retry_after: float | None = None) -> None:
-        """Lengthen the pause after a refusal; ``retry_after`` is its wait in seconds."""
+        """Lengthen the pause between requests after a refusal of a URL.
+
+        ``began`` is when its request was sent, and ``retry_after`` the wait in seconds that it asks
+        for.
+        """
         now = self._clock()
         self._resumes = max(self._resumes, now + (retry_after or 0.0))
         if began <= self._refused_at:

@@ -111,7 +111,7 @@ _NO_CHARSETS = frozenset(
 
 
 class WebLink(NamedTuple):
-    """A URL in a web page: a tuple, of which thousands are made in the time of one page."""
+    """A URL in a web page, of a link or a file; a tuple, as a page may have thousands."""
 
     url: str
     """Where it leads: absolute, without a fragment, in normal form if it is a valid URL. As it is
@@ -126,7 +126,7 @@ class WebLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """What one response tells search engines; if it is not HTML, only its headers do."""
+    """What a response tells search engines, by its HTML and its headers."""
 
     url: str
     """The URL that gave the response."""
@@ -163,10 +163,10 @@ class WebPage:
         with_links: bool = True,
         now: datetime | None = None,
     ) -> "WebPage":
-        """Read the response of an absolute URL; no content of it raises.
+        """Parse the response of an absolute URL; no content of it raises an error.
 
-        ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read.
-        Without ``with_links``, ``links`` is empty, and a page takes a third of the time.
+        ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read. Without
+        ``with_links``, ``links`` is empty, and a page takes a third of the time.
         """
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         kind, body = content_type(pairs), body[:MAX_BODY_BYTES]
@@ -193,7 +193,7 @@ class WebPage:
 
     @property
     def canonical(self) -> str | None:
-        """The URL that it names as canonical; None if it names several.
+        """The URL that the page names as canonical; None if it names none or several.
 
         Google is likely to ignore all of several (Search Central blog, "5 common mistakes with
         rel=canonical", 2013).
@@ -202,7 +202,7 @@ class WebPage:
 
 
 class _Tags:
-    """Reads the tags of a page: title, headings, robots, links."""
+    """Reads the HTML of a page: title, heading, robots, canonical, alternates and links."""
 
     def __init__(self, url: str, text: str, robots: RobotsDirectives) -> None:
         self._document = document = _parse_html(text)
@@ -229,6 +229,7 @@ class _Tags:
             self._read_link_tag(link)
 
     def _read_link_tag(self, link: Any) -> None:
+        """Keep the URL of a ``<link>`` in the head if it is canonical or a language version."""
         kinds, url = _rel_values(link), self._absolute(link.get("href", ""))
         code = link.get("hreflang", "").strip()
         if "canonical" in kinds and url and _ALTERNATE_ATTRIBUTES.isdisjoint(link.keys()):
@@ -238,7 +239,7 @@ class _Tags:
             self.alternates.append((code, url))
 
     def links(self) -> Iterator[WebLink]:
-        """Yield the links and the files, in their order."""
+        """Yield the links and the files of the page, in its order."""
         for element in self._document.iter(*LINK_ELEMENTS, *_SOURCES):
             if (tag := element.tag) in _SOURCES:
                 files = filter(None, map(self._link_url, _resource_urls(element)))
@@ -248,12 +249,13 @@ class _Tags:
                 yield WebLink(url, text, "nofollow" in _rel_values(element), tag)
 
     def _link_url(self, href: str) -> str | None:
+        """Return the absolute URL of a link; one that no browser opens as written; or None."""
         is_wrong = (":" in href or "//" in href) and MALFORMED.match(href.strip())
         return href.strip() if is_wrong else self._absolute(href)
 
 
 def _parse_html(text: str) -> Any:
-    """Return the tree of a page; one without any tags where there is none."""
+    """Return the tree of a page without its templates; an empty one if it has no tags."""
     parser = etree.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
@@ -267,7 +269,7 @@ def _parse_html(text: str) -> Any:
 
 
 def _title_of(document: Any) -> str | None:
-    """Return the text of the first title that is not an image's; None without one."""
+    """Return the text of the first ``<title>`` that is not an SVG image's; None if none."""
     for title in islice(document.iter("title"), MAX_ELEMENTS):
         if next(title.iterancestors("svg"), None) is None:
             return _text_of(title, 10 * MAX_LINK_TEXT)
@@ -275,7 +277,7 @@ def _title_of(document: Any) -> str | None:
 
 
 def _text_of(element: Any, length: int = MAX_LINK_TEXT) -> str:
-    """Return the text in an element and in those within, its spaces collapsed."""
+    """Return the text in an element and in those within, with spaces collapsed, and cut."""
     texts = [element.text or ""]
     for inner in islice(element.iterdescendants(), MAX_ELEMENTS) if len(element) else ():
         texts += ["" if inner.tag in _SILENT_TAGS else inner.text or "", inner.tail or ""]
@@ -284,14 +286,17 @@ def _text_of(element: Any, length: int = MAX_LINK_TEXT) -> str:
 
 
 def _alt_of(link: Any) -> str:
-    """Return the first ``alt`` text of an area or of the images in a link, or ""."""
+    """Return the ``alt`` text of an area, or the first one of the images in a link, or ""."""
     images = (link, *islice(link.iter("img"), MAX_ELEMENTS))
     texts = (_shortened(image.get("alt", ""), MAX_LINK_TEXT) for image in images)
     return next(filter(None, texts), "")
 
 
 def _resource_urls(element: Any) -> Iterator[str]:
-    """Yield the URLs in an element's attributes, as written: of images, scripts or frames."""
+    """Yield the URLs in the attributes of an element, such as an image or a script, as written.
+
+    There are none in a form that is posted, or a ``<link>`` whose URL need not answer.
+    """
     if element.tag == "link" and _SOURCE_RELS.isdisjoint(_rel_values(element)):
         return
     if element.tag == "form" and element.get("method", "").lower() == "post":
@@ -302,15 +307,17 @@ def _resource_urls(element: Any) -> Iterator[str]:
 
 
 def _rel_values(link: Any) -> list[str]:
+    """Return the values of the attribute ``rel``, in lower case."""
     return link.get("rel", "").lower().split()  # type: ignore[no-any-return]
 
 
 def _shortened(text: str, length: int) -> str:
+    """Return a text with spaces collapsed, cut at a length."""
     return " ".join(text.split())[:length].rstrip()
 
 
 class _HeaderLinks:
-    """The links in a response's headers, such as to its canonical URL."""
+    """Reads the URLs in a response's headers: canonical, alternates and refresh."""
 
     def __init__(self, url: str, headers: list[tuple[str, str]]) -> None:
         resolver = _Resolver(url)
@@ -331,7 +338,7 @@ class _HeaderLinks:
 
 
 class _Resolver:
-    """Makes the URLs of a page absolute."""
+    """Makes the URLs of a page absolute, relative to ``base``."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -369,7 +376,7 @@ class _Resolver:
 
 
 def _decoded(body: bytes, headers: Iterable[tuple[str, str]]) -> str:
-    """Decode a page by its byte order mark, its header, its meta tag, else as UTF-8."""
+    """Decode a page by its byte order mark, header or meta tag, else as UTF-8; never raises."""
     for bom, name in _BOMS.items():
         if body.startswith(bom):
             return body[len(bom) :].decode(name, "replace")

@@ -28,7 +28,7 @@ READ_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 
 
 class FetchError(Exception):
-    """A URL could not be fetched: why, as a code and as a sentence."""
+    """A URL could not be fetched; ``code`` is a word for the cause, the message a sentence."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -60,7 +60,7 @@ class Fetched:
 
     @property
     def status_text(self) -> str:
-        """The status, and why the response is not complete."""
+        """The status, and the failure if there is one, as text."""
         return ": ".join(filter(None, (str(self.status or ""), self.failure)))
 
     def header(self, name: str) -> str:
@@ -70,7 +70,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """One response, before redirects are looked at."""
+    """One response, whose redirect has not been followed."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -86,11 +86,11 @@ def fetch_with_redirects(
     *,
     follows: Callable[[str], bool] = lambda target: True,
 ) -> Fetched:
-    """Fetch a URL by ``ask``, and follow its redirects to each target that ``follows``.
+    """Request a URL by ``ask``, and follow its redirects to each target that ``follows``.
 
-    A redirect to another target ends there: ``final_url`` is the target, ``status`` the
-    redirect's. The FetchErrors that ``ask`` raises become failures. ``seconds`` gives the time
-    that it all took.
+    A redirect to another target ends there: ``final_url`` is the target, ``status`` the redirect's.
+    The FetchErrors that ``ask`` raises become failures. ``seconds`` returns the time that it all
+    took.
     """
     hops: list[tuple[str, int]] = []
     target = url
@@ -125,6 +125,7 @@ def fetch_with_redirects(
 
 
 def _check_redirects(hops: list[tuple[str, int]], target: str) -> None:
+    """Raise FetchError if ``target`` has redirected before, or after too many redirects."""
     if any(target == passed for passed, _ in hops):
         raise FetchError("redirect-loop", f"Redirect loop: back to {target}.")
     if len(hops) > MAX_REDIRECTS:
@@ -132,6 +133,7 @@ def _check_redirects(hops: list[tuple[str, int]], target: str) -> None:
 
 
 def _redirect_location(answer: HttpAnswer) -> str | None:
+    """Return the header ``Location`` of a redirect; None for other answers."""
     if answer.status not in REDIRECTS:
         return None
     location = next(header_values(answer.headers, "location"), None)
@@ -141,7 +143,10 @@ def _redirect_location(answer: HttpAnswer) -> str | None:
 
 
 def absolute_url(url: str, base: str = "") -> str:
-    """Return a URL in normal form, without a fragment. Raises FetchError where it has none."""
+    """Return the absolute URL of a reference in normal form, without a fragment.
+
+    Raises FetchError if it is invalid.
+    """
     if not base and url.count(":") == 1 and QUICK_URL.fullmatch(url):
         return url
     try:
@@ -152,7 +157,10 @@ def absolute_url(url: str, base: str = "") -> str:
 
 
 def joined_url(base: str, reference: str) -> str:
-    """Return the absolute URL of a reference, without a fragment. Raises ValueError."""
+    """Return the absolute URL of a reference, without a fragment.
+
+    Raises ValueError for brackets that hold no IPv6 address.
+    """
     reference = reference.partition("#")[0]
     if reference.endswith("?"):  # urljoin() drops an empty query, and so asks for another URL.
         return urljoin(base, f"{reference}-")[:-1]
@@ -170,7 +178,7 @@ def header_values(headers: Iterable[tuple[str, str]], name: str) -> Iterator[str
 
 
 def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
-    """Return whether bodies of the content type in some headers are read."""
+    """Return whether the content type in the headers is HTML, XML, text or missing."""
     kind = content_type(headers)
     return not kind or kind in READ_TYPES or kind.endswith(("/xml", "+xml"))
 
@@ -178,10 +186,10 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
 def read_body(
     blocks: Iterable[bytes], encoding: str, max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
-    """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
+    """Return the decompressed body, cut at ``max_bytes``, and None or why it is incomplete.
 
-    ``encoding`` is the Content-Encoding: none or gzip. No more input than that is read either, so
-    that neither a gzip bomb nor endless empty members cost more.
+    ``encoding`` is the Content-Encoding: none or gzip. No more than ``max_bytes`` of input is read
+    either, so that neither a gzip bomb nor endless empty members cost more.
     """
     encoding = encoding.strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
@@ -201,7 +209,7 @@ def read_body(
 
 
 def _gunzip(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
-    """Return the first ``size`` bytes in gzip data and None, or b"" and the error of wrong data."""
+    """Return the first ``size`` bytes in gzip data and None; b"" and an error if it is invalid."""
     try:
         return gzip.GzipFile(fileobj=io.BytesIO(data)).read(size), None
     except (OSError, EOFError, zlib.error) as error:

@@ -28,10 +28,10 @@ class RobotsRules:
 
     @classmethod
     def of(cls, fetched: Fetched) -> "RobotsRules":
-        """Return the rules in the result of fetching a robots.txt.
+        """Return the rules of a robots.txt, given the result of fetching it.
 
-        Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
-        response at all, or a part of the file) nothing is (RFC 9309, 2.3.1).
+        If the file does not exist (4xx), everything is allowed. While the server fails (5xx, 429,
+        no response, or a part of the file), nothing is (RFC 9309, 2.3.1).
         """
         status = fetched.status
         is_cut = fetched.failure and fetched.failure_code != "too-large"
@@ -43,10 +43,13 @@ class RobotsRules:
         return cls(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
 
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
-        """Return whether a crawler may fetch an absolute URL of this origin."""
+        """Return whether a crawler may fetch an absolute URL of the origin."""
         return self._rules.can_fetch(url, user_agent)
 
     def crawl_delay(self, user_agent: str = "Googlebot") -> float:
-        """Return the seconds between two requests that a crawler, and this one, are asked for."""
+        """Return the ``Crawl-delay`` in seconds; 0 if there is none.
+
+        It is the longer one of those for ``user_agent`` and for ``django-sitemapkit``.
+        """
         agents = (user_agent, ROBOT)
         return max(self._rules.crawl_delay(agent) or 0.0 for agent in agents)

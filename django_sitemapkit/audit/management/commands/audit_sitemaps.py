@@ -35,13 +35,13 @@ class Command(FindingsCommand):
         size.add_argument("--full", action="store_true", help="Audit all URLs.")
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
-        """Audit a site."""
+        """Audit a site, or a sample of each of its sections; return the finished run."""
         sample = None if options["full"] else options["sample"]
         run: AuditRun = import_audit_module("auditing").audit(site, sample=sample, **arguments)
         return run
 
     def heading(self, run: AuditRun) -> str:
-        """Return how many URLs were audited, and of what."""
+        """Return how many URLs were audited, of which build, and how many are bad."""
         source = f"build {run.build}" if run.build else "live pages"
         unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
         return f"{count_of(run.checked, 'URL')} of {source}, {run.bad:,} bad{unknown}."

@@ -84,14 +84,15 @@ class Command(FindingsCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Crawl each site, and keep other processes from writing into the same folder."""
+        """Crawl each site; the output folder stays locked until the end."""
         with ExitStack() as self._reserved:
             super().run(options)
 
     def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
-        """Return the sites to crawl, with starts only theirs; keep these, and reserve the folder.
+        """Return the sites to crawl; with starts, only the sites that these belong to.
 
-        Raises CommandError for a start of no site, or if what the options need is missing.
+        Also stores the starts of each site, and locks the output folder. Raises CommandError for a
+        start that belongs to no site, or if what the options need is missing.
         """
         starts = options["starts"] or list(filter(None, [options["below"]]))
         sites = self._sites_with_starts(super().sites_of(options), starts, options["below"])
@@ -104,6 +105,10 @@ class Command(FindingsCommand):
     def _sites_with_starts(
         self, sites: list[SitemapSite], starts: list[str], below: str
     ) -> list[SitemapSite]:
+        """Return the sites that have a start, or all without starts; store the starts by site.
+
+        Raises CommandError for a start that belongs to no site.
+        """
         self._starts: dict[str, list[str]] = {}
         if not starts:
             return sites
@@ -121,7 +126,7 @@ class Command(FindingsCommand):
         return [site for site in sites if site.key in self._starts]
 
     def _prepare_save_and_output(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
-        """Raise an error for what would otherwise fail only after the crawl."""
+        """Lock the output folder; raise an error if saving or writing would fail later."""
         if options["save"]:
             for site in sites:
                 import_audit_module("crawl.saving").require_crawled_section(site)
@@ -136,7 +141,7 @@ class Command(FindingsCommand):
                 self._reserved.enter_context(reserved)
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
-        """Crawl a site, and write what is found: a crawl that is not written is not finished."""
+        """Crawl a site and write the output; return the run, which is finished only then."""
         if options["output"]:
             arguments["deliver"] = partial(self._write_output, site, options["output"])
         run: AuditRun = import_audit_module("crawl").crawl(
@@ -151,7 +156,7 @@ class Command(FindingsCommand):
         return run
 
     def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print what was found and written; save it and compare it as the options say."""
+        """Print the findings and changes of a crawl, and what was saved or written."""
         super().report(site, run, options)
         with exiting_on_sigterm():
             if options["diff"]:
@@ -166,14 +171,16 @@ class Command(FindingsCommand):
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
 
     def _write_output(self, site: SitemapSite, folder: Path, run: AuditRun) -> None:
+        """Write the output files of a crawl, and store their names for the report."""
         self._files = import_audit_module("crawl.output").write_output(site, run, folder)
 
     def _report_result(self, run: AuditRun, result: Any, text: str) -> None:
+        """Write a result of a crawl as JSON, or print its text."""
         self.write_json({"site": run.site, "crawl": run.pk, **result})
         self.say(f"  {text}")
 
     def _report_changes(self, run: AuditRun) -> None:
-        """Print what changed since the previous crawl: all of it in JSON, else a summary."""
+        """Report the changes since the previous crawl: all in JSON, else a summary."""
         differences = import_audit_module("crawl.differences")
         earlier = differences.previous_crawl(run)
         if earlier is None:
@@ -203,6 +210,6 @@ class Command(FindingsCommand):
         return f"{crawled}, {broken}{compared}."
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
-        """Return the numbers of a crawl."""
+        """Return the totals of a crawl for JSON."""
         counts = {"others_checked": run.others_checked, "pending": run.pending}
         return {**super().summary(run), **counts}

@@ -46,7 +46,7 @@ PROGRESS_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Totals:
-    """The numbers of documents, URLs and bytes read, and of their findings."""
+    """The totals over all documents that were validated."""
 
     invalid: int = 0
     """Documents that have errors."""
@@ -62,7 +62,7 @@ class Totals:
     """Findings by kind."""
 
     def add(self, document: DocumentReport) -> None:
-        """Add a document."""
+        """Add the numbers of one document to the totals."""
         self.documents += 1
         self.urls += document.urls
         self.bytes += document.bytes
@@ -153,6 +153,10 @@ class Command(PublishedCommand):
         )
 
     def _validate_published(self, options: dict[str, Any]) -> None:
+        """Report the published files of each site.
+
+        With ``--repair``, damaged files are rebuilt, and the site is reported again.
+        """
         for site in self.sites(options["site"]):
             before = deepcopy(self.totals)
             self._report(self._published_reports(site))
@@ -162,10 +166,11 @@ class Command(PublishedCommand):
                 self._report(self._published_reports(site))
 
     def _published_reports(self, site: SitemapSite) -> Iterable[DocumentReport]:
+        """Validate the published files of a site, with the schemas and progress of this run."""
         return validate_published(site, self.schemas, on_progress=self._show_reading_progress)
 
     def _report(self, documents: Iterable[DocumentReport]) -> None:
-        """Print a line for each document, and add it to the totals."""
+        """Print each document with its findings, and add it to the totals."""
         for document in documents:
             self.totals.add(document)
             self.show_progress("")
@@ -173,6 +178,7 @@ class Command(PublishedCommand):
             self._print_document(document)
 
     def _print_document(self, document: DocumentReport) -> None:
+        """Print a line for a document, and its errors and warnings."""
         word = "INVALID" if document.error_count else "valid"
         if self.verbosity or document.error_count:
             line = f"{document.source:<56} {word:<8} {_entry_count_text(document.urls)}"
@@ -182,6 +188,7 @@ class Command(PublishedCommand):
             self._print_findings(document, "warning", document.warning_count)
 
     def _print_findings(self, document: DocumentReport, level: str, count: int) -> None:
+        """Print the first errors or warnings of a document, and how many more there are."""
         style = self.style.ERROR if level == "error" else self.style.WARNING
         texts = document.texts(level)[:MAX_LISTED_ISSUES]
         for text in texts:
@@ -190,14 +197,17 @@ class Command(PublishedCommand):
             self.stdout.write(f"  and {count_of(count - len(texts), f'more {level}')}", style)
 
     def _show_reading_progress(self, urls: int, size: int) -> None:
-        """Show how far the reading is, a few times a second; ``urls`` are those of a document."""
+        """Show how much was read, at most five times a second.
+
+        ``urls`` and ``size`` are those of the document that is being read.
+        """
         now = time.monotonic()
         if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
             self.shown = now
             self.show_progress(self._progress_text(urls, size))
 
     def _progress_text(self, urls: int = 0, size: int = 0) -> str:
-        """Return the numbers read so far, including a document that is still being read."""
+        """Return the totals as text, including ``urls`` and ``size`` of a document being read."""
         seconds = time.monotonic() - self.began
         megabytes = (self.totals.bytes + size) / 1_000_000
         documents = count_of(self.totals.documents, "document")
@@ -207,6 +217,7 @@ class Command(PublishedCommand):
         )
 
     def _repair(self, site: SitemapSite, damaged: list[tuple[str, str]]) -> None:
+        """Rebuild the damaged files of a site by a build of their sections."""
         if self.has_faults:
             message = "--repair builds the site, which needs all sections: fix the errors above."
             raise CommandError(message, returncode=Exit.FAILED)
@@ -227,9 +238,10 @@ class Command(PublishedCommand):
                 self.stderr.write(line, self.style.WARNING)
 
     def _conclude(self, fail_on: Iterable[str], fail_on_text: str, *, is_repairable: bool) -> None:
-        """Print the totals; raise CommandError for findings of ``fail_on`` and invalid documents.
+        """Print the totals; raise CommandError for invalid documents or findings in ``fail_on``.
 
-        ``is_repairable`` says that ``--repair`` was not given, and could have been.
+        ``fail_on_text`` is the option as it was given. ``is_repairable`` says that ``--repair``
+        could have been given.
         """
         totals = self.totals
         errors, warnings = totals.count(ERROR_KINDS), totals.count(WARNING_KINDS)
@@ -260,11 +272,12 @@ class Command(PublishedCommand):
 
 
 def _entry_count_text(count: int) -> str:
+    """Return a number of entries as text, such as "1 entry"."""
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 def _load_schemas(path: str) -> "Schemas":
-    """Return the schemas at a path; raises CommandError or MissingExtra."""
+    """Load the schemas at a path; raise CommandError if there is none, or MissingExtra."""
     module = import_extra("django_sitemapkit.audit.schemas", "schema")
     try:
         schemas: Schemas = module.Schemas(Path(path))
