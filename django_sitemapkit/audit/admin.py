@@ -41,7 +41,11 @@ class AuditRunAdmin(ReadOnlyAdmin):
     list_filter = (SiteFilter, "kind", "status", "started_at")
     ordering = ("-pk",)
     fields = (
-        *("kinds", ("checked", "bad", "bad_share", "undetermined"), ("kind", "site", "status")),
+        *(
+            "findings_by_kind",
+            ("checked", "bad", "bad_share", "undetermined"),
+            ("kind", "site", "status"),
+        ),
         *(("started_at", "ended_at"), ("source", "live")),
     )
 
@@ -83,7 +87,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         return format_html('<a href="{}">{}</a>', address, gettext("Build %s") % run.build)
 
     @admin.display(description=_("findings"))
-    def kinds(self, run: AuditRun) -> Any:
+    def findings_by_kind(self, run: AuditRun) -> Any:
         """Return the kinds of findings as an HTML list; kinds of bad URLs come first.
 
         Each has its number of findings, a link to them, and advice. "-" if there are no findings.

@@ -135,7 +135,7 @@ def verdict_batches(
     heartbeat: Callable[[], object],
     concurrency: int = 1,
 ) -> Iterator[list[Verdict]]:
-    """Judge entries in ``concurrency`` threads; yield the verdicts in lists, in their order.
+    """Judge entries in ``concurrency`` threads; yield lists of up to 100 verdicts, in their order.
 
     ``heartbeat`` is called after each verdict.
     """

@@ -47,7 +47,10 @@ def entries_of(
 def entries_of_places(
     places: Iterable[Place], sample: int | None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
-    """Yield the entries of stored pages from ``skip`` on, by ``sampled_entries()``."""
+    """Yield entries of stored pages: ``sample`` of each section, or a few more; all if it is None.
+
+    The first ``skip`` of these are left out.
+    """
     for section, line in sampled_entries(places, sample, skip=skip):
         yield _parsed_entry(section, line)
 

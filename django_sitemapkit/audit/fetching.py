@@ -28,7 +28,7 @@ class Redirected(Exception):
 
 @contextmanager
 def open_document(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
-    """Request the document at an address; give its bytes in blocks, as a context manager.
+    """Request the document at an address; a context manager that gives its bytes in blocks.
 
     Raises Redirected for a redirect, and OSError, HTTPException or ValueError if there is no
     answer. Iterating the blocks raises InvalidSitemap if the answer ends early, or is not complete

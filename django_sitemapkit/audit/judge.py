@@ -137,8 +137,8 @@ class Judge:
     ) -> Iterator[Fault]:
         """Yield the faults of a page that was read, besides those of indexing and of return links.
 
-        These are a login form, several canonical URLs, no title, slowness, and a lastmod or
-        language links that differ from the sitemap's or are invalid.
+        They are a login form, several canonical URLs, no title, slowness, and a lastmod or language
+        links that differ from the sitemap's or are invalid.
         """
         if wall := login_fault(page):
             yield wall

@@ -83,7 +83,10 @@ class CrawlComparison:
         )
 
     def _reset(self) -> None:
-        """Delete what an interrupted comparison stored; choose the build to compare with."""
+        """Delete what an interrupted comparison stored; choose the build to compare with.
+
+        Also counts the URLs that the crawl left pending.
+        """
         published = Build.objects.published(self._site)
         delete_in_batches(AuditFinding.objects.filter(run=self._run))
         with self._lease.fenced_transaction():

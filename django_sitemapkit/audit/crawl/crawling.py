@@ -66,8 +66,8 @@ def crawl(
     It ends after ``max_urls`` URLs, ``max_depth`` links away from the start, or after
     ``max_seconds``; the URLs that it met and did not fetch stay pending. A crawl with the same
     starts and limits that was interrupted is continued, unless ``restart`` is set. ``on_progress``
-    is called after each batch. ``deliver`` gets the crawl when all is found; only after that it
-    counts as finished, so a crawl that could not be written is continued by the next one.
+    is called after each batch. ``deliver`` is called with the crawl when all findings are recorded.
+    The crawl is finished only after that, so one that could not be written is continued later.
 
     Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
     the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
@@ -110,7 +110,11 @@ def _make_crawl_judge(
     ask: FetchOverHttp | None,
     ask_others: FetchOverHttp | None,
 ) -> CrawlJudge:
-    """Return the judge of a crawl; raise RobotsUnavailable if robots.txt cannot be read."""
+    """Return a judge that fetches pages by ``ask``, or without it within this process.
+
+    ``ask_others`` is for URLs of other hosts. Raises RobotsUnavailable if robots.txt cannot be
+    read.
+    """
     fetch: Fetch = ask or InProcessFetcher(all_sites()).fetch
     robots = fetch_robots(site.origin, fetch)
     if robots.unavailable:
@@ -169,7 +173,7 @@ class _FetchQueue(AbstractContextManager["_FetchQueue"]):
         return len(self._ahead)
 
     def add(self, row: CrawledUrl) -> None:
-        """Queue the URL of a row; with several threads, it is fetched from now on."""
+        """Queue the URL of a row; with several threads, one of them fetches it from now on."""
         fetch = partial(self._judge.fetch if row.is_followed else self._judge.check, row.url)
         self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
 
@@ -232,5 +236,5 @@ def _record_batch(
             run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
             run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
             run.undetermined += sum(outcome.is_undetermined for _, outcome in batch)
-            run.pending = frontier.waiting + ahead
+            run.pending = frontier.max_waiting + ahead
         run.save(update_fields=["checked", "others_checked", "bad", "undetermined", "pending"])

@@ -100,8 +100,8 @@ def previous_crawl(run: AuditRun) -> AuditRun | None:
 def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDifference]:
     """Yield the URLs that changed between two crawls of a site, sorted, in constant memory.
 
-    A URL that a crawl met but did not fetch is not compared. What a crawl that is not complete did
-    not meet, it might have met later: then no page is reported as new, or none as gone.
+    A URL is not compared if a crawl met it and did not fetch it. Nor is it if a crawl that is not
+    complete did not meet it, because that crawl might have met it later.
 
     Example::
 

@@ -108,7 +108,7 @@ class Frontier:
         return self._queue.popleft()
 
     @property
-    def waiting(self) -> int:
+    def max_waiting(self) -> int:
         """The number of stored URLs that are still to be fetched, at most."""
         return self._left - max(self._room[self.follows], 0) + 1
 

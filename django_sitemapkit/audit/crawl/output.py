@@ -115,10 +115,10 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
     """Write what a crawl of a site found into a folder; return the names of the files.
 
     ``sitemap.xml``, ``urls.txt`` and ``sitemap.html`` list the pages, and numbered files follow
-    where one has no room for all of them; ``pages.csv`` and ``links.csv`` list the followed
+    if one has no room for all of them; ``pages.csv`` and ``links.csv`` list the followed
     URLs, and the links that are broken or redirect. If the crawl found no page, only the CSV files
     are written. If something could not be determined, a page that the last crawl listed stays
-    listed, unless this one knows better.
+    listed, unless this crawl determined its outcome.
 
     All files are complete before the first of them replaces the one of an earlier crawl, and the
     index comes last. Numbered files of an earlier crawl that this one has not are deleted. Raises
@@ -170,7 +170,10 @@ def _last_file_names(folder: Path) -> list[str]:
 
 
 def write_csv_files(run: AuditRun, temporary: Path) -> list[str]:
-    """Write the followed URLs, and the links to URLs at fault, as CSV; return the file names."""
+    """Write the followed URLs as ``pages.csv`` and links as ``links.csv``; return these names.
+
+    The links are those to URLs that are broken, redirect or could not be determined.
+    """
     urls = CrawledUrl.objects.filter(run=run, is_followed=True)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
     for name, columns, rows in (

@@ -12,7 +12,7 @@ from django_sitemapkit.sites import SitemapSite
 
 @dataclass(frozen=True, slots=True)
 class CrawlScope:
-    """The URLs at and below a site's base URL, or a folder of it, but for those of other sites.
+    """The URLs at and below a site's base URL, or a folder of it, without those of other sites.
 
     Example::
 

@@ -89,14 +89,14 @@ def write_site_map(
                 "first": _count_text(page.start_index()),
                 "last": _count_text(page.end_index()),
                 "page": page,
-                "previous": page_name(number - 1),
-                "next": page_name(number + 1),
+                "previous": page_file_name(number - 1),
+                "next": page_file_name(number + 1),
                 "numbers": [
-                    (each, page_name(each) if isinstance(each, int) else "")
+                    (each, page_file_name(each) if isinstance(each, int) else "")
                     for each in paginator.get_elided_page_range(number, on_each_side=2)
                 ],
             }
-            names.append(page_name(number))
+            names.append(page_file_name(number))
             (temporary / names[-1]).write_text(template.render(context), encoding="utf-8")
     return names[::-1]
 
@@ -106,7 +106,7 @@ def _count_text(count: int) -> str:
     return number_format(count, use_l10n=True, force_grouping=True)
 
 
-def page_name(number: int) -> str:
+def page_file_name(number: int) -> str:
     """Return the file name of a page of the site map; page 1 is ``sitemap.html``."""
     return "sitemap.html" if number == 1 else f"sitemap-{number}.html"
 

@@ -83,9 +83,10 @@ class SitemapSource:
     def _read_document(
         self, document: str, sitemaps: list[str], *, nested: bool = False
     ) -> Iterator[tuple[str, EntryValues]]:
-        """Yield the URL and the values of each entry of a document; add what an index lists.
+        """Yield the URL and values of each entry of a document.
 
-        Turns what goes wrong into InvalidSitemap.
+        What an index lists is added to ``sitemaps``. Whatever goes wrong is raised as
+        InvalidSitemap.
         """
         try:
             with self.content(document) as blocks:
@@ -101,7 +102,7 @@ class SitemapSource:
 
 
 class FileSource(SitemapSource):
-    """A sitemap in a file, or all sitemaps in a folder, which has what its index lists.
+    """A sitemap in a file, or all sitemaps in a folder, with all that an index in it lists.
 
     Example::
 

@@ -340,7 +340,9 @@ class XmlDocument:
         if self._parts:
             self._check_text_between_tags(self._entry_line)
         if self.kind == "urlset":
-            extensions = self._extensions.end_url(self._entry_location()) if self._extended else ""
+            extensions = (
+                self._extensions.end_entry(self._entry_location()) if self._extended else ""
+            )
             self._extended = False
             self._checker.count_entry(self.line)
             self._checker.check_url(self._values, self._entry_line, extensions)
@@ -431,6 +433,7 @@ class XmlDocument:
                 )
 
     def _add_finding(self, code: str, message: str) -> None:
+        """Add a finding at the current line."""
         self._log.add(InvalidValue(code, message), self.line())
 
 

@@ -77,9 +77,9 @@ class ExtensionChecker:
         self._wrong: set[str] = set()
 
     def start(self, name: str, attributes: list[str], line: int, location: str | None) -> bool:
-        """Begin an extension of the url in ``line``; return whether its tags are checked.
+        """Begin an extension of the entry in ``line``; return whether its tags are checked.
 
-        ``location`` is the url's ``loc`` without white space around it, if it came before.
+        ``location`` is the entry's ``loc`` without white space around it, if it came before.
         """
         self._line, self._location = line, location
         if name == _LINK:
@@ -191,7 +191,7 @@ class ExtensionChecker:
         if counts["tag"] > MAX_TAGS:
             self._report_too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
-    def end_url(self, location: str | None) -> str:
+    def end_entry(self, location: str | None) -> str:
         """Check the language links of an entry at its end; return "", as no texts are kept."""
         if self._hrefs and location:
             self._location = location
@@ -285,6 +285,7 @@ class ExtensionChecker:
         self._add_finding("invalid-attribute-value", message)
 
     def _add_finding(self, code: str, message: str) -> None:
+        """Add a finding at the current entry."""
         self._log.add(InvalidValue(code, message), self._line, self._location)
 
 
@@ -319,7 +320,7 @@ class ExtensionTexts:
         self._parts += _element_texts(name.rpartition(" ")[2], pairs, text)
 
     def end(self, text: str) -> None:
-        """End the extension, and keep its content as a line for ``end_url``."""
+        """End the extension, and keep its content as a line for ``end_entry``."""
         namespace, _, tag = self._open[0][0].rpartition(" ")
         self.end_tag(0, text)
         says = ", ".join(sorted(self._parts)) or tag
@@ -328,7 +329,7 @@ class ExtensionTexts:
         )
         self._parts.clear()
 
-    def end_url(self, _location: str | None) -> str:
+    def end_entry(self, _location: str | None) -> str:
         """Return the sorted lines of an entry's extensions, each with its option and content."""
         lines = sorted(self._lines)
         self._lines.clear()

@@ -63,7 +63,7 @@ _HREFS = re.compile(rb' href="([^"]+)"').findall
 
 
 class QuickEntries:
-    """Finds where the next entry is that has to be parsed.
+    """Skips ordinary valid entries, up to the next entry that has to be parsed.
 
     ``namespaces`` are those of ``QUICK_PREFIXES`` that the root declares; entries with extensions
     in others have to be parsed. ::

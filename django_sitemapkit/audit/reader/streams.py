@@ -137,7 +137,10 @@ def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
 
 
 def _next_member(data: bytes, members: int) -> "zlib._Decompress":
-    """Return a decompressor for the next member; raise InvalidSitemap if ``data`` begins none."""
+    """Return a decompressor for the gzip member that begins in ``data``.
+
+    Raises InvalidSitemap if none begins there, or after too many ``members``.
+    """
     if not data.startswith(GZIP_MAGIC[: len(data)]):
         raise _compression_error("there is more after the gzip data; write the file again")
     if members >= MAX_MEMBERS:
@@ -146,6 +149,7 @@ def _next_member(data: bytes, members: int) -> "zlib._Decompress":
 
 
 def _compression_error(why: str) -> InvalidSitemap:
+    """Return the error of data that cannot be decompressed."""
     return InvalidSitemap("compression-error", f"Compression error: {why}.")
 
 

@@ -86,6 +86,7 @@ class _LimitedFile(io.RawIOBase):
         self._file = connected.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
+        """Return True, as io.BufferedReader requires."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
@@ -96,6 +97,7 @@ class _LimitedFile(io.RawIOBase):
         return received
 
     def close(self) -> None:
+        """Close the file that reads from the socket."""
         self._file.close()
         super().close()
 
@@ -107,9 +109,11 @@ class _LimitedSocket:
         self._connected = connected
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the socket itself."""
         return getattr(self._connected, name)
 
     def makefile(self, mode: str) -> io.BufferedReader:
+        """Return a buffered file whose reads are limited."""
         return io.BufferedReader(_LimitedFile(self._connected), 65_536)
 
 

@@ -97,7 +97,7 @@ class InProcessFetcher:
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
-        with site.active(), _keep_connections(), keeping_sites():
+        with site.active(), _keep_database_connections(), keeping_sites():
             try:
                 answer = self._answer(self._requests.get(url, **_environ(url, site)), site)
             except Exception as error:  # noqa: BLE001  a project's view may raise anything
@@ -149,7 +149,7 @@ def _is_left_to_server(url: str, site: SitemapSite) -> bool:
 
 
 @contextmanager
-def _keep_connections() -> Iterator[None]:
+def _keep_database_connections() -> Iterator[None]:
     """Keep Django's request signals from closing database connections, as a context manager.
 
     The process that fetches uses the same connections.

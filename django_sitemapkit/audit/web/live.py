@@ -140,7 +140,10 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     def _ask(
         self, url: str, watch: Stopwatch, method: str = "GET", *, with_body: bool = True
     ) -> HttpAnswer:
-        """Wait for the host's pace, and return the answer to one request; FetchError if none."""
+        """Return the answer to one request, which is sent when the host's pace allows it.
+
+        Raises FetchError if there is no answer.
+        """
         parts = urlsplit(url)
         if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
             parts = parts._replace(path=f"{parts.path}?")
@@ -199,7 +202,10 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         return answer
 
     def _read(self, response: Any, with_body: bool) -> HttpAnswer:
-        """Return an answer with the status, headers and body of a response, if it is wanted."""
+        """Return an answer with the status and headers of a response, and its body if wanted.
+
+        A short unwanted body is read and discarded, so that the connection can be kept.
+        """
         status, headers = response.status, tuple(response.headers.items())
         blocks = response.stream(MAX_DRAINED, decode_content=False)
         body: bytes = b""

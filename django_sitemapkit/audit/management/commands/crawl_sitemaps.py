@@ -175,7 +175,7 @@ class Command(FindingsCommand):
         self._files = import_audit_module("crawl.output").write_output(site, run, folder)
 
     def _report_result(self, run: AuditRun, result: Any, text: str) -> None:
-        """Write a result of a crawl as JSON, or print its text."""
+        """Write ``result`` as a line of JSON with ``--json``; print ``text`` without it."""
         self.write_json({"site": run.site, "crawl": run.pk, **result})
         self.say(f"  {text}")
 

@@ -71,7 +71,7 @@ class Totals:
             self.invalid += 1
             self.damaged += [(document.stored, document.section)] if document.stored else []
 
-    def count(self, kinds: Iterable[str]) -> int:
+    def finding_count(self, kinds: Iterable[str]) -> int:
         """Return the number of findings of these kinds."""
         return sum(self.counts[kind] for kind in kinds)
 
@@ -244,7 +244,7 @@ class Command(PublishedCommand):
         could have been given.
         """
         totals = self.totals
-        errors, warnings = totals.count(ERROR_KINDS), totals.count(WARNING_KINDS)
+        errors, warnings = totals.finding_count(ERROR_KINDS), totals.finding_count(WARNING_KINDS)
         self.write_json(
             {
                 "documents": totals.documents,
@@ -260,7 +260,7 @@ class Command(PublishedCommand):
         found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
         style = self.style.WARNING if warnings else self.style.SUCCESS
         self.say(f"{self._progress_text()}: {found}.", self.style.ERROR if errors else style)
-        if found_kinds := totals.count(fail_on):
+        if found_kinds := totals.finding_count(fail_on):
             message = f"{count_of(found_kinds, 'finding')} of {fail_on_text}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
         if totals.invalid:
