@@ -99,7 +99,7 @@ def audit(
 
 
 def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
-    """Return a Judge that fetches pages by ``fetch``, or by default within this process."""
+    """Return a judge that fetches pages within this process, or by ``fetch``."""
     return Judge(
         fetch or InProcessFetcher(all_sites()).fetch,
         slow_seconds=options.slow_seconds,
@@ -214,7 +214,7 @@ def finish_run(run: AuditRun, ended_at: dt.datetime) -> None:
 
 
 def delete_crawled_urls(run: AuditRun) -> None:
-    """Delete the URLs that a crawl met, and the links to them; its findings are kept."""
+    """Delete the URLs that a crawl met, and the links to them; findings stay."""
     delete_in_batches(CrawledLink.objects.filter(run=run))
     delete_in_batches(CrawledUrl.objects.filter(run=run))
 

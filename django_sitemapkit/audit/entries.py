@@ -66,7 +66,7 @@ def entries_with_urls(places: Iterable[Place], urls: Collection[str]) -> Iterato
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
-    """Yield the entries of live pages: ``sample`` of each section, or all if it is None."""
+    """Yield entries of live pages, a sample of each section or, with None, all."""
     scope = site.scope()
     for section in sections_of(site):
         pages = all_pages(section)

@@ -92,7 +92,7 @@ class AuditRun(models.Model):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all URLs that a crawl met were fetched, and each could be read as a whole."""
+        """Whether all URLs that a crawl met were fetched, and could be read to their ends."""
         return not self.pending and not self.undetermined
 
     @property

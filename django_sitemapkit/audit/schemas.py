@@ -80,7 +80,7 @@ class _DiscardingTarget:
     """A parser target that builds no tree."""
 
     def close(self) -> None:
-        """Return nothing at the end of the document, as there is no tree."""
+        """Return None at the end of the document, as there is no tree."""
 
 
 def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:

@@ -34,5 +34,5 @@ class CrawledSection(Section):
     grace: dt.timedelta = dt.timedelta(days=7)
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the pages that crawls saved for the site of the section."""
+        """Return the saved pages of ``self.site``."""
         return SavedPage.objects.filter(site=self.site.key)

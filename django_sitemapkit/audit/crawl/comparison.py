@@ -191,7 +191,7 @@ class CrawlComparison:
                 yield self._finding(Kind.MISSING, row.url, row.title)
 
     def _saved_page_urls(self, rows: list[CrawledUrl]) -> frozenset[str]:
-        """Return those URLs of the rows that are saved pages of the site."""
+        """Return the URLs of the given rows that are saved pages of the site."""
         origin = self._site.origin
         hashes = [hash_of(row.url.removeprefix(origin)) for row in rows]
         pages = SavedPage.objects.filter(site=self._site.key, hash__in=hashes)
@@ -217,8 +217,9 @@ def batches_in_crawl_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledU
 def compared_section_names(site: SitemapSite) -> frozenset[str]:
     """Return the names of the sections with which a crawl of the site is compared.
 
-    These are its sections that are switched on, except those that list saved pages: what a crawl
-    found itself does not count as listed.
+    These are its sections that are switched on, except those that list saved pages. What a crawl
+    found itself does not count as listed, nor does what is still published of a section that was
+    renamed or switched off.
     """
     return frozenset(
         section.get_name()
@@ -246,7 +247,7 @@ def _link_source_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
 
 
 def _linking_page_text(url: str, text: str, element: str) -> str:
-    """Return a linking page's URL, with the text of its link or the name of the element."""
+    """Return the URL of a linking page, with the text of the link or the name of its element."""
     if element not in LINK_ELEMENTS:
         return f"{url} (<{element}>)"
     return f"{url} (“{text}”)" if text else url
@@ -273,7 +274,7 @@ def _is_loop(chain: list[CrawledUrl]) -> bool:
 
 
 def _redirect_kind(chain: list[CrawledUrl]) -> Kind:
-    """Return the finding kind for links to the first URL of a redirect chain."""
+    """Return the finding kind of a link that leads to the first URL of a redirect chain."""
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
     if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
         return Kind.BROKEN_LINK

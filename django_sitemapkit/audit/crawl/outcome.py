@@ -262,13 +262,13 @@ class CrawlJudge:
         return can_ask and len(url) <= MAX_LOCATION
 
     def _url_in_scope(self, url: str) -> str:
-        """Return a URL in its stored form if the crawl may follow it, else ""."""
+        """Return a URL in its stored form if the crawl fetches it, else ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
 
 
 def _fetch_robots(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
-    """Fetch the robots.txt at a URL; return its rules, and the answer without its body."""
+    """Fetch the robots.txt at a URL; return its rules, and the response without its body."""
     fetched = fetch(url)
     return RobotsRules.of(fetched), replace(fetched, body=b"")
 

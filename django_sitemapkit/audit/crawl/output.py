@@ -102,7 +102,7 @@ def reserved_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock_folder(descriptor: int, folder: Path) -> None:
-    """Lock an open folder until it is closed; raise BuildRunning if another process has."""
+    """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -148,7 +148,7 @@ def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:
 
 
 def _undetermined_urls(site: SitemapSite, run: AuditRun, folder: Path) -> Iterator[str]:
-    """Yield URLs that the last crawl listed and whose outcome this crawl does not know."""
+    """Yield the URLs that the last crawl listed and whose state this crawl did not determine."""
     scope = CrawlScope.of(site, all_sites(), run.options.get("below", ""))
     for name in filter(TEXT.fullmatch, _last_file_names(folder)):
         with suppress(FileNotFoundError), (folder / name).open(encoding="utf-8") as file:
@@ -290,7 +290,7 @@ def _delete_abandoned_folders(folder: Path) -> None:
 
 
 def _require_no_folder(path: Path) -> None:
-    """Raise StorageFailure if the path for a file is a folder."""
+    """Raise StorageFailure if a folder is where a file is to be written."""
     if path.is_dir():
         raise StorageFailure(
             f"{path} is a folder, but a file is to be written there."

@@ -52,9 +52,9 @@ class SaveResult:
 
 
 def require_crawled_section(site: SitemapSite) -> CrawledSection:
-    """Return the section that lists a site's saved pages, even if it is switched off.
+    """Return the section of a site's saved pages, even if an editor has switched it off.
 
-    Raises ImproperlyConfigured if the site has none, or if its ``grace`` is invalid.
+    Raises ImproperlyConfigured if the site has none, or if its ``grace`` cannot be used.
     """
     switched = {section.get_name(): True for section in registry}
     found = [reader.options for reader in registry.of(site, switched)]

@@ -141,7 +141,7 @@ class FindingsCommand(PublishedCommand):
             raise CommandError(message, returncode=Exit.PROBLEMS)
 
     def kinds_to_fail_on(self, options: dict[str, Any]) -> frozenset[str]:
-        """Return the kinds in ``--fail-on``; raise CommandError for an unknown one."""
+        """Return the kinds of ``--fail-on``. Raises CommandError for an unknown one."""
         bad = [kind for kind in self.kinds if kind in BAD_KINDS]
         return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
 

@@ -299,7 +299,7 @@ def _compared_row(side: str, section: str, url: str, values: EntryValues) -> Com
 
 
 def _origin_and_path(url: str) -> tuple[str, str]:
-    """Return the origin and the path of a URL in normal form; raise InvalidValue if invalid."""
+    """Return origin and path of a URL in normal form; raises InvalidValue if it has none."""
     origin, _ = split_origin(url)
     return origin, normalise_url(url, "").removeprefix(origin)
 

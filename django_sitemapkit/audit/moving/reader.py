@@ -60,7 +60,7 @@ def _values_of(entry: UrlEntry) -> EntryValues:
 
 
 def _normal_number(text: str) -> str:
-    """Return a number in one form, so that ``0.5`` equals ``0.50``; any other text unchanged."""
+    """Return a number in one form, so that ``0.5`` equals ``0.50``; another text as it is."""
     with suppress(ValueError):
         return str(float(text))
     return text

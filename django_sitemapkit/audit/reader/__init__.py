@@ -121,7 +121,7 @@ class SitemapReader:
 
     @property
     def digests(self) -> frozenset[int] | set[int]:
-        """64-bit digests of the document's URLs, for comparison with later documents."""
+        """64-bit digests of the document's URLs, against which later documents are compared."""
         return self._checker.duplicates.digests
 
     @property
@@ -143,8 +143,8 @@ class SitemapReader:
         """Yield the entries of the document in ``chunks``, which may be cut anywhere.
 
         An entry with an invalid value is yielded unchanged, with a finding; one without ``loc`` is
-        not. Raises InvalidSitemap when reading cannot go on, after the entries before; the error is
-        also the last finding. A reader reads one document: a second call raises RuntimeError.
+        not. Raises InvalidSitemap where reading cannot go on, after the entries before; the error
+        is also the last finding. A reader reads one document: a second call raises RuntimeError.
         """
         if self._begun:
             raise RuntimeError("a reader reads one document: create another reader")

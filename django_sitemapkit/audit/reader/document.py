@@ -255,7 +255,7 @@ class XmlDocument:
             self._check_text_between_tags(self.line())
 
     def _take_text(self) -> str:
-        """Remove and return the text of the open tag, which expat gave in pieces."""
+        """Remove and return the text of the open tag, which came in any number of pieces."""
         text = "".join(self._parts[self._mark :])
         del self._parts[self._mark :]
         return text
@@ -351,7 +351,7 @@ class XmlDocument:
             self._checker.check_sitemap(self._values, self._entry_line)
 
     def _on_other_tag(self, name: str) -> None:
-        """Begin a tag that is neither an entry nor in one: the root, or one that is skipped."""
+        """Begin the root, or skip a tag that is neither an entry nor a child of one."""
         if self._depth == 1:
             self._on_root(name)
         elif self._depth > 3:
@@ -413,7 +413,7 @@ class XmlDocument:
         self._skip()
 
     def _skip(self) -> None:
-        """Skip the tag that has just begun, with its content: it is not a value of an entry."""
+        """Skip the tag that has just begun, with its content."""
         self._skipped = self._depth
         if self._depth < 4:
             self._mark = len(self._parts)

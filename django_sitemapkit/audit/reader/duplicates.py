@@ -54,7 +54,7 @@ class ListedUrls:
         return ListedUrls() if identity in self._known else self
 
     def add(self, identity: str, source: str, digests: Digests) -> None:
-        """Add the URLs of a document; messages call it ``source``."""
+        """Add the URLs of a document; ``source`` is its name in messages."""
         self._known.add(identity)
         if len(self.sources) < MAX_COMPARED_URLS:
             self.sources.update(dict.fromkeys(digests.difference(self.sources), source))
@@ -182,7 +182,7 @@ def normal_escapes(text: bytes) -> bytes:
 
 
 def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, InvalidValue]:
-    """Return a page's URL, and the issue that a version that it links to does not link back."""
+    """Return the URL of a page, and the issue that a version it links to does not link back."""
     message = (
         f"Missing return link: {quoted(page.decode())} has an hreflang link to"
         f" {quoted(version.decode())}, whose entry in {where} does not link back; every version"

@@ -41,10 +41,9 @@ _CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
 
 
 class ListingScope:
-    """The URLs that the sitemap at an address may list: those below its directory.
+    """The URLs that the sitemap at an address may list (sitemaps.org/protocol.html#location).
 
-    ``hosts`` are further origins, in normal form, of which it may list everything. The rule is that
-    of sitemaps.org/protocol.html#location.
+    ``hosts`` are further origins, in normal form, of which it may list everything.
     """
 
     def __init__(self, address: str, hosts: Collection[str] = ()) -> None:
@@ -229,7 +228,7 @@ def too_long_issue(code: str, what: str) -> InvalidValue:
 
 
 def normal_location(location: str) -> str:
-    """Return a URL in normal form, so that two spellings are equal; an invalid one unchanged."""
+    """Return a URL in normal form, so that two spellings compare equal; an invalid one as is."""
     if "%" not in location and QUICK_URL.fullmatch(location):
         return location
     try:

@@ -57,7 +57,7 @@ _ALIKE = re.compile(
 
 
 class ExtensionChecker:
-    """Checks the extensions of the entries of one document, a tag at a time."""
+    """Checks the extensions of one document, an element at a time."""
 
     def __init__(self, log: FindingLog, now: dt.datetime, checker: EntryChecker) -> None:
         self._log, self._checker = log, checker
@@ -175,7 +175,7 @@ class ExtensionChecker:
             )
 
     def end(self, _text: str) -> None:
-        """End the extension; report its missing tags, and what is wrong with a video as a whole."""
+        """End the extension; report missing tags, and faults of a video as a whole."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
             if rule.required and key not in counts:
@@ -337,7 +337,7 @@ class ExtensionTexts:
 
 
 def _element_texts(tag: str, attributes: dict[str, str], text: str) -> list[str]:
-    """Return an element as texts: a link as one, or else one per attribute and its text."""
+    """Return the content of an extension element as texts: a link, or its text and attributes."""
     if "href" in attributes:
         label = attributes.get("hreflang") or attributes.get("media", "")
         return [f"{label.lower()} {_normal_url(attributes['href'])}".lstrip()]

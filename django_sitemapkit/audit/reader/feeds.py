@@ -34,7 +34,7 @@ _TEXTS = {"link", "guid", "pubDate", ATOM + "updated", ATOM + "published"}
 
 @dataclass(slots=True)
 class Item:
-    """An item of an RSS feed, or an entry of an Atom feed."""
+    """An item of RSS, or an entry of Atom."""
 
     line: int
     """Where it begins."""

@@ -154,7 +154,7 @@ def _compression_error(why: str) -> InvalidSitemap:
 
 
 class Opening:
-    """Removes and checks what precedes the document: a byte order mark or white space."""
+    """Checks what precedes the document: a byte order mark, white space, or what is no sitemap."""
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
@@ -163,12 +163,12 @@ class Opening:
         self.over = self.is_text = False
 
     def content_of(self, block: bytes) -> bytes:
-        """Return what belongs to the document: nothing until the first character, then the block.
+        """Return the part of ``block`` to parse: from the first tag or URL on, or nothing yet.
 
-        Then ``over`` is true, and ``is_text`` says that it begins with a list of URLs, not with a
-        tag. A UTF-8 byte order mark is allowed; white space is a finding, and ``lines`` counts the
-        lines of it, which the parser does not see. Raises InvalidSitemap for what cannot be a
-        sitemap.
+        If there is one, ``over`` is then true, and ``is_text`` says that a list of URLs begins
+        there, not a tag. A UTF-8 byte order mark is allowed; white space is a finding, and
+        ``lines`` counts the lines of it, which the parser does not see. Raises InvalidSitemap for
+        what cannot be a sitemap.
         """
         text = block
         if not self._seen:
@@ -228,7 +228,7 @@ def _refuse_other_formats(data: bytes) -> None:
 
 
 def _is_url_list(text: bytes) -> bool:
-    """Return whether at least half of the first lines begin as URLs do."""
+    """Return whether half of the first lines, or more, begin as URLs do."""
     lines = [line for line in text.splitlines()[:100] if line.strip()]
     return 2 * sum(map(bool, map(_URL_BEGINS, lines))) >= len(lines)
 

@@ -95,12 +95,12 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an IP address is on the loopback interface, such as 127.0.0.1."""
+    """Return whether an IP address is this machine's own."""
     return ip_address(address).is_loopback
 
 
 def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address in an IPv6 address of a translator or tunnel, else None."""
+    """Return the IPv4 address that an IPv6 address of a translator or tunnel contains, or None."""
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return ip.ipv4_mapped or ip.sixtofour

@@ -26,7 +26,7 @@ MAX_IDLE = 64
 
 
 class Stopwatch:
-    """Measures the time spent on a page, without deliberate waits, against a limit in seconds."""
+    """Measures the time spent on a page against its limit, without deliberate waits."""
 
     def __init__(self, limit: float) -> None:
         self._end = time.monotonic() + limit
@@ -79,7 +79,7 @@ _thread = local()
 
 
 class _LimitedFile(io.RawIOBase):
-    """The response that a socket receives; reading raises when the budget is spent."""
+    """What a socket receives for one response; reading raises when its budget is spent."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

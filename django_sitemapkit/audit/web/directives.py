@@ -98,7 +98,7 @@ def _parsed_rules(content: str) -> Iterator[tuple[str, str, str]]:
 
 
 def header_links(content: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the target and parameters of each link in a ``Link`` header (RFC 8288)."""
+    """Yield the target and the parameters of each link in a ``Link`` header (RFC 8288)."""
     for link in _LINK.finditer(content[:MAX_HEADER]):
         parameters: dict[str, str] = {}
         for name, in_quotes, bare in _PARAMETER.findall(link[2]):

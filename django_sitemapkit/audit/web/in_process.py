@@ -137,7 +137,7 @@ class InProcessFetcher:
         )
 
     def _note_exception(self, request: HttpRequest | None = None, **_: Any) -> None:
-        """Keep the exception that a view raised, because Django turns it into a response."""
+        """Store the exception that a view raised, because Django turns it into a response."""
         if request is self._request:  # Not one of another thread.
             self._raised = sys.exception()
 
@@ -197,7 +197,7 @@ def _blocks(response: Any, max_bytes: int) -> Iterable[bytes]:
 
 
 async def _collected(blocks: AsyncIterable[bytes], max_bytes: int) -> list[bytes]:
-    """Collect blocks until they have more than ``max_bytes``."""
+    """Return blocks until they are more than ``max_bytes``."""
     collected, taken = [], 0
     async for block in blocks:
         collected.append(block)
@@ -214,7 +214,7 @@ def _view_error(error: BaseException) -> FetchError:
 
 
 def _refused_host_error(request: HttpRequest) -> FetchError | None:
-    """Return the error if ALLOWED_HOSTS excludes the host of a request, else None."""
+    """Return the error if Django refuses a request's host, else None."""
     try:
         request.get_host()
     except DisallowedHost as error:

@@ -97,7 +97,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         self._connections.close()
 
     def fetch(self, url: str, *, follow_redirects: bool = True, with_body: bool = True) -> Fetched:
-        """Fetch a URL, and retry after temporary failures; a failure is part of the result.
+        """Fetch a URL, retrying temporary failures; a failure is part of the result, not raised.
 
         Without ``with_body`` it sends HEAD, and GET only if HEAD gets an error that is not retried.
         """

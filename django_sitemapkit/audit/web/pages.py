@@ -126,7 +126,7 @@ class WebLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """What a response tells search engines, by its HTML and its headers."""
+    """What one response tells search engines; if it is not HTML, only its headers do."""
 
     url: str
     """The URL that gave the response."""
@@ -163,10 +163,10 @@ class WebPage:
         with_links: bool = True,
         now: datetime | None = None,
     ) -> "WebPage":
-        """Parse the response of an absolute URL; no content of it raises an error.
+        """Read the response of an absolute URL; no content of it raises.
 
-        ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read. Without
-        ``with_links``, ``links`` is empty, and a page takes a third of the time.
+        ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read.
+        Without ``with_links``, ``links`` is empty, and a page takes a third of the time.
         """
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         kind, body = content_type(pairs), body[:MAX_BODY_BYTES]
@@ -239,7 +239,7 @@ class _Tags:
             self.alternates.append((code, url))
 
     def links(self) -> Iterator[WebLink]:
-        """Yield the links and the files of the page, in its order."""
+        """Yield the links and the files, in their order."""
         for element in self._document.iter(*LINK_ELEMENTS, *_SOURCES):
             if (tag := element.tag) in _SOURCES:
                 files = filter(None, map(self._link_url, _resource_urls(element)))

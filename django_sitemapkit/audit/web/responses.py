@@ -60,7 +60,7 @@ class Fetched:
 
     @property
     def status_text(self) -> str:
-        """The status, and the failure if there is one, as text."""
+        """The status, and why the response is not complete."""
         return ": ".join(filter(None, (str(self.status or ""), self.failure)))
 
     def header(self, name: str) -> str:
@@ -186,10 +186,10 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
 def read_body(
     blocks: Iterable[bytes], encoding: str, max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
-    """Return the decompressed body, cut at ``max_bytes``, and None or why it is incomplete.
+    """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
-    ``encoding`` is the Content-Encoding: none or gzip. No more than ``max_bytes`` of input is read
-    either, so that neither a gzip bomb nor endless empty members cost more.
+    ``encoding`` is the Content-Encoding: none or gzip. No more input than that is read either, so
+    that neither a gzip bomb nor endless empty members cost more.
     """
     encoding = encoding.strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
@@ -209,7 +209,7 @@ def read_body(
 
 
 def _gunzip(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
-    """Return the first ``size`` bytes in gzip data and None; b"" and an error if it is invalid."""
+    """Return the first ``size`` bytes in gzip data and None, or b"" and the error of wrong data."""
     try:
         return gzip.GzipFile(fileobj=io.BytesIO(data)).read(size), None
     except (OSError, EOFError, zlib.error) as error:

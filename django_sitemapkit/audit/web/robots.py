@@ -43,7 +43,7 @@ class RobotsRules:
         return cls(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
 
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
-        """Return whether a crawler may fetch an absolute URL of the origin."""
+        """Return whether a crawler may fetch an absolute URL of this origin."""
         return self._rules.can_fetch(url, user_agent)
 
     def crawl_delay(self, user_agent: str = "Googlebot") -> float:

@@ -170,7 +170,7 @@ class Command(PublishedCommand):
         return validate_published(site, self.schemas, on_progress=self._show_reading_progress)
 
     def _report(self, documents: Iterable[DocumentReport]) -> None:
-        """Print each document with its findings, and add it to the totals."""
+        """Print a line for each document, and add it to the totals."""
         for document in documents:
             self.totals.add(document)
             self.show_progress("")
@@ -207,7 +207,7 @@ class Command(PublishedCommand):
             self.show_progress(self._progress_text(urls, size))
 
     def _progress_text(self, urls: int = 0, size: int = 0) -> str:
-        """Return the totals as text, including ``urls`` and ``size`` of a document being read."""
+        """Return the numbers read so far, including a document that is still being read."""
         seconds = time.monotonic() - self.began
         megabytes = (self.totals.bytes + size) / 1_000_000
         documents = count_of(self.totals.documents, "document")
