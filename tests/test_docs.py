@@ -833,7 +833,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert changes.LOSS == 0.05
     assert differences.MAX_KEPT == 50_000
     assert (delivery.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
-    of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.LOOKED_AT
+    of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.MAX_NEIGHBOURS_READ
     assert of_people == (250, 20, 100, 5)
 
 

@@ -63,7 +63,7 @@ from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering import page_address_getter
 from django_sitemapkit.rendering.pages import page_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
@@ -385,7 +385,7 @@ def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> di
         return {}
 
     def read() -> dict[int, str]:
-        urls_of = cache(partial(page_addresses, site))
+        urls_of = cache(partial(page_address_getter, site))
         return {
             file.pk: urls_of(file.section)(file.number) if file.section else site.address("index")
             for file in files

@@ -25,7 +25,7 @@ from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 from django_sitemapkit.reading.sources import TAGS
-from django_sitemapkit.rendering import gzip_decompressor, page_addresses
+from django_sitemapkit.rendering import gzip_decompressor, page_address_getter
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of
 
@@ -137,7 +137,7 @@ def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> lis
 def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
     """Yield the index entries of pages: the address, and when that file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
-    addresses_of = cache(partial(page_addresses, site))
+    addresses_of = cache(partial(page_address_getter, site))
     for row in pages:
         yield IndexEntry(
             location=addresses_of(row.section)(row.number),

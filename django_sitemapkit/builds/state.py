@@ -17,7 +17,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.registry import EXTRA_URLS
-from django_sitemapkit.rendering import Index
+from django_sitemapkit.rendering import RenderedIndex
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
 
@@ -54,7 +54,7 @@ class BuildState:
     finished: FinishedBuild = field(init=False)
     externals: Sequence[IndexEntry] = field(init=False)
     """What its index lists besides its pages."""
-    index: Index | None = field(init=False)
+    index: RenderedIndex | None = field(init=False)
     """What the build lists; None if that is nothing."""
 
     def __post_init__(self) -> None:

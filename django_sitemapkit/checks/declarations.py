@@ -34,7 +34,7 @@ from django_sitemapkit.reading.validation import (
     options_of,
 )
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.indexes import Places, url_of_item
+from django_sitemapkit.rendering.indexes import AllowedLocations, url_of_item
 from django_sitemapkit.sections import External, ExternalSection, ItemSection, Registered, Section
 from django_sitemapkit.sites import NoFrameworkSite
 
@@ -242,10 +242,10 @@ def _wrong_hosts_and_items(section: ExternalSection, items: Collection[Any]) -> 
         wrong.append(f"hosts is {section.hosts!r}")
     else:
         with suppress(ImproperlyConfigured):  # W005 reports that no sitemap is served.
-            places = Places(section)
-            wrong += [str(refusal) for _, refusal in places.refused]
+            allowed = AllowedLocations(section)
+            wrong += [str(refusal) for _, refusal in allowed.refused]
             located = [one for one in locations if isinstance(one, str)]
-            locations += call_for_each(places.address, located, "sitemaps")
+            locations += call_for_each(allowed.address, located, "sitemaps")
     for reason in wrong:
         yield Mistake("sitemapkit.E022", reason, 'Set a list such as ["https://cdn.example.com"].')
     for refusal in (one for one in locations if isinstance(one, InvalidValue)):

@@ -1,1 +1,1 @@
-"""What goes with other packages; each part is named by its dotted path, and imports its own."""
+"""Integrations with other packages; each is imported by its dotted path, where it is used."""

@@ -1,4 +1,4 @@
-"""Sitemaps on S3, by django-storages: of the extra ``s3``."""
+"""Stores sitemaps on S3 by django-storages, which the extra ``s3`` installs."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ class SitemapS3Storage(_S3Storage):  # type: ignore[misc]
 
     For a name that ends with ``.gz``, S3Storage guesses ``Content-Encoding: gzip``. A reader would
     undo that on the way, and then find no gzip file. ``Cache-Control`` is that of
-    SITEMAPKIT_CACHE_CONTROL, unless ``object_parameters`` say another.
+    SITEMAPKIT_CACHE_CONTROL, unless ``object_parameters`` sets another.
 
-    Each file is uploaded by one request. S3 stores all of it or nothing, where a multipart upload
-    that a killed process left would stay, and cost, until someone aborts it::
+    Each file is uploaded by one request, so S3 stores all of it or nothing. The multipart upload of
+    a killed process would stay, and cost money, until someone aborts it::
 
         STORAGES = {
             ...,
@@ -39,7 +39,7 @@ class SitemapS3Storage(_S3Storage):  # type: ignore[misc]
     transfer_config = _TransferConfig(multipart_threshold=5 * 1024**3, use_threads=False)
 
     def get_object_parameters(self, name: str) -> dict[str, Any]:
-        """Return the S3 parameters with which a file is uploaded."""
+        """Return the parameters of a file's upload: those of S3Storage, with a content type."""
         caching = {"CacheControl": settings.CACHE_CONTROL} if settings.CACHE_CONTROL else {}
         # With a content type, S3Storage guesses no encoding.
         kind = "application/gzip" if name.endswith(".gz") else "application/xml"

@@ -73,16 +73,16 @@ class Pages(Section):
         In a derived class, ``super().get_queryset()`` returns those of each section that
         ``register_pages`` makes of it.
         """
-        return self._own_pages()
+        return self._section_pages()
 
-    def _own_pages(self) -> QuerySet[Any]:
-        """Return the pages whose URLs follow from their place in the tree."""
+    def _section_pages(self) -> QuerySet[Any]:
+        """Return the listed pages whose models leave URL_METHODS as they are."""
         return self._listed_pages(Page).exclude(
-            content_type__in=_content_types(_models_with_own_urls())
+            content_type__in=_content_type_ids(_models_with_own_urls())
         )
 
     def _listed_pages(self, model: type[Model]) -> QuerySet[Any]:
-        """Return the pages of a model that the site lists."""
+        """Return the pages of a model that are live, neither private nor expired, on this site."""
         unexpired = Q(expire_at=None) | Q(expire_at__gt=timezone.now())
         pages: QuerySet[Any] = model._default_manager.live().public().filter(unexpired)  # type: ignore[attr-defined]
         if not self.lists_aliases:
@@ -91,17 +91,18 @@ class Pages(Section):
 
     @cached_property
     def wagtail_site(self) -> Site:
-        """The site of Wagtail at the host of ``self.site``, else the default one.
+        """The Wagtail site at the host of ``self.site``, else Wagtail's default site.
 
-        Of several sites at that host it is the one with the same port; 80 is any port, as it is in
-        Wagtail. Raises ImproperlyConfigured where there is none; and where there is only the
-        default one, but the sitemap has several sites.
+        Of several sites at that host it is the one with the same port; port 80 matches any port, as
+        in Wagtail. Raises ImproperlyConfigured if there is none, or only the default site although
+        the sitemap has several sites.
         """
         parts = urlsplit(self.site.origin)
         port = parts.port or DEFAULT_PORTS[parts.scheme]
         at_host = [one for one in Site.objects.all() if one.hostname.lower() == parts.hostname]
 
         def fitness(one: Site) -> tuple[bool, bool, bool]:
+            """Return a sort key for candidates: this very site, the same port, port 80."""
             # sites() gives one base URL for two sites, at 80 and 443, if the project is behind TLS.
             is_this = (str(one.pk), _base_url_of(one).lower()) == (self.site.key, self.site.origin)
             return is_this, one.port == port, one.port == 80
@@ -117,20 +118,20 @@ class Pages(Section):
         return max(found, key=fitness)
 
     @cached_property
-    def _root_paths(self) -> list[tuple[str, str]]:
-        """Pairs: the beginning of ``url_path``, and of the URLs' paths; the longest come first.
+    def _url_paths_of_roots(self) -> list[tuple[str, str]]:
+        """Pairs of the ``url_path`` of a root page and the path of its URL, longest first.
 
-        The second is "" for the roots of other sites, and for a locale whose URLs are those of the
-        site's own root: Wagtail cannot be asked for them.
+        The path is "" for the roots of other sites, and for a root in another locale that has the
+        path of the site's own root: Wagtail cannot give its URLs.
         """
         roots: dict[str, str] = {}
         own = self.wagtail_site.root_page.url_path
         with self.site.active():
-            home = _path_of(own)
+            home = _root_page_path(own)
             for root in Site.get_site_root_paths():
                 path = ""
                 if root.site_id == self.wagtail_site.pk:
-                    path = _path_of(root.root_path)
+                    path = _root_page_path(root.root_path)
                 if path and (path != home or root.root_path == own):
                     roots[root.root_path] = path
                 else:
@@ -138,29 +139,29 @@ class Pages(Section):
         return sorted(roots.items(), key=lambda root: len(root[0]), reverse=True)
 
     @cached_property
-    def _addresses(self) -> list[str]:
-        """The addresses that Wagtail may give the site's pages: those of sites with its roots.
+    def _base_urls(self) -> list[str]:
+        """The base URLs with which Wagtail may begin the URLs of the site's pages.
 
-        Without a request, Wagtail takes the first of them.
+        Several sites may have the same root page. Without a request, Wagtail uses the first.
         """
-        own = {root_path for root_path, path in self._root_paths if path}
+        own = {root_path for root_path, path in self._url_paths_of_roots if path}
         return [root.root_url for root in Site.get_site_root_paths() if root.root_path in own]
 
     @property
     def _site_condition(self) -> Q:
-        """The condition that a page's URL belongs to this site."""
-        places = Q(pk__in=())
-        for root, path in self._root_paths:
+        """The condition that a page is below a root page of this site, and below no nearer one."""
+        condition = Q(pk__in=())
+        for root, path in self._url_paths_of_roots:
             below = Q(url_path__startswith=root)
-            for other, _ in self._root_paths:
+            for other, _ in self._url_paths_of_roots:
                 if other != root and other.startswith(root):
                     below &= ~Q(url_path__startswith=other)
             if path:
-                places |= below
-        return places
+                condition |= below
+        return condition
 
     def why_not_listed(self, page: Page) -> str:
-        """Return why a page is not listed: the first of the reasons that apply."""
+        """Return the first reason why a page is not listed; "" if there is none."""
         if not page.live:
             return gettext("It is not live.")
         if page.expire_at is not None and page.expire_at <= timezone.now():
@@ -175,10 +176,10 @@ class Pages(Section):
 
     @cached_property
     def location(self) -> Any:
-        """The path of a page: its root's path, then its own path below that root."""
+        """An expression for the path of a page: its root's path, then its own path below that."""
         cases = []
         # Of what is below the root of another site, Wagtail lists the path below this one.
-        for root, path in [(root, path) for root, path in self._root_paths if path]:
+        for root, path in [(root, path) for root, path in self._url_paths_of_roots if path]:
             rest: Any = Substr("url_path", len(root) + 1)
             if not WAGTAIL_APPEND_SLASH:
                 rest = Substr("url_path", len(root) + 1, Length("url_path") - len(root) - 1)
@@ -189,23 +190,24 @@ class Pages(Section):
 
     @property
     def translations(self) -> str | None:
-        """The field that a page's versions in several locales share; None if it has none."""
-        return "translation_key" if self._is_translated else None
+        """The field that a page's versions in several locales share; None without locales."""
+        return "translation_key" if self._is_i18n_enabled else None
 
     @property
     def language(self) -> str | None:
         """The field with the language of a page's locale; None without locales."""
-        return "locale__language_code" if self._is_translated else None
+        return "locale__language_code" if self._is_i18n_enabled else None
 
     @property
-    def _is_translated(self) -> bool:
+    def _is_i18n_enabled(self) -> bool:
+        """Whether WAGTAIL_I18N_ENABLED is set, so that pages have locales."""
         return bool(getattr(settings, "WAGTAIL_I18N_ENABLED", False))
 
 
 class PagesByMethod(Pages):
-    """The pages of one model, whose ``get_sitemap_urls()`` yields their entries.
+    """The pages of one model, whose ``get_sitemap_urls()`` returns their entries.
 
-    ``register_pages`` makes one for each model that needs it.
+    ``register_pages`` makes a subclass for each model that overrides one of URL_METHODS.
     """
 
     name = None
@@ -214,23 +216,26 @@ class PagesByMethod(Pages):
     trust_lastmod = False
     model: type[Page] = Page
 
-    def _own_pages(self) -> QuerySet[Any]:
-        """Return the pages of this very model."""
-        return self._listed_pages(self.model).filter(content_type__in=_content_types([self.model]))
+    def _section_pages(self) -> QuerySet[Any]:
+        """Return the listed pages of exactly this section's model, without its subclasses."""
+        return self._listed_pages(self.model).filter(
+            content_type__in=_content_type_ids([self.model])
+        )
 
     def entries(self, page: Page) -> Iterator[Entry]:
-        """Yield the entries of a page, at the address of this site."""
+        """Yield the entries of a page, with paths instead of URLs that are on this site."""
         for found in page.get_sitemap_urls():
             location = found["location"]
             if location is not None:
                 tags = {tag: found.get(tag) for tag in ("lastmod", "changefreq", "priority")}
-                yield Entry(_path_of_url(self._addresses, location), **tags)
+                yield Entry(_path_of_url(self._base_urls, location), **tags)
 
 
 def register_pages(section: type[Pages] = Pages) -> None:
-    """Register the pages of the site: those with columns, and each model with methods of its own.
+    """Register the sections of a site's pages: one for all, and one for each special model.
 
-    ``section`` is ``Pages``, or a class derived from it. Call it once, in a module ``sitemaps``.
+    A model is special if it overrides one of URL_METHODS. ``section`` is ``Pages``, or a class
+    derived from it. Call it once, in a module ``sitemaps``.
     """
     register(section)
     for model in _models_with_own_urls():
@@ -241,20 +246,20 @@ def register_pages(section: type[Pages] = Pages) -> None:
 
 
 def sites_of_page(page: Page) -> list[SitemapSite]:
-    """Return the sites of the sitemap that have a page: those whose root is nearest above it.
+    """Return the sites of the sitemap that may list a page: those of its nearest root page.
 
-    Raises ImproperlyConfigured where no site is known without a request.
+    Raises ImproperlyConfigured if no site is known without a request.
     """
     roots = [
         root for root in Site.get_site_root_paths() if page.url_path.startswith(root.root_path)
     ]
     nearest = max((len(root.root_path) for root in roots), default=0)
     keys = {root.site_id for root in roots if len(root.root_path) == nearest}
-    return [site for site in all_sites() if _has_one_of(site, keys)]
+    return [site for site in all_sites() if _is_on_wagtail_sites(site, keys)]
 
 
-def _has_one_of(site: SitemapSite, keys: Collection[int]) -> bool:
-    """Return whether a site of the sitemap is one of these sites of Wagtail, given by id."""
+def _is_on_wagtail_sites(site: SitemapSite, keys: Collection[int]) -> bool:
+    """Return whether a site of the sitemap stands for one of some Wagtail sites, by id."""
     try:
         return Pages(site).wagtail_site.pk in keys
     except ImproperlyConfigured:
@@ -262,7 +267,7 @@ def _has_one_of(site: SitemapSite, keys: Collection[int]) -> bool:
 
 
 def _models_with_own_urls() -> list[type[Page]]:
-    """Return the models of pages that have URLs of their own making."""
+    """Return the page models that override one of URL_METHODS."""
     return [
         model
         for model in apps.get_models()
@@ -271,15 +276,16 @@ def _models_with_own_urls() -> list[type[Page]]:
     ]
 
 
-def _content_types(models: list[type[Page]]) -> list[int]:
+def _content_type_ids(models: list[type[Page]]) -> list[int]:
+    """Return the ids of the content types of some models."""
     found = ContentType.objects.get_for_models(*models, for_concrete_models=False)
     return [content_type.pk for content_type in found.values()]
 
 
-def _path_of(root_path: str) -> str:
-    """Return the path of a site's root page, as Wagtail makes it in the root's language.
+def _root_page_path(root_path: str) -> str:
+    """Return the path of the URL of a root page, given by its ``url_path``, in its language.
 
-    Raises ImproperlyConfigured where Wagtail's URLs are not included.
+    Raises ImproperlyConfigured if the URLconf does not include Wagtail's URLs.
     """
     parts = Page(url_path=root_path).get_url_parts()
     if parts is None or parts[2] is None:
@@ -291,23 +297,23 @@ def _path_of(root_path: str) -> str:
     return path
 
 
-def _path_of_url(addresses: Iterable[str], url: str) -> str:
-    """Return the path of a URL that is at one of the addresses; any other URL as it is."""
-    for address in addresses:
-        if url.startswith(f"{address}/"):
-            return url[len(address) :]
+def _path_of_url(base_urls: Iterable[str], url: str) -> str:
+    """Return the path of a URL that begins with one of the base URLs; any other URL unchanged."""
+    for base_url in base_urls:
+        if url.startswith(f"{base_url}/"):
+            return url[len(base_url) :]
     return url
 
 
 def _base_url_of(site: Site) -> str:
-    """Return the base URL of a site of Wagtail, which knows no TLS in front of port 80."""
+    """Return the base URL of a Wagtail site; https for port 443, and for port 80 behind TLS."""
     behind_tls = settings.SECURE_SSL_REDIRECT or settings.SECURE_PROXY_SSL_HEADER
     scheme = "https" if site.port == 443 or (site.port == 80 and behind_tls) else "http"
     return f"{scheme}://{site.hostname}" + f":{site.port}" * (site.port not in (80, 443))
 
 
 def _has_several_sites() -> bool:
-    """Return whether the sitemap has several sites; live, there may be one for each host."""
+    """Return whether the settings have several sites; False if only requests tell the site."""
     try:
         return len(all_sites()) > 1
     except ImproperlyConfigured:

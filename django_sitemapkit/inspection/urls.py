@@ -41,7 +41,7 @@ from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.rendering import ProblemLog, page_address
-from django_sitemapkit.rendering.entry_columns import with_texts
+from django_sitemapkit.rendering.entry_columns import with_tag_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
@@ -334,7 +334,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     language = languages[place] if languages else ""
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
-    declared = pipeline.declared(row)
+    declared = pipeline.declared_entries(row)
     if not declared.locations:
         reasons = (problem.message for problem in problems.examples if problem.skipped)
         why = next(reasons, _why_no_url(section))
@@ -343,7 +343,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     overrides: Overrides = section.overrides
     effects = overrides.effects(section, declared.keys, declared.locations)
     texts = pipeline.override_texts(effects, declared.keys)
-    entries = with_texts(declared, texts)
+    entries = with_tag_texts(declared, texts)
     location = declared.locations[0]
     entry = entries.entry(0)
     values = {

@@ -1,15 +1,15 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
-from django_sitemapkit.rendering.compression import gzip_decompressor, gzipped, new_compressor
+from django_sitemapkit.rendering.compression import gzip_compressor, gzip_decompressor, gzipped
 from django_sitemapkit.rendering.hreflang import LinkFingerprints
 from django_sitemapkit.rendering.indexes import (
-    Index,
     LivePage,
+    RenderedIndex,
     external_entries,
     external_problems,
-    index_entries,
+    live_index_entries,
     page_address,
-    page_addresses,
+    page_address_getter,
     render_index,
     write_index,
 )
@@ -22,20 +22,20 @@ from django_sitemapkit.rendering.pipeline import listed_entries
 from django_sitemapkit.rendering.problems import ProblemLog
 
 __all__ = [
-    "Index",
     "LinkFingerprints",
     "LivePage",
     "PageRendering",
     "ProblemLog",
+    "RenderedIndex",
     "external_entries",
     "external_problems",
+    "gzip_compressor",
     "gzip_decompressor",
     "gzipped",
-    "index_entries",
     "listed_entries",
-    "new_compressor",
+    "live_index_entries",
     "page_address",
-    "page_addresses",
+    "page_address_getter",
     "page_entries",
     "render_index",
     "validators_of",

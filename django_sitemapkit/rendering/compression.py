@@ -1,4 +1,4 @@
-"""Compressing a stream as it passes, by the codec that SITEMAPKIT_GZIP_BACKEND asks for."""
+"""Compress and decompress streams block by block, with the codec of SITEMAPKIT_GZIP_BACKEND."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ For zlib, level 9 takes 1.4 times as long for a file smaller by one percent. ISA
 
 
 class Compressor(Protocol):
-    """Compresses one stream."""
+    """A zlib compression object: compresses one stream, block by block."""
 
     def compress(self, data: bytes, /) -> bytes:
         """Compress some bytes; return the output that is ready."""
@@ -31,35 +31,37 @@ class Compressor(Protocol):
         """Return the remaining output; with Z_SYNC_FLUSH, all output so far."""
 
 
-def new_compressor() -> Compressor:
-    """Return what makes one gzip stream; its header holds no time and no name.
+def gzip_compressor() -> Compressor:
+    """Return a compressor for one gzip stream, whose header contains no time and no file name.
 
-    The same blocks always give the same bytes, but each codec gives its own. Raises MissingExtra if
-    the codec that the setting names is not installed.
+    One codec always compresses the same blocks to the same bytes; another codec gives other bytes.
+    Raises MissingExtra if the codec of SITEMAPKIT_GZIP_BACKEND is not installed.
     """
-    name, level, extra = CODECS[_codec()]
+    name, level, extra = CODECS[_selected_codec()]
     module = import_extra(name, extra)
     return module.compressobj(level, module.DEFLATED, module.MAX_WBITS | 16)  # type: ignore[no-any-return]
 
 
 def gzip_decompressor() -> tuple[Any, type[Exception]]:
-    """Return a decompressor of one gzip stream by the same codec, and its error class.
+    """Return a decompressor for one gzip stream, and the class of the errors that it raises.
 
-    zlib reads what a codec wrote that is no longer installed: the file is not damaged.
+    It uses the codec of SITEMAPKIT_GZIP_BACKEND, or zlib if that is not installed: zlib reads the
+    output of every codec.
     """
-    codec = _codec()
+    codec = _selected_codec()
     module: Any = import_module(CODECS[codec if is_codec_installed(codec) else "zlib"][0])
     return module.decompressobj(module.MAX_WBITS | 16), module.error
 
 
-def _codec() -> str:
+def _selected_codec() -> str:
+    """Return the codec of SITEMAPKIT_GZIP_BACKEND; for "auto" the first that is installed."""
     codec = settings.GZIP_BACKEND
     return next(filter(is_codec_installed, CODECS)) if codec == "auto" else codec
 
 
 @cache
 def is_codec_installed(codec: str) -> bool:
-    """Return whether a codec can be used; all but zlib come with an extra."""
+    """Return whether the module of a codec can be imported; every codec but zlib needs an extra."""
     try:
         import_module(CODECS[codec][0])
     except ModuleNotFoundError:
@@ -68,8 +70,11 @@ def is_codec_installed(codec: str) -> bool:
 
 
 def gzipped(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the gzip form of a stream; its first block at once, for a reader that waits for it."""
-    engine = new_compressor()
+    """Yield a stream compressed by gzip.
+
+    The output for the first block is flushed at once, so that a reader need not wait for it.
+    """
+    engine = gzip_compressor()
     stream = iter(blocks)
     for block in islice(stream, 1):
         yield engine.compress(block) + engine.flush(zlib.Z_SYNC_FLUSH)

@@ -15,7 +15,7 @@ LinkedVersion = tuple[int, str, str]
 
 @dataclass(slots=True)
 class EntryColumns:
-    """Rows that passed all checks, by column, as a writer takes them."""
+    """Sitemap entries by column, as ``UrlsetWriter`` takes them: rows that passed all checks."""
 
     keys: Sequence[Any]
     """What names each row, and orders it."""
@@ -24,7 +24,7 @@ class EntryColumns:
     tags: dict[str, TagColumn] = field(default_factory=dict)
     """The texts of the optional tags that the section declares."""
     extensions: TagColumn = None
-    """The elements of other namespaces, as XML."""
+    """The XML of the elements of other namespaces, for each row."""
     versions: Versions | None = None
     """Which rows are one object; None where each is one by itself."""
     translations: Sequence[tuple[Any, Any]] | None = None
@@ -34,17 +34,17 @@ class EntryColumns:
     proven: Set[Any] = frozenset()
     """The keys of the rows that were read as text, so that their XML is known to be well-formed."""
 
-    def written(self, begin: int = 0, end: int | None = None) -> dict[str, Any]:
-        """Return the columns of some of the rows, as the arguments of a writer's ``add()``."""
+    def writer_arguments(self, begin: int = 0, end: int | None = None) -> dict[str, Any]:
+        """Return the keyword arguments with which ``UrlsetWriter.add()`` writes a range of rows."""
         columns = {**self.tags, "extensions": self.extensions}
         rows = slice(begin, end)
         return {
             "locations": self.locations[rows],
-            **{name: _column_rows(column, rows) for name, column in columns.items()},
+            **{name: _slice_column(column, rows) for name, column in columns.items()},
         }
 
     def entry(self, row: int) -> UrlEntry:
-        """Return one of the rows as a value."""
+        """Return the entry at a row index as a UrlEntry."""
         columns = {**self.tags, "extensions": self.extensions}
         texts = {
             name: column if column is None or isinstance(column, str) else column[row]
@@ -55,40 +55,45 @@ class EntryColumns:
 
 def without_rows(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
     """Return the entries except those at some row indexes."""
-    listed = bytearray(b"\1") * len(entries.locations)
+    mask = bytearray(b"\1") * len(entries.locations)
     for row in rows:
-        listed[row] = 0
-    return _select(entries, listed)
+        mask[row] = 0
+    return _select_rows(entries, mask)
 
 
 def only_rows(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
     """Return the entries at some row indexes, in their original order."""
-    listed = bytearray(len(entries.locations))
+    mask = bytearray(len(entries.locations))
     for row in rows:
-        listed[row] = 1
-    return _select(entries, listed)
+        mask[row] = 1
+    return _select_rows(entries, mask)
 
 
-def _select(entries: EntryColumns, listed: bytearray) -> EntryColumns:
+def _select_rows(entries: EntryColumns, mask: bytearray) -> EntryColumns:
+    """Return the entries whose byte in ``mask``, which has one for each row, is not 0."""
     return replace(
         entries,
-        keys=list(compress(entries.keys, listed)),
-        locations=list(compress(entries.locations, listed)),
-        tags={tag: _kept_rows(column, listed) for tag, column in entries.tags.items()},
-        extensions=_kept_rows(entries.extensions, listed),
-        versions=entries.versions and entries.versions.of_rows(listed),
-        translations=entries.translations and list(compress(entries.translations, listed)),
+        keys=list(compress(entries.keys, mask)),
+        locations=list(compress(entries.locations, mask)),
+        tags={tag: _select_values(column, mask) for tag, column in entries.tags.items()},
+        extensions=_select_values(entries.extensions, mask),
+        versions=entries.versions and entries.versions.of_rows(mask),
+        translations=entries.translations and list(compress(entries.translations, mask)),
     )
 
 
-def _kept_rows(column: TagColumn, listed: bytearray) -> TagColumn:
+def _select_values(column: TagColumn, mask: bytearray) -> TagColumn:
+    """Return the values of a column whose byte in ``mask`` is not 0; a constant is unchanged."""
     if column is None or isinstance(column, str):
         return column
-    return list(compress(column, listed))
+    return list(compress(column, mask))
 
 
-def with_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> EntryColumns:
-    """Return the entries with other texts, by tag and row."""
+def with_tag_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> EntryColumns:
+    """Return the entries with some texts of their tags replaced.
+
+    ``texts`` has the new ones, for each tag by row index. The changed rows are no longer proven.
+    """
     tags = dict(entries.tags)
     for tag, rows in texts.items():
         tags[tag] = with_replaced_texts(tags.get(tag), rows, len(entries.keys))
@@ -97,7 +102,7 @@ def with_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> Entry
 
 
 def with_replaced_texts(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
-    """Return a column of ``count`` texts in which some rows have new texts."""
+    """Return a column of ``count`` texts, with those in ``texts``, by row index, replaced."""
     if not texts:
         return column
     replaced = [column] * count if column is None or isinstance(column, str) else list(column)
@@ -106,10 +111,11 @@ def with_replaced_texts(column: TagColumn, texts: dict[int, str], count: int) ->
     return replaced
 
 
-def _column_rows(column: TagColumn, rows: slice) -> TagColumn:
+def _slice_column(column: TagColumn, rows: slice) -> TagColumn:
+    """Return a range of a column's values; a constant is unchanged."""
     return column if column is None or isinstance(column, str) else column[rows]
 
 
 def xml_of(entries: EntryColumns) -> bytes:
-    """Return entries as the writer writes them, each as a line."""
-    return UrlsetWriter().add(**entries.written())[0]
+    """Return the ``<url>`` elements of entries, one per line, as ``UrlsetWriter`` writes them."""
+    return UrlsetWriter().add(**entries.writer_arguments())[0]

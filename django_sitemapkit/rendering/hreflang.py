@@ -1,11 +1,11 @@
 """hreflang: every version of an object links to all of them, itself included.
 
-The sets are made of what is listed in the end, after checks, overrides and all: a version that is
-left out is not linked to either, so that no return link can be missing.
+Only versions that are listed after all checks and overrides are linked: a link to a version that
+is left out would have no return link.
 
 Rows that are translations of one another may be on any page of any section of any site. So each
-chunk asks all sections whose rows share the same field for the rows that are listed there now, and
-links to these alone. Each of them does the same.
+chunk queries all sections whose rows share the same field for the rows that are listed now, and
+links to these only. Their own pages do the same.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -36,14 +36,14 @@ NOT_SHARED = (None, "")
 """Values of ``translations`` that rows without a translation have."""
 
 HreflangLink = tuple[str, str]
-"""A code of hreflang, and a location."""
+"""A hreflang code, and the location of the version in that language."""
 
 ListedRows = Callable[[SectionReader], Iterator[EntryColumns]]
-"""Yields the rows of a section as they are listed, but for their links."""
+"""Yields the listed entries of a section, without their hreflang links."""
 
 
-class HreflangSets:
-    """The links among the versions of one page: their codes, their order, and the default."""
+class HreflangFormatter:
+    """Turns the versions of an object into hreflang links: their codes, order and x-default."""
 
     def __init__(self, section: SectionReader, codes: Sequence[str], problems: ProblemLog) -> None:
         self._problems = problems
@@ -68,7 +68,7 @@ class HreflangSets:
                     problems.add("x_default", refusal, skipped=False)
 
     def code(self, language: str) -> str | None:
-        """Return the code for hreflang of a language; None, and a problem, where it has none."""
+        """Return the hreflang code of a language; None, with a problem, for an invalid one."""
         if language not in self._codes:
             self._codes[language] = None
             try:
@@ -78,7 +78,10 @@ class HreflangSets:
         return self._codes[language]
 
     def links(self, versions: Iterable[tuple[str, str]]) -> list[HreflangLink]:
-        """Return the links of versions, given as languages and locations."""
+        """Return the links to an object's versions, which are given as (language, location).
+
+        They are in the order of ``codes``; the link of x-default, if there is one, comes last.
+        """
         links = []
         default = self._fallback
         last = len(self._ranks)
@@ -94,8 +97,8 @@ class HreflangSets:
         return [*links, ("x-default", default)] if default else links
 
 
-class HreflangLinks:
-    """The links between the versions of a section's objects."""
+class VersionLinks:
+    """Links entries to all language versions of their object, in a section with ``alternates``."""
 
     def __init__(
         self, section: SectionReader, language_plan: Languages, problems: ProblemLog
@@ -106,22 +109,25 @@ class HreflangLinks:
             if code not in language_plan.listed
         }
         """The languages that other sites list, and what may be linked to there."""
-        self._sets = HreflangSets(section, language_plan.codes, problems)
+        self._formatter = HreflangFormatter(section, language_plan.codes, problems)
         for code in language_plan.codes:
-            self._sets.code(code)  # One without is a problem, whether a row has it or not.
+            self._formatter.code(code)  # One without is a problem, whether a row has it or not.
 
-    def linked(self, entries: EntryColumns) -> EntryColumns:
-        """Return the entries, each with links to all versions of its object."""
+    def with_links(self, entries: EntryColumns) -> EntryColumns:
+        """Return the entries with the XML of links to all versions of their objects."""
         if entries.versions is None or entries.versions.languages is None:
             return entries
         elements = {
             place: alternate_elements(links)
             for place, links in self.links_by_object(entries).items()
         }
-        return with_elements(entries, [elements[place] for place in entries.versions.objects])
+        return with_link_elements(entries, [elements[place] for place in entries.versions.objects])
 
     def links_by_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
-        """Return the links by object, in the order of languages, for objects with entries here."""
+        """Return the links of each object, by its number in ``entries.versions.objects``.
+
+        They include versions in the languages of other sites, in the order of languages.
+        """
         found: dict[int, list[LinkedVersion]] = {}
         for version in _linked_versions(entries):
             found.setdefault(version[0], []).append(version)
@@ -129,13 +135,16 @@ class HreflangLinks:
             if version[0] in found:
                 found[version[0]].append(version)
         return {
-            place: self._sets.links((language, location) for _, language, location in some)
+            place: self._formatter.links((language, location) for _, language, location in some)
             for place, some in found.items()
         }
 
 
-def without_foreign(entries: EntryColumns, languages: Collection[str]) -> EntryColumns:
-    """Return the entries that this site lists; other sites' versions remain as links."""
+def without_languages(entries: EntryColumns, languages: Collection[str]) -> EntryColumns:
+    """Return the entries without those in some languages, which other sites list.
+
+    ``EntryColumns.foreign`` has what was removed, because the others link to it.
+    """
     if not languages:
         return entries
     rows = enumerate(_linked_versions(entries))
@@ -143,45 +152,53 @@ def without_foreign(entries: EntryColumns, languages: Collection[str]) -> EntryC
     return replace(without_rows(entries, foreign), foreign=list(foreign.values()))
 
 
-def with_elements(entries: EntryColumns, elements: list[str]) -> EntryColumns:
-    """Return entries with elements before those that each has already."""
+def with_link_elements(entries: EntryColumns, elements: list[str]) -> EntryColumns:
+    """Return the entries with the XML of links, one text for each, before other extensions."""
     if entries.extensions is not None:
         elements = list(map("".join, zip(elements, entries.extensions, strict=True)))  # type: ignore[arg-type]
     return replace(entries, extensions=elements)
 
 
 def _linked_versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
-    """Yield the rows as versions of their objects."""
+    """Yield each entry as (object, language, location); nothing for entries without a language."""
     versions = entries.versions
     if versions is not None and versions.languages is not None:
         yield from zip(versions.objects, versions.languages, entries.locations, strict=True)
 
 
 class TranslationLinks:
-    """The links between a section's rows and their translations."""
+    """Links rows to their translations, which are other rows, of any section with ``translations``.
+
+    ``listed_rows`` reads the listed entries of such a section.
+    """
 
     def __init__(
         self, section: QuerySetReader, problems: ProblemLog, listed_rows: ListedRows
     ) -> None:
         self._section = section
         self._listed_rows = listed_rows
-        self._sets = HreflangSets(section, [code for code, _ in settings.LANGUAGES], problems)
+        self._formatter = HreflangFormatter(
+            section, [code for code, _ in settings.LANGUAGES], problems
+        )
 
     @cached_property
     def _sections(self) -> list[QuerySetReader]:
+        """The sections of all sites in which translations of the rows may be."""
         return linked_sections(self._section)
 
-    def linked(self, entries: EntryColumns) -> EntryColumns:
-        """Return the entries, each with links to its translations and itself."""
+    def with_links(self, entries: EntryColumns) -> EntryColumns:
+        """Return the entries with the XML of links to their translations and to themselves."""
         links = self.links_by_object(entries).values()
-        return with_elements(entries, [alternate_elements(some) for some in links])
+        return with_link_elements(entries, [alternate_elements(some) for some in links])
 
     def links_by_object(self, entries: EntryColumns) -> dict[int, list[HreflangLink]]:
-        """Return the links of each row; none of one that has no translation."""
+        """Return a list of links for each row, by row index; it is empty without translations."""
         rows = list(zip(entries.translations or (), entries.locations, strict=True))
-        versions = self._versions({share for (share, _), _ in rows if share not in NOT_SHARED})
+        versions = self._listed_versions(
+            {share for (share, _), _ in rows if share not in NOT_SHARED}
+        )
         links = {
-            share: self._sets.links(some.values())
+            share: self._formatter.links(some.values())
             for share, some in versions.items()
             if len(some) > 1
         }
@@ -195,13 +212,14 @@ class TranslationLinks:
         }
 
     def _code(self, language: Any) -> str | None:
-        """Return hreflang's code of a language; None without one."""
-        return self._sets.code(str(language)) if language else None
+        """Return the hreflang code of a row's language; None for no language or an invalid one."""
+        return self._formatter.code(str(language)) if language else None
 
-    def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
-        """Return, by shared value and hreflang code, the (language, location) of its row.
+    def _listed_versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
+        """Return (language, location) of the listed rows that share one of some values.
 
-        Of two rows with one code, the first counts.
+        They are by that value of the ``translations`` field, then by hreflang code; of two rows
+        with the same code, the first is returned.
         """
         found: dict[Any, dict[str, tuple[str, str]]] = {share: {} for share in shared}
         if not shared:
@@ -220,11 +238,11 @@ class TranslationLinks:
 
 
 class LinkFingerprints:
-    """Tells when the links of a section's pages change, without rendering any.
+    """Fingerprints of the hreflang links on a section's pages, made without rendering them.
 
     ::
 
-        text = LinkFingerprints(section).of(keys)
+        text = LinkFingerprints(section).of_page(keys)
     """
 
     def __init__(self, section: QuerySetReader) -> None:
@@ -232,11 +250,11 @@ class LinkFingerprints:
         self._sections = linked_sections(section)
         self._languages = [code for code, _ in settings.LANGUAGES]
 
-    def of(self, keys: KeyRange) -> str:
-        """Return text that changes whenever a link of a page does; "" where only rendering tells.
+    def of_page(self, keys: KeyRange) -> str:
+        """Return text that changes whenever a link of a page does; "" if only rendering can tell.
 
-        It covers the URLs and languages of all rows that share a value with one of the page, how
-        their sections make URLs of them, and that editors have set anything for these.
+        It covers the URLs and languages of the page's rows and all their translations, how the
+        sections of these make URLs, and the revision of their overrides.
         """
         own = self._section
         path = own.translations_path
@@ -257,9 +275,9 @@ class LinkFingerprints:
 
 
 def _digest_of_locations(rows: QuerySetReader) -> str:
-    """Return text that changes when a row's URL or language does; "" if not known.
+    """Return text that changes when the URL or language of a row does; "" if not known.
 
-    Its tags do not matter to rows that link to it.
+    The tags of rows are not covered, because links do not contain them.
     """
     if rows.reads_unknown and isinstance(rows.location_source, Method):
         return "" if rows.keyset.queryset.exists() else "no rows"
@@ -272,10 +290,13 @@ def _digest_of_locations(rows: QuerySetReader) -> str:
 
 
 def linked_sections(own: QuerySetReader) -> list[QuerySetReader]:
-    """Return the sections of all sites whose rows link to those of a section, in a fixed order."""
+    """Return the sections of all sites that share the translations field of ``own``.
+
+    Their order does not depend on ``own``.
+    """
     return [
         section
-        for site in _sites_with(own.site)
+        for site in _sites_including(own.site)
         for section in sections_of(site)
         if isinstance(section, QuerySetReader)
         and section.links_rows
@@ -284,7 +305,7 @@ def linked_sections(own: QuerySetReader) -> list[QuerySetReader]:
 
 
 def _translations_field_of(section: QuerySetReader) -> Any:
-    """Return the field that is equal in rows that translate each other.
+    """Return the model field whose value a section's rows share with their translations.
 
     Raises ImproperlyConfigured if the section's code raises an error.
     """
@@ -299,8 +320,8 @@ def _translations_field_of(section: QuerySetReader) -> Any:
         ) from error
 
 
-def _sites_with(own: SitemapSite) -> list[SitemapSite]:
-    """Return all sites, in an order that is the same on each of them."""
+def _sites_including(own: SitemapSite) -> list[SitemapSite]:
+    """Return all sites of the settings, and ``own`` if it is not one of them."""
     sites: list[SitemapSite] = []
     with suppress(ImproperlyConfigured):  # Without any in the settings, it is the request's only.
         sites = all_sites()

@@ -1,9 +1,9 @@
-"""The index of a site: every page of every section that has a URL, and what is external.
+"""The index of a site: every live page that lists a URL, and the sitemaps of external sections.
 
-Rows are not enough for a page to have a URL, where all of them are skipped. That is only known by
-reading it, and remembered in the plan. A page that lists something is read once, to its first URL,
-and again when an editor has changed anything. One that lists nothing is read again once in a while:
-its rows may have changed, and no reader of the index asks for it.
+A page with rows lists nothing if all of them are skipped. Only reading the page can tell, so the
+plan records the result. A page that lists a URL is read once, to its first URL, and again when an
+editor has changed anything. One that lists nothing is read again once in a while: its rows may have
+changed, and no reader of the index requests it.
 """
 
 import datetime as dt
@@ -63,7 +63,7 @@ FIRST_ITEMS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePage(IndexEntry):
-    """One page as an entry of the index, with its section and number."""
+    """The entry in the index of a page that is served from the database."""
 
     section: str
     """The section's name."""
@@ -72,8 +72,8 @@ class LivePage(IndexEntry):
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
-    """An index, whole."""
+class RenderedIndex:
+    """A complete sitemap index document."""
 
     data: bytes
     """The XML."""
@@ -83,15 +83,15 @@ class Index:
     """Why it does not list all sitemaps, and the way out; "" if it does."""
 
 
-def index_entries(
+def live_index_entries(
     site: SitemapSite, sections: Iterable[SectionReader] | None = None
 ) -> Iterator[LivePage]:
-    """Yield the live pages of a site, or of some of its sections, in the order of their keys.
+    """Yield the index entries of all pages of a site, or of some sections, that list a URL.
 
-    A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
-    else there is none. Raises NotPlanned while a large section is being planned.
+    They come by section, in the order of the pages' keys. Raises NotPlanned while a large section
+    is being planned. If the table of a section does not exist, the others are yielded all the same.
     """
-    sections = list(usable_sections(site) if sections is None else sections)
+    sections = list(readable_sections(site) if sections is None else sections)
     try:
         yield from list(_live_pages(site, sections))
     except DatabaseFailure as error:
@@ -108,28 +108,33 @@ def index_entries(
 
 
 def _live_pages(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
+    """Yield the index entries of the pages of sections that list a URL."""
     for section, pages in _nonempty_pages(sections, pages_of_all(sections)):
-        address = page_addresses(site, section.get_name())
+        address = page_address_getter(site, section.get_name())
         for page in pages:
             yield LivePage(
                 section=section.get_name(),
                 number=page.number,
                 location=address(page.number),
-                lastmod=newest_lastmod(section, page),
+                lastmod=index_lastmod(section, page),
             )
 
 
 def _nonempty_pages(
     sections: Sequence[SectionReader], pages: Sequence[Sequence[PlannedPage]]
 ) -> Iterator[tuple[SectionReader, Sequence[PlannedPage]]]:
-    """Yield each section with those of its pages that list a URL; pages have rows."""
+    """Yield each section with those of its pages that list a URL.
+
+    ``pages`` has for each section its pages that have rows. Some are read to find that out, and the
+    plan records the result.
+    """
     found = list(zip(sections, pages, strict=True))
     read = _read_to_first_url(
         [
             (section, page)
             for section, some in found
             for page in some
-            if not _is_recorded(section, page)
+            if not _is_listing_recorded(section, page)
         ]
     )
     for section, some in found:
@@ -141,8 +146,11 @@ def _nonempty_pages(
         yield section, [page for page, lists in known.items() if lists]
 
 
-def _is_recorded(section: SectionReader, page: PlannedPage) -> bool:
-    """Return whether the plan records, for the current overrides, if a page lists a URL."""
+def _is_listing_recorded(section: SectionReader, page: PlannedPage) -> bool:
+    """Return whether the plan has a current record of whether a page lists a URL.
+
+    A record is outdated once overrides change; one that no URL is listed, also after UNLISTED_FOR.
+    """
     if page.read_revision != overrides_revision_of(section) or page.read_at is None:
         return False
     # Another machine may have read it, by another clock.
@@ -152,26 +160,29 @@ def _is_recorded(section: SectionReader, page: PlannedPage) -> bool:
 def _read_to_first_url(
     pages: list[tuple[SectionReader, PlannedPage]],
 ) -> dict[tuple[str, int], bool]:
-    """Read pages until a first URL; return, by section and number, if each lists one.
+    """Read each page to its first URL; return whether it has one, by section name and number.
 
-    The one that was not read for longest comes first. Pages that cannot be read, or for which there
-    is no time, are missing.
+    The page that was read longest ago comes first. Pages that raise an error, or for which no time
+    is left, are missing in the result.
     """
     pages.sort(key=lambda pair: "" if pair[1].read_at is None else pair[1].read_at.isoformat())
-    until = time.monotonic() + MAX_READ_SECONDS
+    deadline = time.monotonic() + MAX_READ_SECONDS
     read: dict[tuple[str, int], bool] = {}
     for section, page in pages:
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
         try:
-            read[section.get_name(), page.number] = _has_url(section, page, until)
+            read[section.get_name(), page.number] = _has_url(section, page, deadline)
         except Exception as error:  # noqa: BLE001  the page itself fails as it should
             logger.warning("%r: page %s cannot be read: %s", section, page.number, error)
     return read
 
 
-def _has_url(section: SectionReader, page: PlannedPage, until: float) -> bool:
-    """Return whether a page lists a URL; if time runs out, what the plan recorded before."""
+def _has_url(section: SectionReader, page: PlannedPage, deadline: float) -> bool:
+    """Return whether a page lists a URL; if time runs out, what the plan recorded before.
+
+    ``deadline`` is a time of ``time.monotonic()``.
+    """
     ranges = [page.keys]
     if section.keyset is None:
         first = page.keys.lower + FIRST_ITEMS
@@ -180,13 +191,13 @@ def _has_url(section: SectionReader, page: PlannedPage, until: float) -> bool:
     for chunk in chain.from_iterable(map(section.chunks, ranges)):
         if pipeline.entries(chunk).locations:
             return True
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return page.lists
     return False
 
 
 def _record_listing(section: SectionReader, read: Mapping[PlannedPage, bool]) -> None:
-    """Store in the plan whether pages that were just read list a URL."""
+    """Store in the plan whether each page in ``read`` lists a URL, unless it is known already."""
     edits = overrides_revision_of(section)
     for lists in (True, False):
         new = [
@@ -197,64 +208,67 @@ def _record_listing(section: SectionReader, read: Mapping[PlannedPage, bool]) ->
         record_listing(section, new, lists=lists)
 
 
-def usable_sections(site: SitemapSite) -> list[SectionReader]:
-    """Return the sections of a site that can be read; one that cannot is logged by name.
+def readable_sections(site: SitemapSite) -> list[SectionReader]:
+    """Return the sections of a site, without those whose rows cannot be paged correctly.
 
-    The others are listed all the same.
+    These are logged as errors.
     """
-    usable = []
+    readable = []
     for section in sections_of(site):
         try:
             require_pageable(section)
         except ImproperlyConfigured as error:
             logger.error("%s It is not in the index.", error)  # noqa: TRY400  the text says it all
         else:
-            usable.append(section)
-    return usable
+            readable.append(section)
+    return readable
 
 
 def page_address(site: SitemapSite, section: str, number: int) -> str:
-    """Return the address of a page as the index lists it: compressed, which all readers take."""
-    return page_addresses(site, section)(number)
+    """Return the address of a page's .xml.gz file, which is the one that the index lists."""
+    return page_address_getter(site, section)(number)
 
 
-def page_addresses(site: SitemapSite, section: str, form: str = "xml.gz") -> Callable[[int], str]:
-    """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
+def page_address_getter(
+    site: SitemapSite, section: str, form: str = "xml.gz"
+) -> Callable[[int], str]:
+    """Return a function that returns the address of a section's page with a given number.
 
-    The number is the last one in an address, so what comes before it may look like any number.
-    Without a section there is only the index.
+    ``reverse()`` is called only once. If ``section`` is "", the function returns the address of the
+    index. ``form`` is the ending of the file: ``xml``, ``xml.gz``, ``txt`` or ``txt.gz``.
     """
     if not section:
         return lambda _: site.address("index")
     address = site.address("page", section=section, number=ANY_NUMBER, form=form)
+    # The page's number is the last one in an address.
     before, _, after = address.rpartition(str(ANY_NUMBER))
     return lambda number: f"{before}{number}{after}"
 
 
-def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
-    """Return a page's newest lastmod if the section declares ``trust_lastmod``; else None.
+def index_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
+    """Return the lastmod of a page in the index: the newest one of its rows, as text.
 
-    One in the future is left out, as the page leaves it out. If an editor has set any lastmod, the
-    column alone is not enough, and the result is None.
+    None if the section does not declare ``trust_lastmod``, if the newest lastmod is in the future,
+    or if an editor has set the lastmod of any row, since the column alone is not enough then.
     """
     overrides = section.overrides
     untold = not section.trust_lastmod or (overrides is not None and overrides.sets_lastmod)
     newest = None if untold else section.newest_lastmod(page.keys)
     tags = TagFormatter(ProblemLog(""), by_day=section.lastmod_by_day)
-    (text,) = tags.column("lastmod", [newest], [""])
+    (text,) = tags.format_column("lastmod", [newest], [""])
     return text
 
 
-def render_index(site: SitemapSite) -> Index | None:
-    """Return the index of the live pages and of what is external; None if it would list nothing."""
-    return write_index([*index_entries(site), *external_entries(site)])
+def render_index(site: SitemapSite) -> RenderedIndex | None:
+    """Return the index of a site's live pages and external sitemaps; None if there are none."""
+    return write_index([*live_index_entries(site), *external_entries(site)])
 
 
-def write_index(entries: Sequence[IndexEntry]) -> Index | None:
-    """Return the index of ``entries``, or None without any.
+def write_index(entries: Sequence[IndexEntry]) -> RenderedIndex | None:
+    """Return an index that lists ``entries``, or None if there are none.
 
-    It lists as many as fit, by SITEMAPKIT_MAX_SITEMAPS and SITEMAPKIT_MAX_BYTES: no index lists
-    another, and search engines accept few indexes of a site.
+    It lists the first ones that SITEMAPKIT_MAX_SITEMAPS and SITEMAPKIT_MAX_BYTES allow. There is no
+    second index: no index lists another, and search engines accept few indexes of a site.
     """
     writer = IndexWriter(max_bytes=settings.MAX_BYTES, schema_location=settings.SCHEMA_LOCATION)
     head = writer.begin()
@@ -267,51 +281,59 @@ def write_index(entries: Sequence[IndexEntry]) -> Index | None:
     problem: State = ""
     if count < len(entries):
         problem = {"code": "too-many-sitemaps", "sitemaps": len(entries), "room": count}
-    return Index(head + data + writer.end(), count, problem)
+    return RenderedIndex(head + data + writer.end(), count, problem)
 
 
 def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
-    """Yield the sitemaps and feeds of a site's external sections, in the order of registration.
+    """Yield the index entries of a site's external sections, in the order of registration.
 
-    What the protocol forbids is left out and logged: a file that the index lists stands on the same
-    site, in the same folder or a deeper one; on another host only where that is declared
-    (sitemaps.org/protocol.html, "Sitemap file location" and "Sitemaps & Cross Submits"). No index
-    lists another.
+    What the protocol forbids is left out and logged: a listed file must be on the same site, in the
+    same folder or a deeper one, or on a host that its section declares (sitemaps.org/protocol.html,
+    "Sitemap file location" and "Sitemaps & Cross Submits"). No index lists another.
     """
-    for section, entries, problems in _listed_externals(site):
+    for section, entries, problems in _external_sections_with_entries(site):
         yield from entries
         if problems:
             logger.warning("%r: %s", section, problems.summary())
 
 
 def external_problems(site: SitemapSite) -> list[Problem]:
-    """Return why the index leaves out sitemaps of a site's external sections: the first reasons."""
-    return [problem for *_, problems in _listed_externals(site) for problem in problems.examples]
+    """Return the first problems of each external section of a site: what the index leaves out."""
+    return [
+        problem
+        for *_, problems in _external_sections_with_entries(site)
+        for problem in problems.examples
+    ]
 
 
-def _listed_externals(
+def _external_sections_with_entries(
     site: SitemapSite,
 ) -> Iterator[tuple[ExternalSection, list[IndexEntry], ProblemLog]]:
-    """Yield each external section with its index entries and its problems."""
+    """Yield each external section of a site with its index entries and its problems."""
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        yield section, list(_section_entries(section, listed, problems)), problems
+        yield section, list(_external_section_entries(section, listed, problems)), problems
 
 
-def _section_entries(
+def _external_section_entries(
     section: ExternalSection, listed: set[str], problems: ProblemLog
 ) -> Iterator[IndexEntry]:
-    """Yield the entries of a section that are not ``listed`` yet."""
-    places = Places(section)
-    for host, why in places.refused:
+    """Yield the index entries of an external section, and record problems for what is left out.
+
+    An address in ``listed`` is a duplicate; those that are yielded are added to the set.
+    """
+    allowed = AllowedLocations(section)
+    for host, why in allowed.refused:
         problems.add(host, why, skipped=False)
     with section.site.active():
         items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
-        addresses = call_for_each(lambda item: places.address(url_of_item(item)), items, "sitemaps")
-        lastmods = call_for_each(partial(_lastmod_of, section), items, "lastmod")
+        addresses = call_for_each(
+            lambda item: allowed.address(url_of_item(item)), items, "sitemaps"
+        )
+        lastmods = call_for_each(partial(_lastmod_of_item, section), items, "lastmod")
     refused = {row for row, one in enumerate(addresses) if isinstance(one, InvalidValue)}
-    texts = TagFormatter(problems).column("lastmod", lastmods, items, refused)
+    texts = TagFormatter(problems).format_column("lastmod", lastmods, items, refused)
     for item, address, lastmod in zip(items, addresses, texts, strict=True):
         if isinstance(address, InvalidValue):
             problems.add(item, address)
@@ -323,7 +345,8 @@ def _section_entries(
             yield IndexEntry(location=address, lastmod=lastmod)
 
 
-def _lastmod_of(section: ExternalSection, item: Any) -> Any:
+def _lastmod_of_item(section: ExternalSection, item: Any) -> Any:
+    """Return the lastmod of an item of ``sitemaps``: its own one, else that of its section."""
     if isinstance(item, External) and item.lastmod is not None:
         return item.lastmod
     return section.lastmod(item) if callable(section.lastmod) else section.lastmod
@@ -332,7 +355,8 @@ def _lastmod_of(section: ExternalSection, item: Any) -> Any:
 def url_of_item(item: Any) -> str:
     """Return the path or absolute URL that an item of ``sitemaps`` stands for.
 
-    Raises InvalidValue where it is neither, and NoReverseMatch for an unknown URL name.
+    An item without a slash is a URL name, which is reversed. Raises InvalidValue for an item of
+    another type, and NoReverseMatch for an unknown URL name.
     """
     location = item.location if isinstance(item, External) else item
     if not isinstance(location, (str, Promise)) or not location:
@@ -344,15 +368,15 @@ def url_of_item(item: Any) -> str:
     return text if "/" in text else reverse(text)
 
 
-class Places:
-    """Where the files of an external section may stand: on its site, and on hosts it declares."""
+class AllowedLocations:
+    """Where the files of an external section may be: on its site, and on hosts that it declares."""
 
     def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
         self._indexes = list(_index_patterns(section.site))
         self.refused: list[tuple[Any, InvalidValue]] = []
-        """The hosts that are none, and why."""
+        """The declared hosts that are invalid, and why."""
         for host in section.hosts:
             try:
                 origin = _host_origin(host)
@@ -362,9 +386,9 @@ class Places:
                 self._hosts[origin] = Scope(origin)
 
     def address(self, location: str) -> str:
-        """Return the address of a file as the index lists it.
+        """Return the absolute, normalised address of a file, as the index lists it.
 
-        Raises InvalidValue where the protocol does not let it be listed.
+        Raises InvalidValue if the file may not be listed: it is elsewhere, or itself an index.
         """
         scope = self._own
         location = resolve_scheme(location, scope.origin)
@@ -379,6 +403,10 @@ class Places:
 
 
 def _host_origin(host: Any) -> str:
+    """Return the origin of a declared host, such as ``https://cdn.example.com``.
+
+    Raises InvalidValue unless it is a base URL without a path.
+    """
     if not isinstance(host, str):
         raise InvalidValue("invalid-host", f"Invalid host: {host!a} is not a string.")
     origin, path = normalise_base(host)

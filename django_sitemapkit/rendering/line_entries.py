@@ -1,8 +1,8 @@
 """XML of rows that are read as lines of text: the writer's bytes, for many rows at once.
 
-The writer itself writes one row of separators instead of values, in all its languages and with the
-links between them: the template of all lines. If something else is written for one of the rows, its
-chunk is turned into columns, which take the same steps as those of any other chunk.
+``UrlsetWriter`` writes one row that has separators instead of values, in all its languages and with
+the links between them: this is the template of all lines. If any row of a chunk needs something
+else, the chunk is turned into columns, and takes the same steps as any other chunk.
 """
 
 import re
@@ -28,15 +28,18 @@ from django_sitemapkit.rendering.entry_columns import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 
 _LASTMOD = "\x0f"
-"""What stands for the lastmod of a line, which no separator follows."""
+"""Stands for the lastmod of a line in the template: it is the last value, without a separator."""
 
 _PLACES = re.compile(b"([" + SEPARATORS + _LASTMOD.encode() + b"])")
 _AS_LINES = bytes.maketrans(SEPARATORS, b"\n" * len(SEPARATORS))
 _NO_LASTMOD = b"<lastmod></lastmod>"
 
 
-class LineEntries:
-    """Writes the entries of a page directly from rows that were read as text."""
+class LineWriter:
+    """Writes the entries of a page directly from rows that were read as text.
+
+    With ``may_differ`` it also reads the keys of rows, so that their entries can be changed.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class LineEntries:
     ) -> None:
         self._pipeline = pipeline
         self.pushdown = Pushdown(section)
-        """What reads the lines."""
+        """Reads the rows as lines of text."""
         paths, plan = self.pushdown.paths, section.language_plan
         locations = [scope.origin + path for path in paths]
         self.is_possible = all(
@@ -68,33 +71,36 @@ class LineEntries:
         self._image = ("", "")
         if prefix := self.pushdown.image_prefix:
             with suppress(InvalidValue):
-                self._image = _around_image(prefix, scope)
+                self._image = _xml_around_image_name(prefix, scope)
             before, behind = self._image
             self.is_possible = self.is_possible and bool(before) and can_hold_lines(before)
             row.extensions = [before + chr(self.pushdown.separators[-1]) + behind] * len(paths)
-        self._template = LineTemplate(xml_of(pipeline.linked(row)), self.pushdown.separators)
+        self._template = LineTemplate(xml_of(pipeline.with_links(row)), self.pushdown.separators)
         self.urls_per_row = len(paths)
         """Entries that each line makes."""
         if plan is not None and self.may_differ:
             self.is_possible = False  # What happens to one version changes the links of others.
 
     @classmethod
-    def of(
+    def if_possible(
         cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope, may_differ: bool
-    ) -> "LineEntries | None":
-        """Return the writer for a section's page; None if its entries cannot be made of text."""
+    ) -> "LineWriter | None":
+        """Return the writer for a page of a section; None if its rows cannot be written as text.
+
+        ``may_differ`` says that the entries are compared with those of other pages.
+        """
         if not isinstance(section, QuerySetReader) or why_not_as_text(section):
             return None
-        entries = cls(section, pipeline, scope, may_differ)
-        return entries if entries.is_possible else None
+        writer = cls(section, pipeline, scope, may_differ)
+        return writer if writer.is_possible else None
 
     def chunks(self, keys: KeyRange) -> Iterator[TextChunk | Chunk]:
-        """Yield the rows of a range; as a Chunk where any of them is odd."""
-        latest = self._pipeline.tags.latest
+        """Yield the rows of a range as TextChunks, or a Chunk if text cannot represent a row."""
+        latest = self._pipeline.tags.now_in_form_of
         return self.pushdown.chunks(keys, latest, with_keys=self.may_differ)
 
     def xml(self, chunk: TextChunk) -> bytes:
-        """Return the XML of a chunk's entries, without overrides."""
+        """Return the ``<url>`` elements of a chunk's rows, without overrides."""
         data = self._template.fill(chunk.text[:-1])
         if self._is_dated and chunk.lastmods[2] < chunk.rows:
             data = data.replace(_NO_LASTMOD, b"")
@@ -103,7 +109,7 @@ class LineEntries:
         return data
 
     def entries(self, chunk: TextChunk) -> EntryColumns:
-        """Return the entries of a chunk as declared, by column; called if they ``may_differ``."""
+        """Return the entries of a chunk by column, without overrides; it needs ``may_differ``."""
         begin, *between, tail = self._location
         end = SEPARATORS[len(between) : len(between) + 1]
         lines = chunk.text
@@ -123,8 +129,8 @@ class LineEntries:
             images = [f"{before}{name}{behind}" if name else "" for name in values[1::step]]
         return EntryColumns(chunk.keys, values[::step], tags, images, proven=frozenset(chunk.keys))
 
-    def count_lastmods(self, chunk: TextChunk) -> None:
-        """Count the lastmods of a chunk whose lines are written as they are."""
+    def add_lastmods(self, chunk: TextChunk) -> None:
+        """Add the lastmods of a chunk to the pipeline's summary, without parsing its lines."""
         known, constant = self._pipeline.lastmods, self._pipeline.constants.get("lastmod")
         if isinstance(constant, str):
             first = chunk.first
@@ -135,25 +141,24 @@ class LineEntries:
             known.add_summary(oldest, newest, dated * self.urls_per_row, find_key)
 
 
-def _around_image(prefix: str, scope: Scope) -> tuple[str, str]:
-    """Return the XML before and after the file name of an image with this URL prefix.
+def _xml_around_image_name(prefix: str, scope: Scope) -> tuple[str, str]:
+    """Return the XML of an image element before and after the file name that follows ``prefix``.
 
-    Raises InvalidValue where that is no URL.
+    Raises InvalidValue if ``prefix`` does not begin a URL.
     """
     before, _, behind = image_element(Image(location=f"{prefix}x"), scope).rpartition("x")
     return before, behind
 
 
 class LineTemplate:
-    """The XML of one row, with separators in the places of the values that they follow.
+    """The XML of one row, in which each value is represented by the separator that follows it.
 
-    If each value has one place, in the order of the line, that XML is written by replacing the
-    separators of all lines. In several languages values have many places: a format is filled for
-    each line.
+    If the XML has each value once, in the order of the line, many lines are filled in by replacing
+    their separators. Otherwise, as in several languages, a format string is filled for each line.
     """
 
     def __init__(self, xml: bytes, separators: bytes) -> None:
-        """Take the XML, and the separators that each line has."""
+        """Split the XML at the separators, which are given in their order in a line."""
         self._begin, *rest = _PLACES.split(xml)
         *between, self._end = rest[1::2]
         ends = [separators[n : n + 1] for n in range(len(separators))]
@@ -167,7 +172,7 @@ class LineTemplate:
         self._format = b"%b".join(literal.replace(b"%", b"%%") for literal in literals)
 
     def fill(self, lines: bytes) -> bytes:
-        """Return the XML of the entries in ``lines``, one a line; the last has no newline."""
+        """Return the XML of some rows, given one per line; the last line has no newline."""
         if not self._is_filled:
             for separator, literal in self._between:
                 lines = lines.replace(separator, literal)

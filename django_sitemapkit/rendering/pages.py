@@ -24,18 +24,18 @@ from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
-from django_sitemapkit.rendering.line_entries import LineEntries
-from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
+from django_sitemapkit.rendering.line_entries import LineWriter
+from django_sitemapkit.rendering.pipeline import ChunkPipeline, FindListed
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
 
 
 class PageRendering:
-    """The rendering of one page: iterate once over its bytes, then read what was found.
+    """The rendering of one page: iterate once over its bytes, then read its counts and problems.
 
-    A page without a single URL yields nothing: an empty ``urlset`` is invalid. Errors of the
-    database and the like pass through; the bytes until then are no valid file. ``on_locations``
-    is called with the URLs as they are written, some at a time; ``seen`` finds those that another
-    page lists already, which are left out here.
+    A page without any URL yields nothing: an empty ``urlset`` is invalid. Errors of the database
+    and the like pass through, and leave the document incomplete. ``on_locations`` is called with
+    each batch of URLs that is written. ``find_listed`` finds the URLs of a chunk that another page
+    lists already; they are left out.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class PageRendering:
         scope: Scope,
         *,
         on_locations: Callable[[Sequence[str]], None] | None = None,
-        seen: Seen | None = None,
+        find_listed: FindListed | None = None,
     ) -> None:
         self.section = section
         self.keys = keys
         self.problems = ProblemLog(section.get_name())
         """The rows that were left out, and why."""
         self.overflow: Any = None
-        """The key of the first row that did not fit any more; None where all did."""
+        """The key of the first row that did not fit on the page; None if all did."""
         self.complete = False
-        """Whether all rows are written, and at most the closing tag is still to come."""
+        """Whether all rows are written, and at most the closing tag is still to be yielded."""
         self.first: Any = None
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
@@ -64,19 +64,19 @@ class PageRendering:
         self.rows = 0
         """Rows read so far, listed or not."""
         self._on_locations = on_locations
-        self._is_compared = seen is not None or on_locations is not None
+        self._is_compared = find_listed is not None or on_locations is not None
         self._scope = scope
-        self.pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
-        """Knows what overrides the rows met, what their lastmods say, and when entries change."""
-        self.writer = _writer_of(section)
+        self.pipeline = ChunkPipeline(section, scope, self.problems, find_listed=find_listed)
+        """Has the overrides that applied, a summary of the lastmods, and when entries change."""
+        self.writer = _new_writer(section)
         """Counts the bytes of the file, uncompressed."""
 
     @property
     def split_at(self) -> Any:
-        """Where a page that overflows is best split; None where it does not.
+        """The key at which to split a page that overflows; None for a page that does not.
 
-        In the middle of the rows that fit, or rows that go on coming would each get a page of their
-        own. But where they always come last, what is full stays full. One query finds the middle.
+        It is the middle of the rows that fit, so that both pages have room for new rows. If new
+        rows are always the last ones, it is the first row that does not fit. It takes one query.
         """
         keyset = self.section.keyset
         if self.overflow is None or keyset is None or (keyset.grows and self.keys.upper is None):
@@ -87,10 +87,10 @@ class PageRendering:
         return keyset.key_after(half, fitting) or self.overflow
 
     def split_bounds(self) -> list[Any]:
-        """Return where a page that overflows is split for each part to fit, if rows are alike.
+        """Return the keys at which to split a page that overflows, so that each part should fit.
 
-        That is ``split_at``, and more keys behind it if rows have several entries, or if many have
-        come at once.
+        The first is ``split_at``. More follow if rows have several entries, or if many rows were
+        added at once; they assume that all rows have about the same size.
         """
         keyset, at = self.section.keyset, self.split_at
         if keyset is None:
@@ -103,35 +103,37 @@ class PageRendering:
         return [at, *keyset.boundaries(step, KeyRange(at, self.keys.upper))]
 
     @cached_property
-    def _lines(self) -> LineEntries | None:
-        """The writer of rows read as text; None if the rows are read as columns or objects."""
-        return LineEntries.of(self.section, self.pipeline, self._scope, self._is_compared)
+    def _line_writer(self) -> LineWriter | None:
+        """The writer of rows that are read as text; None if they are read as columns or objects."""
+        return LineWriter.if_possible(self.section, self.pipeline, self._scope, self._is_compared)
 
     def add_digest(self) -> bool:
-        """Have the rows digested by the statements that read them; return whether that is possible.
+        """Have the queries that read the rows also return their digest; return whether they can.
 
-        PostgreSQL, MariaDB and MySQL can where rows are read as text. Call it before the rendering
-        begins.
+        PostgreSQL, MariaDB and MySQL can if rows are read as text. Call it before the rendering
+        begins, then read ``digest``.
         """
-        return self._lines is not None and self._lines.pushdown.add_digest()
+        return self._line_writer is not None and self._line_writer.pushdown.add_digest()
 
     @property
     def digest(self) -> tuple[int, str]:
-        """What ``fingerprints`` gave for the rows as they were read; after ``add_digest`` only.
+        """The number and digest of the rows that were read, in the form of ``fingerprints()``.
 
-        Of a page that overflows, not all rows were read: then it means nothing.
+        It needs ``add_digest()``, and means nothing for a page that overflows: not all rows of that
+        were read.
         """
-        rows, total = self._lines.pushdown.digest if self._lines is not None else (0, 0)
+        rows, total = self._line_writer.pushdown.digest if self._line_writer is not None else (0, 0)
         return rows, str(total)
 
     def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes of the page, in blocks."""
         return (data for data, _ in self.blocks())
 
     def blocks(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the page in pairs: a block of its bytes, and what of it a parser has to check.
+        """Yield the page as pairs: a block of bytes, and those of them that a parser has to check.
 
-        The second parts together are a document of their own. They leave out entries that are
-        proven to be well-formed.
+        The second bytes make up a document of their own, without the entries that are proven to be
+        well-formed.
         """
         head = self.writer.begin()
         with naming_section(self.section):
@@ -143,8 +145,8 @@ class PageRendering:
             yield self.writer.end(), self.writer.end()
 
     def url_elements(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the ``<url>`` elements, and which of them are not proven to be well-formed."""
-        lines = self._lines
+        """Yield pairs: some ``<url>`` elements, and those of them not proven to be well-formed."""
+        lines = self._line_writer
         chunks: Iterator[TextChunk | Chunk]
         chunks = self.section.chunks(self.keys) if lines is None else lines.chunks(self.keys)
         for chunk in chunks:
@@ -155,32 +157,32 @@ class PageRendering:
             if self.overflow is not None:
                 return
 
-    def written(
+    def written_blocks(
         self, chunks: Iterable[Chunk] | None = None
     ) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
-        """Yield each written block: its bytes, the entries, and the range of entries it contains.
+        """Write rows by column; yield each block with the entries that it was written from.
 
-        It writes all rows of the page, or those of some ``chunks``.
+        A block is (bytes, entries, begin, end): the bytes are of the entries from index ``begin``
+        to before ``end``. The rows are those of ``chunks``, or all rows of the page.
         """
         for chunk in self.section.chunks(self.keys) if chunks is None else chunks:
             self.rows += chunk.rows
             entries = self.pipeline.entries(chunk)
-            for data, begin, end in self._write(entries):
+            for data, begin, end in self._write_entries(entries):
                 yield data, entries, begin, end
             if self.overflow is not None:
                 return
 
     def _blocks_of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
-        for data, *_ in self.written(chunks):
+        """Write rows by column; yield each block twice, since a parser has to check all of it."""
+        for data, *_ in self.written_blocks(chunks):
             yield data, data
 
-    def _blocks_of_text(
-        self, lines: LineEntries, chunk: TextChunk
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what is written for rows that were read as text.
+    def _blocks_of_text(self, lines: LineWriter, chunk: TextChunk) -> Iterator[tuple[bytes, bytes]]:
+        """Write rows that were read as text; yield blocks with what a parser has to check of them.
 
-        It writes their lines if all of them fit and no row needs other values. Otherwise it writes
-        the same rows by column; if their keys are not known, the rows are read again.
+        The lines are written directly if all of them fit and no row needs other values. Otherwise
+        the same rows are written by column; if their keys are not known, they are read again.
         """
         data = lines.xml(chunk)
         urls = chunk.rows * lines.urls_per_row
@@ -191,11 +193,11 @@ class PageRendering:
         self.rows += chunk.rows
         declared = lines.entries(chunk) if lines.may_differ else None
         if declared is None:
-            lines.count_lastmods(chunk)
+            lines.add_lastmods(chunk)
         else:
-            entries = self.pipeline.finished(declared)
+            entries = self.pipeline.finish_entries(declared)
             if not are_lines or entries is not declared:
-                for written, begin, end in self._write(entries):
+                for written, begin, end in self._write_entries(entries):
                     yield written, _unproven_xml(entries, begin, end)
                 return
         self.first = chunk.first if self.first is None else self.first
@@ -206,16 +208,17 @@ class PageRendering:
             self._on_locations(declared.locations)
         yield data, b""
 
-    def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
+    def _write_entries(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
         """Write entries until all are written or the page is full.
 
-        Yields bytes with the range of entries in them: the first one, and the one after the last.
+        Yields (bytes, begin, end): the bytes are of the entries from index ``begin`` to before
+        ``end``. Skips an entry that fits on no page; sets ``overflow`` if one fits on the next.
         """
         begin = 0
         objects = self._object_numbers(entries)
         while begin < len(entries.keys):
             together = objects and objects[begin:]
-            data, count = self.writer.add(**entries.written(begin), together=together)
+            data, count = self.writer.add(**entries.writer_arguments(begin), together=together)
             if data:
                 self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
@@ -226,54 +229,51 @@ class PageRendering:
             begin += count
             if begin == len(entries.keys):
                 break
-            behind = begin + (objects.count(objects[begin]) if objects is not None else 1)
-            if self._has_room_elsewhere(entries, begin, behind):
+            end = begin + (objects.count(objects[begin]) if objects is not None else 1)
+            if self._fits_next_page(entries, begin, end):
                 self.overflow = entries.keys[begin]
                 if not self.section.can_split:
                     self._report_unsplittable()
                 return
-            self._skip_unfitting(entries, begin, behind)
-            begin = behind
+            self._report_unfitting(entries, begin, end)
+            begin = end
 
     def _object_numbers(self, entries: EntryColumns) -> Sequence[int] | None:
-        """Return a number per entry, equal for entries of one object, or None.
+        """Return a number for each entry; entries with the same number must be on the same page.
 
-        None means that an object's entries may be on several pages. Entries with equal numbers stay
-        on one page: a link to a version that another file lists, or none, might have no link back,
-        and the entries of one row have no key between them to split a page at.
+        They are the entries of one object. They link to each other, and a link to a version on
+        another page might have no return link; also, a page cannot be split within a row. None if
+        the entries of an object may be on several pages.
         """
         versions = entries.versions
         if versions is None or not (self.section.options.alternates or versions.languages is None):
             return None
         return versions.objects
 
-    def _has_room_elsewhere(self, entries: EntryColumns, begin: int, behind: int) -> bool:
-        """Return whether entries that do not fit on this page would fit on a page of their own.
+    def _fits_next_page(self, entries: EntryColumns, begin: int, end: int) -> bool:
+        """Return whether entries that do not fit on this page can be on the next one.
 
-        The entries are one, or all of an object. Those of the row with which this page begins have
-        no other page: then it is False.
+        They are those from index ``begin`` to before ``end``: one, or all of an object. False if
+        they alone exceed a page, or belong to the first row of this page.
         """
         if not self.urls or entries.keys[begin] == self.first:
             return False
-        page = _writer_of(self.section)
+        page = _new_writer(self.section)
         page.begin()
-        return page.add(**entries.written(begin, behind))[1] == behind - begin
+        return page.add(**entries.writer_arguments(begin, end))[1] == end - begin
 
     def _report_unsplittable(self) -> None:
-        """Record that a page exceeds its bytes where no plan can split it."""
+        """Record the problem of a page that exceeds its size, in a section that cannot be split."""
         message = (
             f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
             f" are skipped until the section sets limit to {self.urls:,} or less."
         )
         self.problems.add(self.overflow, InvalidValue("file-too-large", message))
 
-    def _skip_unfitting(self, entries: EntryColumns, begin: int, behind: int) -> None:
-        """Skip entries that fit on no page, and record a problem for each.
-
-        The entries are those from ``begin`` to before ``behind``.
-        """
+    def _report_unfitting(self, entries: EntryColumns, begin: int, end: int) -> None:
+        """Record a problem for each entry that fits on no page: ``begin`` to before ``end``."""
         is_rest = bool(self.urls) and entries.keys[begin] == self.first
-        if is_rest or behind - begin > self.writer.max_urls:
+        if is_rest or end - begin > self.writer.max_urls:
             refusal = too_many_urls(self.urls if is_rest else self.writer.max_urls)
         else:
             refusal = InvalidValue(
@@ -281,12 +281,12 @@ class PageRendering:
                 f"File too large: this entry alone exceeds {self.writer.max_bytes:,} bytes,"
                 " the limit of a file.",
             )
-        for place in range(begin, behind):
-            self.problems.add(entries.keys[place], refusal)
+        for row in range(begin, end):
+            self.problems.add(entries.keys[row], refusal)
 
 
-def _writer_of(section: SectionReader) -> UrlsetWriter:
-    """Return a new writer for a page of a section."""
+def _new_writer(section: SectionReader) -> UrlsetWriter:
+    """Return a new UrlsetWriter with the limits and namespaces of a section."""
     return UrlsetWriter(
         max_urls=section.max_urls,
         max_bytes=settings.MAX_BYTES,
@@ -296,7 +296,7 @@ def _writer_of(section: SectionReader) -> UrlsetWriter:
 
 
 def _unproven_xml(entries: EntryColumns, begin: int, end: int) -> bytes:
-    """Return the XML of those entries in a range that were not read as text."""
+    """Return the XML of the entries in a range that are not proven to be well-formed."""
     keys = entries.keys
     return xml_of(
         only_rows(entries, (n for n in range(begin, end) if keys[n] not in entries.proven))
@@ -304,13 +304,13 @@ def _unproven_xml(entries: EntryColumns, begin: int, end: int) -> bytes:
 
 
 def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[UrlEntry]:
-    """Yield the entries of a page as values: those that stand in its XML, and no more.
+    """Yield the entries of a page as UrlEntry objects: exactly those that its XML lists.
 
-    They passed the same checks; what did not is logged and left out. A page that has more rows
-    than fit is split in the plan, for those behind them to have a page too.
+    Afterwards the problems of skipped rows are logged. If the page has more rows than fit, it is
+    split in the plan, so that the other rows get a page too.
     """
     rendering = PageRendering(section, page.keys, scope)
-    for _, entries, begin, end in rendering.written():
+    for _, entries, begin, end in rendering.written_blocks():
         yield from map(entries.entry, range(begin, end))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
@@ -319,12 +319,12 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
 
 
 def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[Problem]:
-    """Return all problems of a page's rows as of now, without those of duplicates.
+    """Return all problems of a page's current rows, except URLs that another page lists too.
 
-    It takes as long as rendering the page.
+    It renders the page, and takes as long.
     """
     rendering = PageRendering(section, keys, scope)
-    rendering.problems.most = inf
+    rendering.problems.examples_per_kind = inf
     for _written in rendering:
         pass
     return rendering.problems.examples
@@ -332,19 +332,19 @@ def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """The ETag's digest and the Last-Modified of a page."""
+    """What identifies a page's content in conditional requests: ETag digest and Last-Modified."""
 
     digest: str
-    """Changes whenever the page does, as far as the section's promise holds."""
+    """Changes whenever the page does, as ``trust_lastmod`` promises."""
     last_modified: dt.datetime | None
     """The newest lastmod of the page."""
 
 
 def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Validators | None:
-    """Return the validators of a page, or None where only its bytes could tell.
+    """Return the validators of a page without rendering it, or None if that is not possible.
 
-    They come from the number of rows and the newest lastmod, which say enough only where the
-    section promises so with ``trust_lastmod``.
+    They are made of the number of rows and the newest lastmod. These suffice only in a section that
+    declares ``trust_lastmod`` and lists no news.
     """
     # News gets too old without any row that changes.
     trusted = section.trust_lastmod and not section.has_news

@@ -1,6 +1,6 @@
-"""The steps from a section's chunk to entries of ready text.
+"""The steps from a section's chunk to entries, whose values are ready text.
 
-Each step first tries the whole column at once, and goes row by row only where that fails.
+Each step first tries a whole column at once, and goes row by row only if that fails.
 """
 
 import datetime as dt
@@ -22,25 +22,28 @@ from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering.entry_columns import (
     EntryColumns,
     with_replaced_texts,
-    with_texts,
+    with_tag_texts,
     without_rows,
 )
 from django_sitemapkit.rendering.hreflang import (
     HreflangLink,
-    HreflangLinks,
     TranslationLinks,
-    without_foreign,
+    VersionLinks,
+    without_languages,
 )
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import ExtensionFormatter, Lastmods, TagFormatter
+from django_sitemapkit.rendering.tags import ExtensionFormatter, LastmodSummary, TagFormatter
 from django_sitemapkit.sites import SitemapSite
 
-Seen = Callable[[Sequence[str]], Mapping[int, str]]
-"""Takes the locations of a chunk; returns the places of those listed already, and by what."""
+FindListed = Callable[[Sequence[str]], Mapping[int, str]]
+"""Takes locations; returns the index of each that is listed already, and by what."""
 
 
 class ChunkPipeline:
-    """Turns chunks of one section into entries, and records a problem for each skipped row."""
+    """Turns chunks of one section into entries, and records a problem for each skipped row.
+
+    ``find_listed`` finds URLs that another page lists already.
+    """
 
     def __init__(
         self,
@@ -48,29 +51,29 @@ class ChunkPipeline:
         scope: Scope,
         problems: ProblemLog,
         *,
-        seen: Seen | None = None,
+        find_listed: FindListed | None = None,
     ) -> None:
         self.problems = problems
-        self.lastmods = Lastmods()
+        self.lastmods = LastmodSummary()
         self.override_hashes = array("q")
-        """The hashes of all overrides and rules that met a row, some more than once."""
+        """The hashes of all overrides and rules that applied to a row, some more than once."""
         self._section = section
         self._scope = scope
-        self._seen = seen
+        self._find_listed = find_listed
         self.tags = TagFormatter(problems, by_day=section.lastmod_by_day)
-        self.constants = self.tags.constants(section.constant_tags)
+        self.constants = self.tags.format_constants(section.constant_tags)
         """The texts of the tags that are the same for all rows."""
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
         self._by_position = section.keyset is None
         self._refuses_repeated = not section.lists_repeated
         self._listed: set[tuple[Any, str | None]] = set()
-        self._links: HreflangLinks | TranslationLinks | None = None
+        self._links: VersionLinks | TranslationLinks | None = None
         self._foreign: dict[str, Scope] = {}
         if isinstance(section, QuerySetReader) and section.links_rows:
             self._links = TranslationLinks(section, problems, listed_entries)
         elif section.options.alternates and section.language_plan:
-            self._links = HreflangLinks(section, section.language_plan, problems)
+            self._links = VersionLinks(section, section.language_plan, problems)
             self._foreign = self._links.foreign
         self._extensions = None
         if section.extension_sources:
@@ -78,60 +81,66 @@ class ChunkPipeline:
 
     @property
     def changes_at(self) -> dt.datetime | None:
-        """The time at which entries change though no row does; None if there is none.
+        """The first time at which entries change although no row does; None if there is none.
 
-        A lastmod comes that was left out because it lies in the future, or news gets too old.
+        Then a lastmod or article is no longer in the future, or an article gets too old for news.
         """
         ages_at = self._extensions.changes_at if self._extensions else None
         return min(filter(None, (self.tags.comes_at, ages_at)), default=None)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
-        """Return the rows of a chunk to list, with overrides and links, as entries."""
-        return self.finished(self.declared(chunk))
+        """Return the entries to list for a chunk: with overrides and links, without duplicates."""
+        return self.finish_entries(self.declared_entries(chunk))
 
-    def finished(self, declared: EntryColumns) -> EntryColumns:
-        """Return the entries to list: with overrides and links, and without duplicates.
+    def finish_entries(self, declared: EntryColumns) -> EntryColumns:
+        """Return entries from ``declared_entries`` with overrides and links, without duplicates.
 
-        If nothing changes, the same object is returned.
+        Adds their lastmods to the summary. If nothing changes, the same object is returned.
         """
-        entries = self._overridden(declared)
-        listed = {} if self._seen is None else self._seen(entries.locations)
+        entries = self._with_overrides(declared)
+        listed = {} if self._find_listed is None else self._find_listed(entries.locations)
         for row, where in listed.items():
             location = entries.locations[row]
             message = f"Duplicate URL: {location} is listed by {where}; the first one is used."
             self.problems.add(entries.keys[row], InvalidValue("duplicate-url", message))
         if listed:
             entries = without_rows(entries, listed)
-        entries = self.linked(entries)
+        entries = self.with_links(entries)
         self.lastmods.add(entries)
         return entries
 
-    def linked(self, entries: EntryColumns) -> EntryColumns:
-        """Return entries with links to all versions of their objects, if the section has them."""
-        return entries if self._links is None else self._links.linked(entries)
+    def with_links(self, entries: EntryColumns) -> EntryColumns:
+        """Return entries with the XML of their hreflang links, if the section has any."""
+        return entries if self._links is None else self._links.with_links(entries)
 
     def links(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
-        """Return the links of each object of a chunk that has an entry, in order.
+        """Return a list of hreflang links for each listed object of a chunk, in order.
 
-        Where the section has no links, nothing is returned, not even an empty list for an object.
+        Nothing is returned, not even empty lists, for a section without links.
         """
-        return (
-            () if self._links is None else self._links.links_by_object(self.listed(chunk)).values()
-        )
+        if self._links is None:
+            return ()
+        return self._links.links_by_object(self.entries_without_links(chunk)).values()
 
-    def listed(self, chunk: Chunk) -> EntryColumns:
-        """Return the valid rows of a chunk as entries, with overrides and without links."""
-        return self._overridden(self.declared(chunk))
+    def entries_without_links(self, chunk: Chunk) -> EntryColumns:
+        """Return the valid rows of a chunk as entries, with overrides, but without links.
 
-    def declared(self, chunk: Chunk) -> EntryColumns:
-        """Return the valid rows of a chunk as entries, without overrides and links."""
+        Those that another page lists already are among them.
+        """
+        return self._with_overrides(self.declared_entries(chunk))
+
+    def declared_entries(self, chunk: Chunk) -> EntryColumns:
+        """Return the valid rows of a chunk as entries, without overrides and links.
+
+        Records a problem for each row or value that is left out.
+        """
         self.tags.read_clock()  # Rows may have been edited since the page was begun.
         # Rows of languages that other sites list report there what is wrong.
         foreign: set[int] = set()
         if self._foreign and chunk.versions is not None:
             languages = enumerate(chunk.versions.languages or ())
             foreign = {row for row, code in languages if code in self._foreign}
-        locations = self._locate(chunk)
+        locations = self._normalise_locations(chunk)
         if self._refuses_repeated and (self._by_position or chunk.versions is not None):
             self._refuse_repeated(chunk, locations)
         refused = {row: why for row, why in enumerate(locations) if not isinstance(why, str)}
@@ -142,10 +151,12 @@ class ChunkPipeline:
         tags = dict(self.constants)
         for tag, values in chunk.columns.items():
             are_texts = tag == "lastmod" and chunk.lastmod_is_text
-            tags[tag] = self.tags.column(tag, values, chunk.keys, unlisted, are_texts=are_texts)
+            tags[tag] = self.tags.format_column(
+                tag, values, chunk.keys, unlisted, are_texts=are_texts
+            )
         for tag, values in chunk.row_values.items():
             blank = [None if value == "" else value for value in values]
-            texts = self.tags.column(tag, blank, chunk.keys, unlisted)
+            texts = self.tags.format_column(tag, blank, chunk.keys, unlisted)
             own = {row: text for row, text in enumerate(texts) if text}
             tags[tag] = with_replaced_texts(tags.get(tag), own, len(blank))
         entries = EntryColumns(
@@ -156,16 +167,16 @@ class ChunkPipeline:
             translations=chunk.translations,
         )
         if self._extensions is not None:
-            entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
+            entries.extensions = self._extensions.format_rows(chunk.extensions, chunk.keys, listed)
         for row, why in refused.items():
             if why is not None and row not in foreign:
                 self.problems.add(chunk.keys[row], why)
-        self._report_escaped(chunk.keys, listed)
+        self._report_escaped_twice(chunk.keys, listed)
         entries = without_rows(entries, refused) if refused else entries
-        return without_foreign(entries, self._foreign)
+        return without_languages(entries, self._foreign)
 
-    def _report_escaped(self, keys: Sequence[Any], locations: Sequence[str | None]) -> None:
-        """Report the locations that look escaped twice; they are listed as declared."""
+    def _report_escaped_twice(self, keys: Sequence[Any], locations: Sequence[str | None]) -> None:
+        """Record a problem for each location that looks escaped twice; it is listed anyway."""
         text = "\n".join(filter(None, locations))
         if not any(mark in text for mark in ("%25", ";", "%3B")):
             return
@@ -174,8 +185,11 @@ class ChunkPipeline:
                 message = f"Invalid URL: {location} looks escaped twice; give it as it is opened."
                 self.problems.add(key, InvalidValue("escaped-twice", message), skipped=False)
 
-    def _locate(self, chunk: Chunk) -> list[Any]:
-        """Return each row's absolute URL within the scope, an InvalidValue, or None for no URL."""
+    def _normalise_locations(self, chunk: Chunk) -> list[Any]:
+        """Return for each row its absolute URL, None if it has none, or an InvalidValue.
+
+        A URL outside the scope of the site, or of its language's site, is invalid.
+        """
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
             versions = zip(chunk.versions.languages, chunk.locations, strict=True)
             scopes = self._foreign
@@ -185,7 +199,11 @@ class ChunkPipeline:
         return self._scope.normalise_all(chunk.locations)
 
     def _refuse_repeated(self, chunk: Chunk, locations: list[Any]) -> None:
-        """Refuse rows whose URL this page lists already; in a section by key, the same object."""
+        """Replace repeated URLs in ``locations`` by an InvalidValue.
+
+        In a section paged by position, a URL may appear once on the page; in one paged by key, once
+        among the entries of an object.
+        """
         owners: Iterable[Any] = repeat(None)
         listed = self._listed
         if not self._by_position and chunk.versions is not None:
@@ -200,8 +218,8 @@ class ChunkPipeline:
                 )
             listed.add((owner, location))
 
-    def _overridden(self, entries: EntryColumns) -> EntryColumns:
-        """Return the entries with what editors have set."""
+    def _with_overrides(self, entries: EntryColumns) -> EntryColumns:
+        """Return the entries with the values that editors have set, without those they exclude."""
         if self._overrides is None:
             return entries
         with self._section.connection_lock:  # The same connection may be reading the next rows.
@@ -210,16 +228,18 @@ class ChunkPipeline:
             return entries
         self.tags.read_clock()  # An override may have been saved since the page was begun.
         self.override_hashes.extend(effects.hashes)
-        entries = with_texts(entries, self.override_texts(effects, entries.keys))
+        entries = with_tag_texts(entries, self.override_texts(effects, entries.keys))
         return without_rows(entries, effects.excluded) if effects.excluded else entries
 
     def override_texts(
         self, effects: OverrideResult, keys: Sequence[Any]
     ) -> dict[str, dict[int, str]]:
-        """Return the texts of the values that editors have set, by tag and row."""
+        """Return the texts of the values that editors have set: for each tag by row index."""
         found: dict[str, dict[int, str]] = {}
         for tag, values in effects.values.items():
-            texts = self.tags.column(tag, list(values.values()), [keys[row] for row in values])
+            texts = self.tags.format_column(
+                tag, list(values.values()), [keys[row] for row in values]
+            )
             listed = {row: text for row, text in zip(values, texts, strict=True) if text}
             if listed:
                 found[tag] = listed
@@ -227,23 +247,26 @@ class ChunkPipeline:
 
 
 def listed_entries(section: SectionReader, keys: KeyRange = EVERYTHING) -> Iterator[EntryColumns]:
-    """Yield the entries of a range that may be listed, whether or not they fit on a page."""
+    """Yield the entries of a key range, with overrides but without links, a chunk at a time.
+
+    Entries that would not fit on a page, or that another section lists, are among them.
+    """
     pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
-        yield pipeline.listed(chunk)
+        yield pipeline.entries_without_links(chunk)
 
 
 def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
-    """Return the hreflang links of an object, or of an item of a list, for the head of its pages.
+    """Return the hreflang links of a model object or static item, for the head of its pages.
 
-    They are those of the first section with ``alternates`` that lists it; none where no section
-    does, now and with all that editors set. Those of other sections are not asked whether they list
-    the same URL before it. What fails passes through.
+    They are those of the first section with language versions that lists it, with overrides; none
+    if no section does. Whether another section lists the same URL is not checked. Errors of the
+    sections pass through.
     """
     for section in sections_of(site):
         if not (section.links_rows or (section.options.alternates and section.language_plan)):
             continue
-        reader = _reader_of_one(section, item)
+        reader = _reader_of_item(section, item)
         if reader is None:
             continue
         pipeline = ChunkPipeline(reader, site.scope(), ProblemLog(""))
@@ -253,8 +276,11 @@ def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
     return []
 
 
-def _reader_of_one(section: SectionReader, item: Any) -> SectionReader | None:
-    """Return a section limited to one object or item and its location; None if not in it."""
+def _reader_of_item(section: SectionReader, item: Any) -> SectionReader | None:
+    """Return a section limited to one object or item, without extensions; None if not in it.
+
+    A section of items is changed itself.
+    """
     if isinstance(section, ItemReader):
         if item not in section.rows:
             return None

@@ -1,4 +1,4 @@
-"""What was wrong with single rows: counted all, remembered some."""
+"""Problems of single rows: all are counted, the first of each kind are kept as examples."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ EXAMPLES_PER_KIND = 20
 """Problems kept as examples of each kind; all of them are counted."""
 
 LISTED_AS_DECLARED = {"escaped-twice", "expired-video"}
-"""The codes of doubts: nothing is left out."""
+"""The codes of problems because of which nothing is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One row or value that was left out of a sitemap, or that is listed and is doubtful."""
+    """Why a row or value was left out of a sitemap, or is listed although it looks wrong."""
 
     section: str
     """The section's name."""
@@ -30,17 +30,18 @@ class Problem:
     """Whether the whole row was left out, or only the value."""
 
     def __str__(self) -> str:
+        """Return one line: the section, key and message, and whether the row is listed."""
         is_whole = self.code in LISTED_AS_DECLARED
         left_out = "skipped" if self.skipped else "listed" if is_whole else "listed without it"
         return printable(f"{self.section} {self.key!a}: {self.message} ({left_out})")
 
 
 class ProblemLog:
-    """The problems of one rendering, in bounded memory."""
+    """Collects the problems of one rendering: counts all, keeps the first of each kind."""
 
     def __init__(self, section: str) -> None:
         self.section = section
-        self.most: float = EXAMPLES_PER_KIND
+        self.examples_per_kind: float = EXAMPLES_PER_KIND
         """How many problems of each kind are kept as examples."""
         self.counts: Counter[str] = Counter()
         """How many problems there were, by code."""
@@ -50,21 +51,25 @@ class ProblemLog:
         """The first problems of each code."""
 
     def __len__(self) -> int:
+        """Return the number of all problems."""
         return self.counts.total()
 
     def add(self, key: Any, error: InvalidValue, *, skipped: bool = True) -> None:
-        """Count a problem, and remember it if it is among the first of its kind."""
+        """Count the problem of a row, and keep it if it is among the first of its code.
+
+        ``skipped`` says that the whole row is left out, not only a value.
+        """
         self.counts[error.code] += 1
         self.skipped += skipped
-        if self.counts[error.code] <= self.most:
+        if self.counts[error.code] <= self.examples_per_kind:
             found = {"key": key, "code": error.code, "message": str(error)}
             self.examples.append(Problem(section=self.section, skipped=skipped, **found))
 
     def by_code(self) -> dict[str, dict[str, Any]]:
-        """Return the stored form: for each code, the number of problems and the first of them.
+        """Return the form in which a database stores the problems: by code, count and examples.
 
-        Each of these has its place among all, since a database does not keep the order of codes,
-        its words, and the key of its row as text.
+        An example is a list: its position among all examples, since the database does not keep the
+        order of codes; its text; and the key of its row as text.
         """
         found: dict[str, dict[str, Any]] = {
             code: {"count": count, "examples": []} for code, count in self.counts.items()
@@ -74,6 +79,6 @@ class ProblemLog:
         return found
 
     def summary(self) -> str:
-        """Return one line of text: the number of problems of each kind, with the first of them."""
+        """Return one line of text: for each code, the number of problems and the first of them."""
         first = {problem.code: problem for problem in reversed(self.examples)}
         return "; ".join(f"{count:,} x {first[code]}" for code, count in self.counts.items())

@@ -1,4 +1,4 @@
-"""What entries say besides their location: from values to ready text, a column at a time.
+"""Formats the values of entries, except their location, as text: a column at a time.
 
 Tags are lastmod, changefreq and priority; extensions are images, videos, news and elements of the
 project's own, as XML.
@@ -34,24 +34,24 @@ from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.problems import ProblemLog
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
-"""Values of one entry that are written, by option."""
+"""How many values of an option are written for one entry."""
 
 
 @dataclass(slots=True)
-class Lastmods:
-    """A summary of a page's lastmods."""
+class LastmodSummary:
+    """The oldest and newest lastmod of a page, and how many entries have one."""
 
     oldest: str = ""
-    """The least text; "" where there is none."""
+    """The oldest lastmod as text; "" if there is none."""
     newest: str = ""
-    """The greatest text."""
+    """The newest lastmod as text; "" if there is none."""
     dated: int = 0
-    """Entries that have one."""
+    """How many entries have a lastmod."""
     find_key: Callable[[], Any] = lambda: None
-    """Returns the key of a row that has the greatest text; it may have to be asked for."""
+    """Returns the key of a row that has the newest lastmod; it may run a query."""
 
     def add(self, entries: EntryColumns) -> None:
-        """Include the lastmods of some entries in the summary."""
+        """Include the lastmods of entries in the summary."""
         column = entries.tags.get("lastmod")
         if isinstance(column, str):
             column = [column] * len(entries.keys)
@@ -65,7 +65,7 @@ class Lastmods:
     def add_summary(
         self, oldest: str, newest: str, dated: int, find_key: Callable[[], Any]
     ) -> None:
-        """Include a summary of some entries' lastmods; ``dated`` of them (at least 1) have one."""
+        """Include another summary, given by the attributes of this class; ``dated`` is not 0."""
         self.dated += dated
         self.oldest = min(self.oldest or oldest, oldest)
         if newest > self.newest:
@@ -73,14 +73,14 @@ class Lastmods:
 
 
 class TagFormatter:
-    """Formats the optional tags of one page; an invalid value costs its row the tag only.
+    """Formats the optional tags of one page; for an invalid value only the tag is left out.
 
-    With ``by_day`` a lastmod is its day in TIME_ZONE, and in the future from the next day on.
+    With ``by_day`` a lastmod is written as its day in TIME_ZONE, and tomorrow is in the future.
     """
 
     def __init__(self, problems: ProblemLog, *, by_day: bool = False) -> None:
         self.comes_at: dt.datetime | None = None
-        """When the first lastmod comes that was left out because it is in the future."""
+        """When the first lastmod that was left out is no longer in the future."""
         self._problems = problems
         self._by_day = by_day
         self._zone = timezone.get_default_timezone()
@@ -92,23 +92,26 @@ class TagFormatter:
         self.read_clock()
 
     def read_clock(self) -> None:
-        """Set the current time, after which a lastmod counts as being in the future."""
+        """Read the clock again: a lastmod after this time is in the future."""
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self._zone).date().isoformat()
         # Whatever its time zone, a moment whose text is less is past.
         self._day_ago = (self._now - dt.timedelta(days=1)).isoformat()
 
-    def constants(self, values: Mapping[str, Any]) -> dict[str, TagColumn]:
-        """Return the texts of values that all rows have; an invalid one is reported once."""
+    def format_constants(self, values: Mapping[str, Any]) -> dict[str, TagColumn]:
+        """Return the texts of values that all rows have, by tag; an invalid one is left out.
+
+        Its problem is recorded once.
+        """
         texts: dict[str, TagColumn] = {}
         for tag, value in values.items():
-            (text,) = self.column(tag, [value], [tag])
+            (text,) = self.format_column(tag, [value], [tag])
             if text is not None:
                 texts[tag] = text
         return texts
 
-    def column(
+    def format_column(
         self,
         tag: str,
         values: Sequence[Any],
@@ -117,12 +120,13 @@ class TagFormatter:
         *,
         are_texts: bool = False,
     ) -> list[str | None]:
-        """Return the texts of a tag; None where a value is invalid, and a problem.
+        """Return the texts of a tag for some rows; None for no value or an invalid one.
 
-        ``unlisted`` rows have no text and no problem. ``are_texts`` says that the values are
-        lastmods as they are written.
+        Each invalid value is recorded as a problem of its row's key, and so is a lastmod in the
+        future. Rows with an index in ``unlisted`` get no text and no problem. ``are_texts`` says
+        that the values are formatted lastmods.
         """
-        texts = list(values) if are_texts else self._formatted(tag, values, keys, unlisted)
+        texts = list(values) if are_texts else self._format_values(tag, values, keys, unlisted)
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
@@ -130,25 +134,27 @@ class TagFormatter:
                     texts[row] = None
         return texts
 
-    def _formatted(
+    def _format_values(
         self, tag: str, values: Sequence[Any], keys: Sequence[Any], unlisted: Set[int]
     ) -> list[str | None]:
+        """Format the values of a tag; None for ``unlisted`` rows and invalid values."""
         if tag == "lastmod" and self._by_day:
             values = [day_of(value, self._zone) for value in values]
         if not unlisted:
             with suppress(InvalidValue):
                 return list(map(self._formatters[tag], values))
         return [
-            None if row in unlisted else self._text(tag, value, keys[row])
+            None if row in unlisted else self._format_or_report(tag, value, keys[row])
             for row, value in enumerate(values)
         ]
 
-    def latest(self, newest: str) -> str:
-        """Return the current time, or day, as text in the form of ``newest``."""
+    def now_in_form_of(self, text: str) -> str:
+        """Return the current time as text, or the current day if ``text`` is only a day."""
         self.read_clock()
-        return self._now_text if len(newest) > len(self._today) else self._today
+        return self._now_text if len(text) > len(self._today) else self._today
 
-    def _text(self, tag: str, value: Any, key: Any) -> str | None:
+    def _format_or_report(self, tag: str, value: Any, key: Any) -> str | None:
+        """Return the text of a value; for an invalid one None, with a problem of its row."""
         try:
             if isinstance(value, InvalidValue):  # What the section's method raised.
                 raise value
@@ -158,11 +164,13 @@ class TagFormatter:
             return None
 
     def _is_future(self, text: str) -> bool:
+        """Return whether a formatted lastmod is in the future; a day is from tomorrow on."""
         if len(text) == len(self._today):
             return text > self._today
         return dt.datetime.fromisoformat(text) > self._now
 
     def _report_future(self, key: Any, text: str) -> None:
+        """Record the problem of a lastmod in the future, and when it stops being one."""
         future = InvalidValue("future-date", f"Invalid date: lastmod {text} is in the future.")
         self._problems.add(key, future, skipped=False)
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
@@ -171,7 +179,7 @@ class TagFormatter:
 
 
 class ExtensionFormatter:
-    """Writes the extension elements of entries as XML: images, videos, news and own ones."""
+    """Formats images, videos, news and the project's own elements of entries as XML."""
 
     def __init__(self, section: SectionReader, scope: Scope, problems: ProblemLog) -> None:
         self._scope = scope
@@ -185,12 +193,15 @@ class ExtensionFormatter:
             "elements": self._own_xml,
         }
         self.changes_at: dt.datetime | None = None
-        """When an article comes that is in the future, or is two days old and no news any more."""
+        """When the first date is no longer in the future, or the first article no longer news."""
 
-    def texts(
+    def format_rows(
         self, columns: dict[str, Sequence[Any]], keys: Sequence[Any], locations: Sequence[Any]
     ) -> list[str]:
-        """Return the elements of each row as XML; of a row that is refused, nothing."""
+        """Return all extension elements of each row as XML; "" for a row without a location.
+
+        ``columns`` has the values of each option, such as ``images``, for all rows.
+        """
         written = [option for option in self._write if option in columns]
         if not written:  # What is declared is neither a method nor a column, as a check tells.
             return [""] * len(keys)
@@ -199,17 +210,23 @@ class ExtensionFormatter:
             "".join(
                 xml
                 for option, value in zip(written, values, strict=True)
-                for xml in self._elements(option, value, key, location)
+                for xml in self._elements_of_option(option, value, key, location)
             )
             if location is not None
             else ""
             for key, location, values in zip(keys, locations, rows, strict=True)
         ]
 
-    def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
-        """Yield the XML elements of one row; an invalid value is skipped and reported."""
+    def _elements_of_option(
+        self, option: str, value: Any, key: Any, location: str
+    ) -> Iterator[str]:
+        """Yield the XML element of each value of an option for one row.
+
+        An invalid value is skipped, and recorded as a problem of the row's key; so are values that
+        exceed the number in MAX_VALUES.
+        """
         most, report = MAX_VALUES.get(option), partial(self._problems.add, key, skipped=False)
-        for number, one in enumerate(_values(value)):
+        for number, one in enumerate(_nonempty_values(value)):
             if number == most:
                 message = (
                     f"Too many tags: {option} has more than {most:,} values for one URL; the"
@@ -226,14 +243,19 @@ class ExtensionFormatter:
                 report(refusal_for(error, option))
 
     def _image_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        """Return the element of an image, given as an Image, a URL or the file of a field."""
         if isinstance(value, FieldFile):
             value = value.url
         image = Image(location=value) if isinstance(value, str) else value
         return image_element(_require_type(Image, image, "images"), self._scope)
 
     def _video_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        """Return the element of a Video on the page at ``location``.
+
+        Reports a publication date in the future, and that the video has expired.
+        """
         video = _require_type(Video, value, "videos")
-        if future := self._future("published of a video", video.published):
+        if future := self._future_error("published of a video", video.published):
             video = replace(video, published=None)
         xml = video_element(video, self._scope, location, self._zone, report)
         if future:
@@ -248,9 +270,13 @@ class ExtensionFormatter:
         return xml
 
     def _news_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        """Return the element of a News article; "" if it is too old for Google News.
+
+        Raises InvalidValue if it is published in the future.
+        """
         article = _require_type(News, value, "news")
         xml = news_element(article, self._zone)
-        if future := self._future("published of news", article.published):
+        if future := self._future_error("published of news", article.published):
             raise future
         # Its own text is right: the element would have been refused otherwise.
         begin = moment_of(format_lastmod(article.published, self._zone) or "", self._zone)
@@ -260,8 +286,11 @@ class ExtensionFormatter:
         self._note_change(until)
         return xml
 
-    def _future(self, what: str, value: Any) -> InvalidValue | None:
-        """Return the InvalidValue for a date in the future; None for any other value."""
+    def _future_error(self, what: str, value: Any) -> InvalidValue | None:
+        """Return an InvalidValue for a date in the future, else None.
+
+        ``what`` names the date in the message. ``changes_at`` considers when it will be past.
+        """
         with suppress(InvalidValue):
             text = format_lastmod(value, self._zone)
             moment = moment_of(text, self._zone) if text else None
@@ -273,14 +302,16 @@ class ExtensionFormatter:
         return None
 
     def _note_change(self, moment: dt.datetime) -> None:
+        """Set ``changes_at`` to a moment, unless it is earlier already."""
         self.changes_at = min(filter(None, (self.changes_at, moment)))
 
     def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+        """Return the XML of an Element, in a namespace that the section declares."""
         return own_element(_require_type(Element, value, "elements"), self._namespaces)
 
 
-def _values(value: Any) -> Iterator[Any]:
-    """Yield the values of an option for one row, without empty ones."""
+def _nonempty_values(value: Any) -> Iterator[Any]:
+    """Yield a value of an option, or each of several, except None, "" and empty file fields."""
     many = isinstance(value, Iterable) and not isinstance(value, (str, bytes, FieldFile))
     for one in value if many else (value,):
         if one is not None and one != "" and not (isinstance(one, FieldFile) and not one):
@@ -288,6 +319,7 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def _require_type(kind: type[Any], value: Any, option: str) -> Any:
+    """Return a value of an option; raise InvalidValue unless it is an instance of ``kind``."""
     if isinstance(value, InvalidValue):  # What a method or a storage raised.
         raise value
     if not isinstance(value, kind):

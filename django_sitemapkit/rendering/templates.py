@@ -1,4 +1,4 @@
-"""Streaming a template: block by block, as far as its tags can."""
+"""Renders a template in blocks, as far as its tags can stream."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
@@ -8,11 +8,15 @@ from django.template.base import Template
 from django.template.loader_tags import ExtendsNode
 
 PIECE_CHARACTERS = 65_536
-"""Characters handed on at a time, about."""
+"""How many characters are collected before they are yielded as one block."""
 
 
 class RepeatNode(Node):
-    """A tag that repeats its block for some values, and can hand on its output in pieces."""
+    """A block tag that renders its block once for each of some values, and can stream the output.
+
+    ``name`` is the variable that has the value within the block; ``values`` returns the values for
+    a template context.
+    """
 
     def __init__(
         self, name: str, values: Callable[[Context], Iterable[Any]], nodelist: NodeList
@@ -22,22 +26,22 @@ class RepeatNode(Node):
         self.nodelist = nodelist
 
     def stream(self, context: Context) -> Iterator[str]:
-        """Yield the block for one value after the other."""
+        """Yield the rendered block for one value after the other."""
         for value in self.values(context):
             with context.push({self.name: value}):
                 yield self.nodelist.render(context)
 
     def render(self, context: Context) -> str:
-        """Return the whole output."""
+        """Return the rendered blocks of all values as one text."""
         return "".join(self.stream(context))
 
 
-def template_blocks(template: Template, context: Context) -> Generator[bytes, None, None]:
-    """Yield the output of a template in blocks of about 64 KiB.
+def rendered_blocks(template: Template, context: Context) -> Generator[bytes, None, None]:
+    """Yield the output of a template, encoded, in blocks of about 64 KiB.
 
-    Streaming tags hand theirs on as it comes, where they stand at the top of the template; within
-    another block tag, such as ``{% if %}``, that tag gathers it first. Raises TemplateSyntaxError
-    for a template that extends another: its parent would gather everything.
+    A RepeatNode at the top level of the template is streamed. Within another block tag, such as
+    ``{% if %}``, its whole output is collected first. Raises TemplateSyntaxError for a template
+    that extends another: its parent would collect everything.
     """
     pieces: list[str] = []
     size = 0
@@ -53,6 +57,7 @@ def template_blocks(template: Template, context: Context) -> Generator[bytes, No
 
 
 def _rendered_pieces(template: Template, context: Context) -> Iterator[str]:
+    """Yield the output of each top-level node of a template; of a RepeatNode piece by piece."""
     with context.render_context.push_state(template), context.bind_template(template):
         for node in template.nodelist:
             if isinstance(node, ExtendsNode):

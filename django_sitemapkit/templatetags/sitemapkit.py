@@ -17,7 +17,7 @@ from django_sitemapkit.planning import page_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.rendering import LivePage, index_entries, page_entries
+from django_sitemapkit.rendering import LivePage, live_index_entries, page_entries
 from django_sitemapkit.rendering.pipeline import alternates_of
 from django_sitemapkit.rendering.templates import RepeatNode
 from django_sitemapkit.sites import site_of_context
@@ -27,9 +27,9 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def sitemap_link(context: template.Context) -> SafeString:
-    """Write the ``<link rel="sitemap">`` of the site's index, for the head of its pages.
+    """Write the ``<link rel="sitemap">`` to the site's index, for the head of its pages.
 
-    Nothing where the request is for no site of SITEMAPKIT_SITES.
+    Nothing is written if the request is for no site of SITEMAPKIT_SITES.
     """
     link = '<link rel="sitemap" type="application/xml" href="{}">'
     address = _index_address(context)
@@ -38,10 +38,10 @@ def sitemap_link(context: template.Context) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def sitemap_robots(context: template.Context) -> SafeString:
-    """Write the ``Sitemap:`` line of the site's index for robots.txt, outside of any group.
+    """Write the ``Sitemap:`` line with the site's index for robots.txt, outside of any group.
 
     Nothing is escaped, since robots.txt is plain text; the address is percent-encoded. Nothing is
-    written where the request is for no site of SITEMAPKIT_SITES.
+    written if the request is for no site of SITEMAPKIT_SITES.
     """
     address = _index_address(context)
     return mark_safe(f"Sitemap: {address}") if address else SafeString()  # noqa: S308  normalised
@@ -49,11 +49,11 @@ def sitemap_robots(context: template.Context) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
-    """Write a ``<link rel="alternate" hreflang>`` for each version of an object.
+    """Write a ``<link rel="alternate" hreflang>`` for each language version of an object.
 
-    They are the links of the sitemap, for the head of the object's own pages. ``item`` is an object
-    of a section with ``alternates``, or an item of a StaticSection. Nothing is written where no
-    section lists it, or the request is for no site of SITEMAPKIT_SITES.
+    They are the same links as in the sitemap, for the head of the object's own pages. ``item`` is
+    an object of a section with ``alternates``, or an item of a StaticSection. Nothing is written if
+    no section lists it, or the request is for no site of SITEMAPKIT_SITES.
     """
     try:
         links = alternates_of(site_of_context(context), item)
@@ -66,19 +66,19 @@ def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
 
 @register.simple_tag
 def sitemap_entry(entry: UrlEntry) -> SafeString:
-    """Write one entry as ``<url>``, escaped and in the order the protocol asks for."""
+    """Write an entry as a ``<url>`` element, escaped and in the protocol's order of tags."""
     return mark_safe(url_element(entry))  # noqa: S308  the writer escapes
 
 
 @register.tag
 def sitemap_pages(parser: Parser, token: Token) -> Node:
-    """Repeat a block for every page of the site: ``{% sitemap_pages as page %}``.
+    """Repeat a block for each page that a site's index lists: ``{% sitemap_pages as page %}``.
 
     ``page`` has ``location``, ``lastmod``, ``section`` and ``number``.
     """
     match token.split_contents():
         case [_, "as", name]:
-            return RepeatNode(name, _pages, _block(parser, "endsitemap_pages"))
+            return RepeatNode(name, _live_pages_of_site, _parse_block(parser, "endsitemap_pages"))
     raise template.TemplateSyntaxError("Write {% sitemap_pages as page %}.")
 
 
@@ -87,39 +87,45 @@ def sitemap_entries(parser: Parser, token: Token) -> Node:
     """Repeat a block for every entry of a page: ``{% sitemap_entries "news" 1 as entry %}``.
 
     ``entry`` has ``location``, ``lastmod``, ``changefreq`` and ``priority``, all of them text or
-    None. Rows are read some at a time, and handed on as they come by ``stream_template()``;
-    Django's own ``{% for %}`` would gather them all first.
+    None. Rows are read in batches, and ``stream_template()`` sends their output as it is rendered;
+    Django's own ``{% for %}`` would collect it all first.
     """
     match token.split_contents():
         case [_, section, number, "as", name]:
             entries = partial(
-                _entries, parser.compile_filter(section), parser.compile_filter(number)
+                _entries_of_page, parser.compile_filter(section), parser.compile_filter(number)
             )
-            return RepeatNode(name, entries, _block(parser, "endsitemap_entries"))
+            return RepeatNode(name, entries, _parse_block(parser, "endsitemap_entries"))
     raise template.TemplateSyntaxError("Write {% sitemap_entries section number as entry %}.")
 
 
-def _pages(context: template.Context) -> Iterable[LivePage]:
-    return index_entries(site_of_context(context))
+def _live_pages_of_site(context: template.Context) -> Iterable[LivePage]:
+    """Yield the live pages of the site of a template context."""
+    return live_index_entries(site_of_context(context))
 
 
-def _entries(
+def _entries_of_page(
     section: FilterExpression, number: FilterExpression, context: template.Context
 ) -> Iterable[UrlEntry]:
+    """Yield the entries of a page; none if the section or page does not exist.
+
+    ``section`` and ``number`` are resolved in the template context.
+    """
     site = site_of_context(context)
     found = section_of(site, str(section.resolve(context)))
     page = page_of(found, int(number.resolve(context))) if found else None
     return page_entries(found, page, site.scope()) if found and page else ()
 
 
-def _block(parser: Parser, end: str) -> NodeList:
+def _parse_block(parser: Parser, end: str) -> NodeList:
+    """Return the nodes up to the end tag ``end``, which is consumed."""
     nodelist = parser.parse((end,))
     parser.delete_first_token()
     return nodelist
 
 
 def _index_address(context: template.Context) -> str | None:
-    """Return the address of the site's index; None, with a warning in the log, if it has none."""
+    """Return the address of the site's index; None, with a warning in the log, if unknown."""
     try:
         return site_of_context(context).address("index")
     except (Http404, ImproperlyConfigured) as error:

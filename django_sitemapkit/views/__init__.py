@@ -32,9 +32,9 @@ from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.printable import logger
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.templates import template_blocks
+from django_sitemapkit.rendering.templates import rendered_blocks
 from django_sitemapkit.sites import site_for
-from django_sitemapkit.views.live import empty_news, live_index, live_page
+from django_sitemapkit.views.live import empty_news_page, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
 from django_sitemapkit.views.responses import Responder, StreamedResponse, chained_blocks
 from django_sitemapkit.words import english_of
@@ -43,33 +43,38 @@ __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_temp
 
 
 RETRY_AFTER = 30
-"""Seconds after which a reader is asked to come back while nothing can be served."""
+"""Seconds after which a reader may try again while nothing can be served."""
 
 _View = Callable[..., HttpResponseBase]
 
 
 def public_view(view: _View) -> _View:
-    """Give a view what all have in common: methods, Cache-Control, and 503 when it must wait."""
+    """Wrap a view of a sitemap: GET and HEAD only, no login, Cache-Control, 503 or 404 on errors.
+
+    It answers 404 if the sitemap is not published, and 503 with Retry-After while it cannot be
+    served: a file is lost, a plan is not made yet, the settings or the database fail.
+    """
 
     @require_safe
     @wraps(view)
     def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        """Answer by the view, or with 404 or 503 if it raises an expected error."""
         try:
             response = view(request, **arguments)
         except FileLost:
-            return _retry_later()
+            return _retry_later_response()
         except NotPublished as error:
             raise Http404(str(error)) from error
         except NotPlanned as error:
             logger.warning("%s", error)
-            return _retry_later()
+            return _retry_later_response()
         except ImproperlyConfigured as error:
             logger.error("%s", error)  # noqa: TRY400  the text says it all
-            return _retry_later(str(error) if django_settings.DEBUG else "")
+            return _retry_later_response(str(error) if django_settings.DEBUG else "")
         except (DatabaseError, InterfaceError) as error:
-            if not (reason := _temporary_failure(error)):
+            if not (reason := _log_temporary_failure(error)):
                 raise
-            return _retry_later(reason if django_settings.DEBUG else "")
+            return _retry_later_response(reason if django_settings.DEBUG else "")
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
         return response
@@ -80,8 +85,11 @@ def public_view(view: _View) -> _View:
     return login_not_required(answer)
 
 
-def _temporary_failure(error: Exception) -> str:
-    """Log a database error that time or ``migrate`` ends and return its text; "" for others."""
+def _log_temporary_failure(error: Exception) -> str:
+    """Log a database error that is temporary, or that ``migrate`` ends; return its text.
+
+    Return "" for any other error, which is not logged.
+    """
     reason = schema_fault(error)
     if reason:
         logger.error("%s", reason)
@@ -91,7 +99,8 @@ def _temporary_failure(error: Exception) -> str:
     return reason
 
 
-def _retry_later(reason: str = "") -> HttpResponse:
+def _retry_later_response(reason: str = "") -> HttpResponse:
+    """Return a response 503 with Retry-After; its text contains ``reason``."""
     return HttpResponse(
         f"This sitemap cannot be served right now.\n{reason}",
         status=503,
@@ -118,19 +127,20 @@ def index(request: HttpRequest) -> HttpResponseBase:
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
     """Answer with one page of a section, as XML or text.
 
-    404 if there is none with a URL, 503 if its published file is lost and has no rows any more.
+    404 if there is no such page or it lists no URL, 503 if its published file is lost and its rows
+    are gone. ``form`` is the ending of the file: ``xml``, ``xml.gz``, ``txt`` or ``txt.gz``.
     """
     site, responder = site_for(request), Responder(request, form)
-    place = site, section, int(number), responder
+    wanted = site, section, int(number), responder
     reason = NotPublished("This sitemap does not exist, or is currently empty.")
     response = None
     try:
         if settings.SERVE_FROM != "live":
-            response = published_page(*place)
-        response = response or live_page(*place)
+            response = published_page(*wanted)
+        response = response or live_page(*wanted)
     except NotPublished as error:
         reason = error
-    response = response or empty_news(*place)
+    response = response or empty_news_page(*wanted)
     if response is None:
         raise reason
     return response
@@ -140,7 +150,7 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
 def robots(request: HttpRequest) -> HttpResponse:
     """Answer with a robots.txt that allows all and names the sitemaps, for projects without one.
 
-    It is included nowhere: ``path("robots.txt", views.robots)``. Override the template
+    No URLconf includes it: add ``path("robots.txt", views.robots)``. Override the template
     ``sitemapkit/robots.txt`` to say more.
     """
     content_type = "text/plain; charset=utf-8"
@@ -153,7 +163,7 @@ def old_address(
 ) -> HttpResponsePermanentRedirect:
     """Redirect an address of an earlier sitemap to the index of the request's site, permanently.
 
-    It is included nowhere: ``path("sitemap-<section>.xml", views.old_address)``, after the
+    No URLconf includes it: add ``path("sitemap-<section>.xml", views.old_address)`` after the
     package's URLs. The answer is 404 if the pattern has a ``section`` that the site does not have;
     the query string, such as ``?p=2``, and other arguments of the pattern are ignored.
     """
@@ -172,14 +182,15 @@ def stream_template(
 ) -> StreamingHttpResponse:
     """Return a response that streams one of the project's own templates.
 
-    ``{% sitemap_pages %}`` and ``{% sitemap_entries %}`` at the top of the template hand on their
-    output as it comes, in constant memory. Raises TemplateDoesNotExist, TemplateSyntaxError where
-    the template extends another, and TypeError where it is not of Django's own engine.
+    The output of ``{% sitemap_pages %}`` and ``{% sitemap_entries %}`` at the top level of the
+    template is sent as it is rendered, in constant memory. Raises TemplateDoesNotExist,
+    TemplateSyntaxError if the template extends another, and TypeError if it is not of Django's own
+    engine.
     """
     template = getattr(get_template(template_name), "template", None)
     if not isinstance(template, Template):
         raise TypeError(f"{template_name} is not a template of Django's own engine.")
     values = make_context(context, request, autoescape=template.engine.autoescape)
-    rest = template_blocks(template, values)
+    rest = rendered_blocks(template, values)
     blocks = chained_blocks(list(islice(rest, 1)), rest)
     return StreamedResponse(request, blocks, content_type=content_type)

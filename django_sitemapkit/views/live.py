@@ -1,7 +1,7 @@
 """Live sitemaps: streamed from the database.
 
-A page's first block is rendered before its status line is sent, so that what fails early is an
-honest error; what fails later cuts the connection, and no closing tag pretends that all was there.
+A page's first block is rendered before its status line is sent, so that an early failure gets a
+status of its own. A later failure cuts the connection: the document has no closing tag then.
 """
 
 from collections.abc import Generator
@@ -27,7 +27,7 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
+from django_sitemapkit.rendering import PageRendering, RenderedIndex, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import (
     RESPONSE_BLOCK_BYTES,
@@ -39,7 +39,7 @@ from django_sitemapkit.words import english_of
 
 
 def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
-    """Return the index of a site's live pages, or None if it would list nothing."""
+    """Return a response with the index of a site's live pages, or None if it would list nothing."""
     index = render_index(site)
     if index is None:
         for section in sections_of(site):
@@ -49,33 +49,38 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
     return index_response(site, index, responder)
 
 
-def index_response(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
-    """Return an index as a response; one that cannot list all sitemaps is logged as an error."""
+def index_response(
+    site: SitemapSite, index: RenderedIndex, responder: Responder
+) -> HttpResponseBase:
+    """Return a response with an index; log an error if it cannot list all sitemaps."""
     if index.problem:
         logger.error("Site %r: %s.", site.key, english_of(index.problem))
-    return responder.send(index.data)
+    return responder.document_response(index.data)
 
 
 def live_page(
     site: SitemapSite, name: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
-    """Return a page rendered from the database, or None where there is none or it is empty."""
+    """Return a response with a page rendered from the database; None if it lists no URL.
+
+    None also if there is no such section or page.
+    """
     stored, state = stored_page_and_current_edits(site, name, number)
     section = section_of(site, name, state)
     if section is None:
         return None
     with naming_section(section):
         planned = page_of(section, number, stored)
-        return rendered_page(section, planned, responder) if planned else None
+        return page_response(section, planned, responder) if planned else None
 
 
-def empty_news(
+def empty_news_page(
     site: SitemapSite, name: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
-    """Return the first page of a news section while there is no news, or None for any other page.
+    """Return a response without entries for page 1 of a news section; None for any other page.
 
-    Google asks for it on quiet days too, and reports an address that is gone. A ``urlset`` without
-    a URL breaks the schema, so no other page is served like this, and no index lists this one.
+    Google requests it while there is no news too, and reports an address that is gone. A ``urlset``
+    without a URL breaks the schema, so no other page is served like this, and no index lists it.
     """
     declared = registry.get(site, name) if number == 1 else None
     if declared is None or not declared.has_news:
@@ -86,16 +91,17 @@ def empty_news(
     # With another namespace it would not be a news sitemap, and an empty one is not valid.
     only_news = {"news": NAMESPACES["news"]}
     writer = UrlsetWriter(namespaces=only_news, schema_location=settings.SCHEMA_LOCATION)
-    return responder.send(writer.begin() + writer.end())
+    return responder.document_response(writer.begin() + writer.end())
 
 
-def rendered_page(
+def page_response(
     section: SectionReader, page: PlannedPage, responder: Responder, *, planned: bool = True
 ) -> HttpResponseBase | None:
-    """Return a page rendered from the database, or None where it lists nothing.
+    """Return a response with a page rendered from the database, or None if it lists no URL.
 
-    One that overflows is split in the plan afterwards, if it is ``planned`` there as it is here.
-    If not, it stands in for a file that other servers may have, and has no ETag but the file's.
+    It is streamed if the page is large, and a 304 if the reader has the page. A page that overflows
+    is split in the plan afterwards. Without ``planned`` the page replaces a lost file, whose key
+    range the plan may not have: it is not split then, and has no ETag.
     """
     if difference := section.method_difference(page.keys, once=True):
         called = section.methods_digest
@@ -107,7 +113,9 @@ def rendered_page(
         section.called_methods = called
     scope = section.site.scope()
     validators = validators_of(section, page, scope) if planned else None
-    if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):
+    if validators and (
+        unchanged := responder.not_modified_response(validators.digest, exists=False)
+    ):
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _page_blocks(rendering, section, page, planned=planned)
@@ -120,7 +128,7 @@ def rendered_page(
     digest = (
         validators.digest if validators else document_digest(*first) if whole and planned else None
     )
-    response = responder.respond(chained_blocks(first, blocks), digest=digest, whole=whole)
+    response = responder.blocks_response(chained_blocks(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
     return response
@@ -129,10 +137,10 @@ def rendered_page(
 def _page_blocks(
     rendering: PageRendering, section: SectionReader, page: PlannedPage, *, planned: bool
 ) -> Generator[bytes, None, None]:
-    """Yield a page's bytes in blocks; then log its problems.
+    """Yield a page's bytes in blocks; then log its problems, and update the plan.
 
-    A ``planned`` page is also split in its plan if it exceeded its limit; else the plan records
-    whether it lists any URL. What rendering raises is logged, and raised.
+    A ``planned`` page is split if it overflows; otherwise the plan records whether it lists any
+    URL. Errors of the rendering are logged, and raised.
     """
     try:
         for data in rendering:

@@ -26,40 +26,46 @@ from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import (
-    Index,
     LivePage,
+    RenderedIndex,
     external_entries,
-    index_entries,
+    live_index_entries,
     write_index,
 )
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.views.live import index_response, rendered_page
+from django_sitemapkit.views.live import index_response, page_response
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder
 
 
 def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
-    """Return the published index, or None if there is none and the live one is to be served.
+    """Return a response with the published index, or None if the live one is to be served.
 
-    With SITEMAPKIT_SERVE_FROM "auto" it also has the live pages of sections never built.
-    Raises NotPublished if nothing else is to be served.
+    With SITEMAPKIT_SERVE_FROM "auto" it also lists the live pages of sections never built. Raises
+    NotPublished if there is none and only published files are served, or if it would be empty.
     """
     build, file = published_build_and_file(site, "", 0)
     if build is None:
-        _require_live(f"Site {site.key!r} has no published build yet.")
+        _require_live_allowed(f"Site {site.key!r} has no published build yet.")
         return None
-    live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
+    live = _live_pages_not_in(site, build) if settings.SERVE_FROM == "auto" else []
     if file and not live:
         try:
-            return responder.send(_small_content(file), _last_modified(file))
+            return responder.document_response(_verified_content(file), _last_modified(file))
         except FileLost as error:  # The manifest has what it listed.
-            _log_lost_file(site, build, error)
-    index = _index_of(site, build, live)
+            _log_first_lost_file(site, build, error)
+    index = _render_published_index(site, build, live)
     if index is None:
         raise NotPublished(f"Build {build.pk} lists nothing.")
     return index_response(site, index, responder)
 
 
-def _index_of(site: SitemapSite, build: Build, live: list[LivePage]) -> Index | None:
+def _render_published_index(
+    site: SitemapSite, build: Build, live: list[LivePage]
+) -> RenderedIndex | None:
+    """Return an index of a build's pages, some live pages and the external sitemaps.
+
+    None if there are none of these. External sitemaps that raise an error are left out.
+    """
     entries = [*page_entries_of(site, Place.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
@@ -68,11 +74,11 @@ def _index_of(site: SitemapSite, build: Build, live: list[LivePage]) -> Index | 
     return write_index(entries)
 
 
-def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
-    """Return the live pages of the sections that a build does not have.
+def _live_pages_not_in(site: SitemapSite, build: Build) -> list[LivePage]:
+    """Return the index entries of the live pages of sections that a build does not have.
 
-    A section that fails, or is being planned, is left out: what is published does not depend on
-    what was declared since.
+    A section that raises an error, or is being planned, is left out: published sections must not
+    depend on those that were declared since.
     """
     sections = {section.get_name(): section for section in sections_of(site)}
     missing = sections_not_in(build, list(sections))
@@ -81,7 +87,7 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
         if name not in missing:
             continue
         try:
-            live += list(index_entries(site, [section]))
+            live += list(live_index_entries(site, [section]))
         except NotPlanned as error:
             logger.warning("%r is not in the index: %s", section, error)
         except Exception:
@@ -91,7 +97,7 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     return live
 
 
-def _small_content(file: Place) -> bytes:
+def _verified_content(file: Place) -> bytes:
     """Return the bytes of a small stored file. Raises FileLost if it is missing or damaged."""
     try:
         with SitemapStorage().open(file.page.name) as stored:
@@ -103,14 +109,14 @@ def _small_content(file: Place) -> bytes:
     return content
 
 
-reported: dict[str, dt.datetime] = {}
-"""When the last build began of which this process has reported a lost file, by site."""
+reported_builds: dict[str, dt.datetime] = {}
+"""The start of the build whose lost file this process logged last, by the base of its site."""
 
 
-def _log_lost_file(site: SitemapSite, build: Build, error: FileLost) -> None:
-    """Log the first lost file of a build: there may be as many as requests."""
-    if reported.get(site.base) != build.started_at:
-        reported[site.base] = build.started_at
+def _log_first_lost_file(site: SitemapSite, build: Build, error: FileLost) -> None:
+    """Log a lost file, unless this process has logged another one of the same build."""
+    if reported_builds.get(site.base) != build.started_at:
+        reported_builds[site.base] = build.started_at
         logger.error(
             "Site %r: build %s is published, but %s. `sitemap_status` says which files this server"
             " lacks; others of this build are not reported.",
@@ -121,41 +127,43 @@ def _log_lost_file(site: SitemapSite, build: Build, error: FileLost) -> None:
 def published_page(
     site: SitemapSite, section: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
-    """Return a published page, or None where its section was never built and is served live.
+    """Return a response with a published page; None if its section is to be served live.
 
     A page whose file is lost is rendered from the database. Raises FileLost if it has no rows
-    there, and NotPublished where the section is published and has no such page.
+    there, and NotPublished if the section is published without such a page.
     """
     build, file = published_build_and_file(site, section, number)
-    if build is not None and file is not None and not _is_live_by_now(site, build, file):
+    if build is not None and file is not None and not _is_served_live_now(site, build, file):
         try:
             return _file_response(file, responder)
         except FileLost as error:
-            _log_lost_file(site, build, error)
-            if response := _render_lost(site, file, responder):
+            _log_first_lost_file(site, build, error)
+            if response := _rerender_lost_page(site, file, responder):
                 return response
             raise
     if build is not None and not sections_not_in(build, [section]):
         raise NotPublished(f"Section {section!r} has no page {number}.")
-    _require_live(f"Section {section!r} is not published yet.")
+    _require_live_allowed(f"Section {section!r} is not published yet.")
     return None
 
 
-def _is_live_by_now(site: SitemapSite, build: Build, file: Place) -> bool:
-    """Return whether a file is of an earlier build, and its section is served live since.
+def _is_served_live_now(site: SitemapSite, build: Build, file: Place) -> bool:
+    """Return whether a file is of an earlier build, and its section is served live now.
 
-    A section that is no longer declared answers from its files through the grace period.
+    A section that is no longer declared is served from its files until their grace period ends.
     """
     name = file.section
     is_earlier = file.build_id != build.pk and section_of(site, name) is not None
     return is_earlier and name in sections_served_live(build, [name])
 
 
-def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpResponseBase | None:
-    """Return a page rendered in place of its lost file; None if rows, key or section are gone.
+def _rerender_lost_page(
+    site: SitemapSite, file: Place, responder: Responder
+) -> HttpResponseBase | None:
+    """Return a response rendered in place of a lost file; None if that is not possible.
 
-    It takes the key range of the manifest, not of the plan, which may have changed since: the
-    index that lists this page relies on those rows.
+    The section, its rows or the key of its plan may be gone. The key range is that of the manifest,
+    not of the plan, which may have changed since: the published index relies on those rows.
     """
     section = section_of(site, file.section)
     if section is None:
@@ -165,10 +173,11 @@ def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpRe
     except (ValueError, ValidationError):
         logger.exception("%r: page %s was planned by another key.", section, file.number)
         return None
-    return rendered_page(section, PlannedPage(file.number, keys), responder, planned=False)
+    return page_response(section, PlannedPage(file.number, keys), responder, planned=False)
 
 
-def _require_live(reason: str) -> None:
+def _require_live_allowed(reason: str) -> None:
+    """Raise NotPublished with a reason if SITEMAPKIT_SERVE_FROM allows only published files."""
     if settings.SERVE_FROM == "published":
         raise NotPublished(reason)
 
@@ -179,9 +188,9 @@ def _last_modified(file: Place) -> str:
 
 
 def _file_response(file: Place, responder: Responder) -> HttpResponseBase:
-    """Return a stored file as the reader wants it. Raises FileLost if it is lost."""
+    """Return a response with a stored file in the requested form. Raises FileLost if it is lost."""
     digest, modified = file.page.sha256[:32], _last_modified(file)
-    response = responder.unchanged(digest, exists=True, modified=modified)
+    response = responder.not_modified_response(digest, exists=True, modified=modified)
     if response is not None:
         return response
     storage = SitemapStorage()
@@ -189,12 +198,12 @@ def _file_response(file: Place, responder: Responder) -> HttpResponseBase:
     is_gzip_file = responder.file and not responder.text
     response = _sendfile_response(storage, file) if is_gzip_file else None
     response = response or _streamed_response(storage, file, responder)
-    responder.describe(response, digest, modified)
+    responder.set_headers(response, digest, modified)
     return response
 
 
 def _sendfile_response(storage: SitemapStorage, file: Place) -> HttpResponseBase | None:
-    """Return a response by which the web server sends the file; None if it cannot."""
+    """Return a response that has the web server send the file; None if it cannot."""
     path = storage.local_path(file.page.name)
     if settings.SENDFILE is None or path is None:
         return None
@@ -210,6 +219,7 @@ def _sendfile_response(storage: SitemapStorage, file: Place) -> HttpResponseBase
 def _streamed_response(
     storage: SitemapStorage, file: Place, responder: Responder
 ) -> HttpResponseBase:
+    """Return a response that streams a stored file. Raises FileLost if it is lost."""
     stored = _open_checked(storage, file)
     as_stored = (responder.file or responder.encoded) and not responder.text
     request = responder.request
@@ -219,7 +229,9 @@ def _streamed_response(
         response = FileResponse(stored)
         del response.headers["Content-Disposition"]
     else:
-        response = responder.stream(_stored_blocks(stored, responder, as_stored=as_stored), stored)
+        response = responder.streaming_response(
+            _stored_blocks(stored, responder, as_stored=as_stored), stored
+        )
     if not responder.text:
         size = file.page.stored_bytes if as_stored else file.page.xml_bytes
         response.headers["Content-Length"] = str(size)
@@ -227,7 +239,7 @@ def _streamed_response(
 
 
 def _open_checked(storage: SitemapStorage, file: Place) -> IO[bytes]:
-    """Return a stored file, open at its beginning. Raises FileLost if it is lost or cut short."""
+    """Return a stored file, open at its beginning. Raises FileLost if missing or truncated."""
     try:
         stored = storage.open(file.page.name)
         found = getattr(stored, "size", file.page.stored_bytes)  # Not every storage's file has it.
@@ -242,8 +254,9 @@ def _open_checked(storage: SitemapStorage, file: Place) -> IO[bytes]:
 
 
 def _stored_blocks(stored: IO[bytes], responder: Responder, *, as_stored: bool) -> Iterator[bytes]:
+    """Yield a file in blocks, as it is stored or in the requested form; close it at the end."""
     with stored:
         if as_stored:
             yield from iter(lambda: stored.read(RESPONSE_BLOCK_BYTES), b"")
         else:
-            yield from responder.in_wanted_form(decompressed(stored))
+            yield from responder.in_requested_form(decompressed(stored))

@@ -21,7 +21,7 @@ RESPONSE_BLOCK_BYTES = 65_536
 
 
 class Responder:
-    """Answers a request with XML or text, plain, encoded or as a gzip file."""
+    """Makes the responses to a request: XML or text, plain, encoded by gzip or as a .gz file."""
 
     def __init__(self, request: HttpRequest, form: str = "xml") -> None:
         self.request = request
@@ -35,17 +35,17 @@ class Responder:
         # a file was sent with says something: after a roll-back files are older, and changed.
         self.since = request.META.pop("HTTP_IF_MODIFIED_SINCE", None)
 
-    def unchanged(
+    def not_modified_response(
         self, digest: str, *, exists: bool, modified: str | None = None
     ) -> HttpResponseBase | None:
         """Return a response 304 if the reader has this document already, else None.
 
-        ``*`` means any document there is, so it counts only where one is known to exist.
-        ``modified`` is the document's Last-Modified, where it has one that changes whenever the
-        document does; a live page's does not, since a date cannot tell that a row is gone.
+        ``If-None-Match: *`` means any document, so it counts only if one is known to exist.
+        ``modified`` is the document's Last-Modified, if that changes whenever the document does.
+        That of a live page does not, since a date cannot tell that a row is gone.
         """
         response = HttpResponse(status=304)
-        self.describe(response, digest, modified)
+        self.set_headers(response, digest, modified)
         wanted = {response.headers["ETag"], *(["*"] if exists else [])}
         header = self.request.headers.get("If-None-Match")
         if header is None:
@@ -56,13 +56,13 @@ class Responder:
         del response.headers["Content-Type"]
         return response
 
-    def send(self, body: bytes, modified: str | None = None) -> HttpResponseBase:
-        """Return the response with an XML document that is in memory."""
-        return self.respond(
+    def document_response(self, body: bytes, modified: str | None = None) -> HttpResponseBase:
+        """Return a response with a whole XML document, or a 304."""
+        return self.blocks_response(
             iter([body]), digest=document_digest(body), whole=True, modified=modified
         )
 
-    def respond(
+    def blocks_response(
         self,
         blocks: Iterator[bytes],
         *,
@@ -70,40 +70,48 @@ class Responder:
         whole: bool,
         modified: str | None = None,
     ) -> HttpResponseBase:
-        """Return the response: from memory where ``blocks`` is ``whole`` already, else streamed.
+        """Return a response with the blocks of an XML document, or a 304.
 
-        The blocks are those of the XML. Without a ``digest`` it has no ETag.
+        It is sent from memory if ``blocks`` are the ``whole`` document already, else streamed.
+        Without a ``digest`` it has no ETag.
         """
-        if digest and (unchanged := self.unchanged(digest, exists=True, modified=modified)):
+        if digest and (
+            unchanged := self.not_modified_response(digest, exists=True, modified=modified)
+        ):
             return unchanged
-        body = self.in_wanted_form(blocks)
+        body = self.in_requested_form(blocks)
         response: HttpResponseBase
         if whole:
             content = b"".join(body)
             response = HttpResponse(b"" if self.request.method == "HEAD" else content)
             response.headers["Content-Length"] = str(len(content))
         else:
-            response = self.stream(body)
-        self.describe(response, digest, modified)
+            response = self.streaming_response(body)
+        self.set_headers(response, digest, modified)
         return response
 
-    def stream(self, body: Iterator[bytes], file: IO[bytes] | None = None) -> HttpResponseBase:
-        """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0.
+    def streaming_response(
+        self, body: Iterator[bytes], file: IO[bytes] | None = None
+    ) -> HttpResponseBase:
+        """Return a response that streams a body in its final form, and then closes ``file``.
 
-        The ``file`` that the body is read from is closed with the response.
+        A response to HEAD streams too, or CommonMiddleware would set a length of 0.
         """
         body = iter(()) if self.request.method == "HEAD" else body
         return StreamedResponse(self.request, body, file)
 
-    def in_wanted_form(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the blocks of an XML document in the form that is wanted."""
+    def in_requested_form(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the blocks of an XML document as text or XML, compressed if that is requested."""
         body = text_blocks(blocks) if self.text else iter(blocks)
         return gzipped(body) if self.file or self.encoded else body
 
-    def describe(
+    def set_headers(
         self, response: HttpResponseBase, digest: str | None, modified: str | None = None
     ) -> None:
-        """Set the headers that describe the body; a 304 repeats all but its content type."""
+        """Set the headers that describe the body: its type, encoding, ETag and Last-Modified.
+
+        A 304 needs all of them except the type.
+        """
         plain = "text/plain; charset=utf-8" if self.text else "application/xml"
         response.headers["Content-Type"] = "application/gzip" if self.file else plain
         response.headers["X-Robots-Tag"] = "noindex"  # A sitemap is no search result.
@@ -119,7 +127,7 @@ class Responder:
 
 
 class StreamedResponse(StreamingHttpResponse):
-    """A response that streams blocks under WSGI and ASGI, and closes their file, read or not."""
+    """A response that streams blocks under WSGI and ASGI, and always closes their file."""
 
     def __init__(
         self,
@@ -133,14 +141,14 @@ class StreamedResponse(StreamingHttpResponse):
         self._file = file
 
     def close(self) -> None:
-        """Close the file too: a generator that has not started would not."""
+        """Close the response and its file, which a generator that never started would not."""
         super().close()
         if self._file is not None:
             self._file.close()
 
 
 def accepts_gzip(header: str) -> bool:
-    """Return whether an Accept-Encoding header lets a response be encoded by gzip (RFC 9110)."""
+    """Return whether an Accept-Encoding header allows a response encoded by gzip (RFC 9110)."""
     quality = {}
     for part in header.lower().split(","):
         coding, _, parameter = part.partition(";")
@@ -151,7 +159,7 @@ def accepts_gzip(header: str) -> bool:
 
 
 def chained_blocks(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
-    """Yield the blocks that were read ahead, then the rest; closing it closes the rest."""
+    """Yield blocks that were read already, then the rest; closing this also closes ``rest``."""
     try:
         yield from begun
         yield from rest
@@ -160,7 +168,7 @@ def chained_blocks(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -
 
 
 class AsyncBlocks(AsyncIterator[bytes]):
-    """Blocks for an event loop, each made in the request's thread and no earlier than asked.
+    """Iterates over blocks asynchronously; each is made in the request's thread when requested.
 
     Between two blocks a slow reader holds neither a transaction nor a cursor. The request's
     connections close when it ends, or is cut off, whatever their CONN_MAX_AGE: its thread ends
@@ -174,17 +182,18 @@ class AsyncBlocks(AsyncIterator[bytes]):
             connection.close_at = 0
 
     async def __anext__(self) -> bytes:
+        """Return the next block."""
         block: bytes | None = await self.advance()
         if block is None:
             raise StopAsyncIteration
         return block
 
     def close(self) -> None:
-        """End the reading; Django calls this in the request's thread, unlike an ``aclose``."""
+        """Close the blocks' generator; Django calls this in the request's thread."""
         if isinstance(self.blocks, Generator):
             self.blocks.close()
 
 
 def document_digest(*blocks: bytes) -> str:
-    """Return a digest of a document's bytes, as short as an ETag may be."""
+    """Return a digest of a document's bytes, short enough for an ETag."""
     return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]

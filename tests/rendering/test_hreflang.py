@@ -102,7 +102,7 @@ def test_a_version_that_is_listed_elsewhere_is_in_no_set():
     def seen(locations):
         return {n: "pages" for n, url in enumerate(locations) if "/fr/" in url}
 
-    rendering = PageRendering(places(x_default="fr"), EVERYTHING, SITE.scope(), seen=seen)
+    rendering = PageRendering(places(x_default="fr"), EVERYTHING, SITE.scope(), find_listed=seen)
     found = links(b"".join(rendering))
     assert [[code for code, _ in some] for some in found.values()] == [["en", "es"]] * 2
     assert rendering.problems.counts == {"duplicate-url": 1}

@@ -22,7 +22,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import keysets, languages, pushdown, text_queries
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, pages
-from django_sitemapkit.rendering.line_entries import LineEntries
+from django_sitemapkit.rendering.line_entries import LineWriter
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sites import SitemapSite
@@ -255,7 +255,7 @@ class Listed:
 def state_of(section, before=None):
     """Return all that a rendering finds, and its bytes; without what was listed ``before``."""
     listed = Listed(before or ())
-    asks = {} if before is None else {"seen": listed.seen, "on_locations": listed.listed}
+    asks = {} if before is None else {"find_listed": listed.seen, "on_locations": listed.listed}
     rendering = PageRendering(section, EVERYTHING, SITE.scope(), **asks)
     is_digested = rendering.add_digest()
     document = b"".join(rendering)
@@ -282,7 +282,7 @@ def require_equal(section, before=None):
     if text:
         assert validate([text], SITE.address("index")).valid
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages.LineEntries, "of", classmethod(lambda *arguments: None))
+        patch.setattr(pages.LineWriter, "if_possible", classmethod(lambda *arguments: None))
         rows, of_rows = state_of(section, before)
     assert text == rows
     keys = of_text.pop("newest_key"), of_rows.pop("newest_key")
@@ -306,7 +306,7 @@ def store(rows):
 def locations_of(section):
     """Return what a section lists, one location for each row, whatever editors have set."""
     listed = {}
-    for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written():
+    for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written_blocks():
         listed |= dict(zip(entries.keys, entries.locations, strict=True))
     return list(listed.values())
 
@@ -591,7 +591,9 @@ def test_lines_are_used_only_if_they_make_valid_urls_of_images(settings, media, 
     location = Route("file", rest="slug")
     reader = declare(queryset=Place.objects.all(), location=location, images="cover")
     pipeline = ChunkPipeline(reader, SITE.scope(), ProblemLog(""))
-    assert (LineEntries.of(reader, pipeline, SITE.scope(), False) is not None) == is_possible
+    assert (
+        LineWriter.if_possible(reader, pipeline, SITE.scope(), False) is not None
+    ) == is_possible
     assert require_equal(reader)
 
 
@@ -640,5 +642,5 @@ def test_odd_rows_in_several_languages_are_given_room(settings, room):
 def test_lines_are_right_in_all_languages_or_not_used(scope, is_possible):
     """The folder of the sitemap may be that of one language, and another may have long URLs."""
     reader = in_languages()
-    entries = LineEntries(reader, ChunkPipeline(reader, scope, ProblemLog("")), scope)
+    entries = LineWriter(reader, ChunkPipeline(reader, scope, ProblemLog("")), scope)
     assert entries.is_possible == is_possible

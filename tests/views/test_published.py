@@ -68,7 +68,7 @@ def storage(settings, tmp_path):
 @pytest.fixture(autouse=True)
 def nothing_reported(monkeypatch):
     """Let no lost file have been reported: the same build is there in each test."""
-    monkeypatch.setattr(views, "reported", {})
+    monkeypatch.setattr(views, "reported_builds", {})
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.rendering import PageRendering, new_compressor
+from django_sitemapkit.rendering import PageRendering, gzip_compressor
 
 Rows = TypeVar("Rows")
 
@@ -109,7 +109,7 @@ class PageFile:
         self._compression = compression
         self._file = path.open("wb")
         self._digest = hashlib.sha256()
-        self._compressor = new_compressor()
+        self._compressor = gzip_compressor()
         self._parser = expat.ParserCreate()
         self._ahead: deque[Future[None]] = deque()
 
@@ -184,7 +184,7 @@ def rendering_of(
         keys,
         scope,
         on_locations=urls.add if urls else None,
-        seen=urls.already_listed if urls else None,
+        find_listed=urls.already_listed if urls else None,
     )
 
 

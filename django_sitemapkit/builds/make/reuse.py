@@ -239,7 +239,7 @@ class Fingerprints:
     def _with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
         """Return a page's digest with that of its translation links; "" if unknown."""
         assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
-        links = self._links(section).of(keys)
+        links = self._links(section).of_page(keys)
         return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:

@@ -28,7 +28,7 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering import page_address_getter
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite
 
@@ -151,7 +151,7 @@ def _build_ids_known_to_readers(publication: Publication) -> set[int]:
 
 def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
     """Send the signal: a site serves a build, and these pages have changed."""
-    addresses_of = cache(partial(page_addresses, site))
+    addresses_of = cache(partial(page_address_getter, site))
     addresses: list[str] = []
     for section, number in changed:
         forms = ("xml", "xml.gz", "txt", "txt.gz") if section else ("xml",)

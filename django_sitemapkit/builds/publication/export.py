@@ -42,7 +42,7 @@ from django_sitemapkit.printable import count_of, logger
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import gzipped, page_addresses
+from django_sitemapkit.rendering import gzipped, page_address_getter
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 GZIP, XML = "application/gzip", "application/xml"
@@ -80,7 +80,7 @@ class Export:
     def __init__(self, alias: str, site: SitemapSite) -> None:
         self.alias = alias
         self.site = site
-        self._addresses = cache(partial(page_addresses, site))
+        self._addresses = cache(partial(page_address_getter, site))
 
     @classmethod
     def of(cls, site: SitemapSite) -> "Export | None":

@@ -46,7 +46,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import Index, external_entries, write_index
+from django_sitemapkit.rendering import RenderedIndex, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
@@ -123,7 +123,7 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
 
 def _dated_index(
     state: BuildState, pages: Sequence[Place], externals: Iterable[IndexEntry]
-) -> tuple[list[Place], Index | None]:
+) -> tuple[list[Place], RenderedIndex | None]:
     """Return which pages of a build change when it is served now, and an index with this date.
 
     They may have been made days ago, for a preview or a review: a crawler that has read the address
@@ -157,7 +157,7 @@ def _date_again(state: BuildState, rows: Collection[Place]) -> None:
         _save_index(state, row, dated)
 
 
-def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
+def _is_stored(state: BuildState, index: RenderedIndex, row: Place | None) -> bool:
     """Return whether a stored index has the same bytes, and is there still."""
     if row is None or row.page.sha256 != _sha256(index):
         return False
@@ -165,7 +165,7 @@ def _is_stored(state: BuildState, index: Index, row: Place | None) -> bool:
 
 
 def _store_index(
-    state: BuildState, index: Index, same: Place | None, dated: Sequence[Place]
+    state: BuildState, index: RenderedIndex, same: Place | None, dated: Sequence[Place]
 ) -> FileResult:
     """Store an index and record its place in the build; it may be the ``same`` as a stored one.
 
@@ -192,7 +192,7 @@ def _save_index(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
         row.save()
 
 
-def _store_file(state: BuildState, index: Index, row: Place) -> None:
+def _store_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
     """Store an index file, and set its facts in the row."""
     lease, site, storage = state.lease, state.site, state.storage
     # A restored database gives out the same build and fence once more.
@@ -216,11 +216,13 @@ def _store_file(state: BuildState, index: Index, row: Place) -> None:
             storage.put(row.page.name, path)
 
 
-def _sha256(index: Index) -> str:
+def _sha256(index: RenderedIndex) -> str:
     return hashlib.sha256(index.data).hexdigest()
 
 
-def _is_identical(state: BuildState, build: Build, finished: FinishedBuild, index: Index) -> bool:
+def _is_identical(
+    state: BuildState, build: Build, finished: FinishedBuild, index: RenderedIndex
+) -> bool:
     """Return whether another build has the same pages and index, with its index still stored."""
     builds = state.builds
     same_pages = _comparable_facts(page_rows_of(builds.rows_of(build))) == _comparable_facts(

@@ -1,11 +1,11 @@
-"""The app's place in Django."""
+"""The app's configuration."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 
 class PeopleConfig(AppConfig):
-    """Brings the templates, the style sheet and the tags of the site map for people."""
+    """Contains the templates, the style sheet and the tags of the site map for people."""
 
     name = "django_sitemapkit.contrib.people"
     label = "sitemapkit_people"

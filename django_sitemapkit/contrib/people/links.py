@@ -1,6 +1,6 @@
-"""The links of the site map: to what sections list, in the visitor's language, and to itself.
+"""The links of the site map: to the entries of sections, and to the site map's own pages.
 
-What people read in the place of a URL are the titles of entries, and the headings of sections.
+Their texts are the titles of entries and the headings of sections, in the visitor's language.
 """
 
 import re
@@ -51,17 +51,17 @@ class Link:
 
 
 def visitors_language() -> str:
-    """Return the active language as settings.LANGUAGES has it, else that of LANGUAGE_CODE."""
+    """Return the active language in the spelling of settings.LANGUAGES, else LANGUAGE_CODE."""
     with suppress(LookupError):
         return get_supported_language_variant(translation.get_language() or "")
     return default_language()
 
 
 def shown_language(section: SectionReader) -> str | None:
-    """Return the language in which a section is shown: the visitor's, if it is listed.
+    """Return the language whose entries of a section are shown: the visitor's, if it is listed.
 
-    Else that of LANGUAGE_CODE or, if that is not listed either, the first one that is. None for a
-    section that lists each row once.
+    Otherwise it is LANGUAGE_CODE or, if that is not listed either, the first listed language. None
+    for a section without language versions.
     """
     plan = section.language_plan
     if plan is None:
@@ -73,17 +73,17 @@ def shown_language(section: SectionReader) -> str | None:
 def entry_links(
     section: SectionReader, keys: KeyRange, *, alphabetical: bool = False
 ) -> list[Link]:
-    """Return the entries of a key range that the XML lists too, in the visitor's language.
+    """Return links to the listed entries of a key range, in the visitor's language.
 
     They are in the order of their keys or, if ``alphabetical``, of their titles; a section of items
     keeps the order of its items.
     """
-    links = [link for _, link in keyed_links(section, section.chunks(keys))]
+    links = [link for _, link in links_with_keys(section, section.chunks(keys))]
     return sorted(links, key=_sort_key) if alphabetical and section.keyset else links
 
 
 def _sort_key(link: Link) -> tuple[str, str]:
-    """Return a title as a sort key: without case and accents, numbers by value; then as written.
+    """Return a link's title for sorting: without case and accents, and numbers by value.
 
     "Évora" precedes "Faro", and "Level 2" precedes "Level 10".
     """
@@ -92,18 +92,21 @@ def _sort_key(link: Link) -> tuple[str, str]:
     return "".join(letter for letter in letters if not combining(letter)), link.title
 
 
-def keyed_links(
-    section: SectionReader, chunks: Iterable[Chunk], *, or_other: bool = False
+def links_with_keys(
+    section: SectionReader, chunks: Iterable[Chunk], *, or_other_language: bool = False
 ) -> list[tuple[Any, Link]]:
-    """Return the entries of some rows with the rows' keys, in the visitor's language.
+    """Return pairs of a row's key and a link to its entry in the visitor's language.
 
-    ``or_other`` adds those of rows that are not listed in that language, in another one.
+    With ``or_other_language``, a row that is not listed in that language has a link to its entry in
+    another one.
     """
     visitors, shown = visitors_language(), shown_language(section)
     pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     found: list[tuple[Any, Link]] = []
     for chunk in chunks:
-        entries = _in_language(pipeline.entries(chunk), shown, or_other=or_other)
+        entries = _only_in_language(
+            pipeline.entries(chunk), shown, or_other_language=or_other_language
+        )
         languages = _languages_of(entries) or [visitors] * len(entries.locations)
         columns = entries.keys, entries.locations, titles_of(section, entries), languages
         for key, location, title, code in zip(*columns, strict=True):
@@ -112,12 +115,18 @@ def keyed_links(
     return found
 
 
-def _in_language(entries: EntryColumns, language: str | None, *, or_other: bool) -> EntryColumns:
+def _only_in_language(
+    entries: EntryColumns, language: str | None, *, or_other_language: bool
+) -> EntryColumns:
+    """Return the entries in a language; all of them if entries have no language.
+
+    With ``or_other_language``, the first entry of each object without one in it is included.
+    """
     versions, languages = entries.versions, _languages_of(entries)
     if versions is None or languages is None:
         return entries
     rows = [row for row, code in enumerate(languages) if code == language]
-    if or_other:
+    if or_other_language:
         found = {versions.objects[row] for row in rows}
         for row, place in enumerate(versions.objects):
             if place not in found:
@@ -132,16 +141,16 @@ def _languages_of(entries: EntryColumns) -> Sequence[str] | None:
 
 
 def heading_of(section: SectionReader) -> str:
-    """Return a section's ``heading``, or its name as words: "City guides" for "city-guides"."""
+    """Return a section's ``heading``, else its name as words: "City guides" for "city-guides"."""
     if section.options.heading is not None:
         return str(section.options.heading)
     return section.get_name().replace("-", " ").replace("_", " ").capitalize()
 
 
 def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
-    """Return the titles of some entries: what the section says, else the paths, decoded.
+    """Return the titles of entries: the section's ``title`` of each, else its decoded path.
 
-    It takes a query, in a section of several languages one for each; none where it says nothing.
+    It takes one query for each language of the entries; none if the section declares no title.
     """
     begin = len(section.site.origin)
     titles = [uri_to_iri(location[begin:]) for location in entries.locations]
@@ -152,16 +161,16 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
     languages: Sequence[str | None] = known or [None] * len(titles)
     for language in dict.fromkeys(languages):
         rows = [row for row, code in enumerate(languages) if code == language]
-        values = _column_titles(section, [entries.keys[row] for row in rows], language)
+        values = _declared_titles(section, [entries.keys[row] for row in rows], language)
         for row, title in zip(rows, values, strict=True):
             titles[row] = str(title or titles[row])
     return titles
 
 
-def _column_titles(
+def _declared_titles(
     section: SectionReader, keys: Sequence[Any], language: str | None
 ) -> Sequence[Any]:
-    """Return the titles of rows by their keys in one language; None for a row without one."""
+    """Return the ``title`` of rows by their keys in one language; None for a row without one."""
     title, has_rows = section.options.title, section.keyset is not None
     if isinstance(section, QuerySetReader) and has_rows and isinstance(title, Translated):
         code = language or default_language()
@@ -175,7 +184,7 @@ def _column_titles(
     if isinstance(source, Method):
         return _method_titles(section, source, keys, language)
     if isinstance(section, QuerySetReader) and has_rows and isinstance(source, Column):
-        with _activate(section, language):
+        with _active_language(section, language):
             return section.column_of(source, keys)
     return [source.value if isinstance(source, Constant) else None] * len(keys)
 
@@ -183,13 +192,16 @@ def _column_titles(
 def _method_titles(
     section: SectionReader, source: Method, keys: Sequence[Any], language: str | None
 ) -> list[Any]:
-    """Return the titles that a method gives for objects; None for errors, the first is logged."""
+    """Return the titles of rows by their keys, from a method of the section.
+
+    None for a row that is gone or whose title raises an error; the first error is logged.
+    """
     objects: Sequence[Any] = keys  # Without a keyset they are the items themselves.
     if isinstance(section, QuerySetReader) and section.keyset is not None:
-        with _activate(section, language):
+        with _active_language(section, language):
             objects = list(map(section.objects(keys).get, keys))
     there = [obj for obj in objects if obj is not None]
-    with _activate(section, language, there):
+    with _active_language(section, language, there):
         values = call_for_each(source.function, there, "title")
     refusals = [value for value in values if isinstance(value, InvalidValue)]
     if refusals:
@@ -198,18 +210,22 @@ def _method_titles(
     return [None if obj is None else next(found) for obj in objects]
 
 
-def _activate(
+def _active_language(
     section: SectionReader, language: str | None, objects: Sequence[Any] = ()
 ) -> AbstractContextManager[None]:
+    """Return a context manager that activates the site of a section, in a language if given.
+
+    ``objects`` that have a language of their own, as those of django-parler, get it too.
+    """
     if language is None or section.language_plan is None:
         return section.site.active()
     return section.language_plan.active(language, objects)
 
 
 def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
-    """Return the path of a view of the site map, "html" or "html-page", in the active language.
+    """Return the path of the site map's view "html" or "html-page", in the active language.
 
-    Raises ImproperlyConfigured where the URLconf does not include them.
+    Raises ImproperlyConfigured if the URLconf does not include the site map.
     """
     try:
         with site.active(translation.get_language()):
@@ -222,20 +238,21 @@ def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
         ) from error
 
 
-def section_path(section: SectionReader) -> str:
-    """Return the path of a section's part of the first page."""
+def section_anchor_path(section: SectionReader) -> str:
+    """Return the path of the first page, with the anchor of a section."""
     return f"{html_path(section.site, 'html')}#section-{section.get_name()}"
 
 
-def page_paths(section: SectionReader) -> Callable[..., str]:
-    """Return a function that gives the path of a section's page, by number and start key.
+def page_path_getter(section: SectionReader) -> Callable[..., str]:
+    """Return a function that returns the path of a section's page, or of a part of the page.
 
-    ``reverse()`` is asked but once.
+    It takes the page's number and the start of the part; ``reverse()`` is called only once.
     """
     path = html_path(section.site, "html-page", section=section.get_name(), number=ANY_NUMBER)
     before, _, after = path.rpartition(str(ANY_NUMBER))
 
     def path_of(number: int, start: str | None = None) -> str:
+        """Return the path of a page, or of the part that begins with the key ``start``."""
         query = "" if start is None else f"?{urlencode({'from': start})}"
         return f"{before}{number}{after}{query}"
 

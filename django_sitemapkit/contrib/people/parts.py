@@ -1,6 +1,6 @@
-"""The parts of a page: as many rows as are shown at a time, called by their first and last.
+"""The parts of a page: as many rows as are shown at a time, named by their first and last title.
 
-And what the links between pages need: the pages before and after one.
+Also what the links between pages need: the pages before and after one.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 
-from django_sitemapkit.contrib.people.links import keyed_links
+from django_sitemapkit.contrib.people.links import links_with_keys
 from django_sitemapkit.models import Page
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.planning.pages import pages_by_position, planned_page_of
@@ -23,16 +23,16 @@ MAX_ENTRIES = 250
 """Entries shown at a time: people and browsers do not read a page of 50,000."""
 
 MAX_PARTS = 20
-"""Parts of a page that are named one by one; naming one takes reading the keys of its rows."""
+"""How many parts of a page are linked; to name a part, the keys of its rows are read."""
 
-LOOKED_AT = 5
-"""Pages on each side of one that are looked at for any row, before its neighbour is given up."""
+MAX_NEIGHBOURS_READ = 5
+"""How many pages on each side of a page are read to find one that has rows."""
 
 NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
 """What text that is not a key raises, in Python or in the database."""
 
 UNTITLED = "\N{HORIZONTAL ELLIPSIS}"
-"""Stands in a name for the title of a row that is not listed."""
+"""Replaces the title of a row that is not listed."""
 
 Ends = tuple[Any, Any]
 """The keys of the first and the last row, or their positions."""
@@ -40,7 +40,7 @@ Ends = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """Some rows of a page that follow each other: ``entry_links(section, part.keys)``."""
+    """Consecutive rows of a page, as many as are shown: ``entry_links(section, part.keys)``."""
 
     keys: KeyRange
     """Their key range; of a section without a keyset, their positions."""
@@ -51,7 +51,7 @@ class PagePart:
 
 
 def whole_range(section: SectionReader) -> KeyRange:
-    """Return the range of all rows of a section, whatever page each of them is on."""
+    """Return the key range of all rows of a section, or their range of positions."""
     return EVERYTHING if section.keyset is not None else KeyRange(0, section.size())
 
 
@@ -65,8 +65,8 @@ def parts_of(
 ) -> list[PagePart]:
     """Return the first parts of a key range, from its beginning or from the key in ``start``.
 
-    Each has ``rows`` rows, the last one of the range what is left. One query reads the keys of
-    ``at_most`` parts; nothing is skipped over or counted. Raises LookupError where ``start`` is not
+    Each part has ``rows`` rows; the last one of the range may have fewer. One query reads the keys
+    of ``at_most`` parts; nothing is skipped over or counted. Raises LookupError if ``start`` is not
     a key of the range.
     """
     count = rows * at_most
@@ -92,10 +92,13 @@ def parts_of(
     ]
 
 
-def start_before(section: SectionReader, keys: KeyRange, start: str | None = None) -> str | None:
-    """Return the start of the part before ``start``, a key of the range; else of its last part.
+def previous_part_start(
+    section: SectionReader, keys: KeyRange, start: str | None = None
+) -> str | None:
+    """Return the start of the part before the one that begins with ``start``, as text.
 
-    None for the beginning of the range. It takes one query.
+    Without ``start``, return that of the last part of the range. None if the part begins the range.
+    It takes one query.
     """
     if section.keyset is None:
         end = min(keys.upper, section.size()) if start is None else int(start)
@@ -107,6 +110,10 @@ def start_before(section: SectionReader, keys: KeyRange, start: str | None = Non
 
 
 def _first_keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -> Sequence[Any]:
+    """Return the first keys of a range, from the key in ``start`` on; at most ``count``.
+
+    Raises ValueError, or another of NOT_A_KEY, if ``start`` is not a key of the range.
+    """
     # What the database refuses to compare must not break a transaction that is not ours.
     with transaction.atomic(using=keyset.queryset.db):
         if start is not None:
@@ -120,6 +127,10 @@ def _first_keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -
 def _first_positions(
     section: SectionReader, keys: KeyRange, start: str | None, count: int
 ) -> Sequence[int]:
+    """Return the first positions of a range, from the one in ``start`` on; at most ``count``.
+
+    Raises ValueError if ``start`` is not a position of the range.
+    """
     lower, upper = keys.lower, min(keys.upper, section.size())
     if start is not None:
         if not re.fullmatch("0|[1-9][0-9]{0,8}", start) or not lower <= int(start) < upper:
@@ -129,9 +140,9 @@ def _first_positions(
 
 
 def end_keys_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Ends | None]:
-    """Return the keys of each page's first and last row; None where it has none.
+    """Return the keys of each page's first and last row; None for a page without rows.
 
-    It takes a query for up to 50 pages, none for a section by position.
+    It takes a query for up to 50 pages, none for a section paged by position.
     """
     if section.keyset is not None:
         return section.keyset.ends([page.keys for page in pages])
@@ -140,10 +151,10 @@ def end_keys_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[En
 
 
 def range_titles(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
-    """Return a title for each pair of end rows: both titles with a dash between them.
+    """Return a title for each pair of first and last row: their titles with a dash between.
 
-    UNTITLED stands for the title of a row that is not listed; the name is "" where neither is. It
-    takes the queries that read all these rows and their titles at once.
+    UNTITLED replaces the title of a row that is not listed; the result is "" if neither is. All
+    rows and their titles are read at once.
     """
     keys = list(dict.fromkeys(chain.from_iterable(ends)))
     if section.keyset is None:
@@ -151,16 +162,17 @@ def range_titles(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
         linked = [
             (place, link)
             for place, rows in chunks
-            for _, link in keyed_links(section, rows, or_other=True)
+            for _, link in links_with_keys(section, rows, or_other_language=True)
         ]
     else:
         reader = section.where(**{f"{section.keyset.name}__in": keys})
-        linked = keyed_links(reader, reader.chunks(EVERYTHING), or_other=True)
+        linked = links_with_keys(reader, reader.chunks(EVERYTHING), or_other_language=True)
     titles = {key: link.title for key, link in linked}
     return [_range_title(titles.get(first), titles.get(last)) for first, last in ends]
 
 
 def _range_title(first: str | None, last: str | None) -> str:
+    """Return two titles with a dash between, or one if they are equal; "" if both are None."""
     if first is None and last is None:
         return ""
     if first == last:
@@ -168,26 +180,27 @@ def _range_title(first: str | None, last: str | None) -> str:
     return f"{first or UNTITLED} \N{EN DASH} {last or UNTITLED}"
 
 
-def pages_beside(
+def neighbouring_pages(
     section: SectionReader, page: PlannedPage
 ) -> tuple[PlannedPage | None, PlannedPage | None]:
-    """Return the pages before and after one, in the order of their keys; None where none is.
+    """Return the pages before and after a page, in the order of keys; None for a missing one.
 
-    Pages without a row are skipped, at most a few; beyond them there is no neighbour. It takes two
-    queries for each page looked at.
+    Pages without rows are skipped, up to MAX_NEIGHBOURS_READ on each side. It takes two queries for
+    each page that is read.
     """
     keyset = section.keyset
     if keyset is None:
         pages = {found.number: found for found in pages_by_position(section)}
         return pages.get(page.number - 1), pages.get(page.number + 1)
-    before = _neighbour(section, keyset, page, after=False)
-    return before, _neighbour(section, keyset, page, after=True)
+    before = _nearest_nonempty_page(section, keyset, page, after=False)
+    return before, _nearest_nonempty_page(section, keyset, page, after=True)
 
 
-def _neighbour(
+def _nearest_nonempty_page(
     section: SectionReader, keyset: Keyset, page: PlannedPage, *, after: bool
 ) -> PlannedPage | None:
-    for _ in range(LOOKED_AT):
+    """Return the next page with rows after a page, or before it; None if none is near."""
+    for _ in range(MAX_NEIGHBOURS_READ):
         near = adjoining_page(section, keyset, page, after=after)
         if near is None or have_rows([(keyset, near.keys)])[0]:
             return near
@@ -198,9 +211,10 @@ def _neighbour(
 def adjoining_page(
     section: SectionReader, keyset: Keyset, page: PlannedPage, *, after: bool
 ) -> PlannedPage | None:
-    """Return the page that begins where ``page`` ends, else the one that ends where it begins.
+    """Return the page that begins where ``page`` ends, or the one that ends where it begins.
 
-    None at the end of the plan. Takes one query, however many pages there are.
+    ``after`` chooses the former. None at the end of the plan. Takes one query, however many pages
+    there are.
     """
     side = "lower" if after else "upper"
     bound = keyset.encode(page.keys.upper if after else page.keys.lower)

@@ -7,10 +7,10 @@ from django_sitemapkit.contrib.people import views
 app_name = "sitemapkit_people"
 
 urlpatterns = [
-    path("sitemap/", views.html, name="html"),
+    path("sitemap/", views.first_page, name="html"),
     re_path(
         r"^sitemap/(?P<section>[a-z0-9_-]+)/(?P<number>[1-9][0-9]{0,8})/\Z",
-        views.html_page,
+        views.section_page,
         name="html-page",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The site map for people, as HTML: rows as they are now, live and published alike.
+"""The site map for people, as HTML: always from the current rows, whatever is published.
 
 Unlike sitemaps these are pages of the site, so no header keeps them out of search results.
 """
@@ -10,14 +10,14 @@ from django.shortcuts import render
 from django.urls import Resolver404, resolve
 from django.utils.translation import get_language_from_path
 
-from django_sitemapkit.contrib.people.index import links_of, section_links
-from django_sitemapkit.contrib.people.links import Link, entry_links, html_path, page_paths
+from django_sitemapkit.contrib.people.index import first_page_sections, links_of_section
+from django_sitemapkit.contrib.people.links import Link, entry_links, html_path, page_path_getter
 from django_sitemapkit.contrib.people.parts import (
     UNTITLED,
-    pages_beside,
+    neighbouring_pages,
     parts_of,
+    previous_part_start,
     range_titles,
-    start_before,
 )
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of
@@ -28,18 +28,18 @@ from django_sitemapkit.views import public_view
 
 
 @public_view
-def html(request: HttpRequest) -> HttpResponse:
-    """Answer with the entries of small sections, and links to the pages of large ones."""
+def first_page(request: HttpRequest) -> HttpResponse:
+    """Answer with the first page: the entries of small sections, links to pages of large ones."""
     site = site_for(request)
-    context = _common_context(site) | {"sections": section_links(site)}
+    context = _common_context(site) | {"sections": first_page_sections(site)}
     return render(request, "sitemapkit_people/index.html", context)
 
 
 @public_view
-def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
-    """Answer with a part of a page of a section; 404 where it has no row.
+def section_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
+    """Answer with one part of a section's page; 404 if there is no such part.
 
-    ``?from=`` is the key of the first entry, the page's first one without it.
+    ``?from=`` is the key of the first row of the part; without it, the part begins the page.
     """
     site = site_for(request)
     found = section_of(site, section)
@@ -56,15 +56,18 @@ def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
 def _page_context(
     section: SectionReader, page: PlannedPage, start: str | None
 ) -> dict[str, Any] | None:
-    """Return the template context of a page's part; None if there is no such part."""
+    """Return the template context of the part of a page that begins with the key ``start``.
+
+    None if there is no such part.
+    """
     try:
         parts = parts_of(section, page.keys, start)
     except LookupError:
         return None
     if not parts:
         return None
-    path_of = page_paths(section)
-    before, after = pages_beside(section, page)
+    path_of = page_path_getter(section)
+    before, after = neighbouring_pages(section, page)
     name, *names = [
         each or UNTITLED for each in range_titles(section, [part.ends for part in parts])
     ]
@@ -74,52 +77,52 @@ def _page_context(
     ]
     previous = ""
     if start is not None:
-        previous = path_of(page.number, start_before(section, page.keys, start))
+        previous = path_of(page.number, previous_part_start(section, page.keys, start))
     elif before:
-        previous = path_of(before.number, start_before(section, before.keys))
+        previous = path_of(before.number, previous_part_start(section, before.keys))
     next_page = path_of(after.number) if after else ""
     is_all = not (previous or following or next_page)
     page_as = {"section": section.get_name(), "number": page.number}
     return {
-        "section": links_of(section),
+        "section": links_of_section(section),
         "name": "" if is_all else name,
         "entries": entry_links(section, parts[0].keys, alphabetical=is_all),
         "previous": previous,
         "next": following[0].address if following else next_page,
         "pages": following,
-        "xml": _view_path(section.site, "page", **page_as, form="xml"),
-        "text": _view_path(section.site, "page", **page_as, form="txt"),
+        "xml": _sitemap_path(section.site, "page", **page_as, form="xml"),
+        "text": _sitemap_path(section.site, "page", **page_as, form="txt"),
     }
 
 
 def _common_context(site: SitemapSite) -> dict[str, Any]:
-    """Return what every page shows: links to the site, the site map, the index and robots.txt."""
-    first_page = html_path(site, "html")
+    """Return the template context of all pages: the site, and links to its main addresses."""
+    first_page_path = html_path(site, "html")
     return {
         "site": site,
-        "home": _home_path(site, first_page),
+        "home": _home_path(site, first_page_path),
         "host": site.origin.partition("://")[2],
-        "html": first_page,
-        "index": _view_path(site, "index"),
-        "robots": "/robots.txt" if _has_robots(site) else "",
+        "html": first_page_path,
+        "index": _sitemap_path(site, "index"),
+        "robots": "/robots.txt" if _serves_robots(site) else "",
     }
 
 
-def _home_path(site: SitemapSite, first_page: str) -> str:
-    """Return the path of the site, with the language prefix of the site map if it has one."""
-    below = first_page.removeprefix(site.path)
+def _home_path(site: SitemapSite, first_page_path: str) -> str:
+    """Return the path of the site's home page, with any language prefix of ``first_page_path``."""
+    below = first_page_path.removeprefix(site.path)
     language = get_language_from_path(below)
     prefixed = f"/{language}/"
     return site.path + (prefixed if language and below.startswith(prefixed) else "/")
 
 
-def _view_path(site: SitemapSite, name: str, **arguments: Any) -> str:
-    """Return the address of a sitemap without its host, so that visitors stay on the host."""
+def _sitemap_path(site: SitemapSite, name: str, **arguments: Any) -> str:
+    """Return the path of a view of the XML and text sitemaps; visitors stay on their host."""
     return site.address(name, **arguments).removeprefix(site.origin)
 
 
-def _has_robots(site: SitemapSite) -> bool:
-    """Return whether the site's URLconf serves robots.txt, which stands at the root of a host."""
+def _serves_robots(site: SitemapSite) -> bool:
+    """Return whether the site's URLconf serves /robots.txt; False for a site below a path."""
     if site.path:
         return False
     try:

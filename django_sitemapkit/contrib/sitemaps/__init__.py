@@ -13,8 +13,8 @@ from django.contrib.flatpages import sitemaps as flatpages
 from django_sitemapkit.contrib.sitemaps.reading import (
     NumberedReader,
     at_host,
-    current_site,
-    is_read_by_key,
+    bypasses_paginator,
+    placeholder_site,
 )
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.sections import adapt
@@ -24,7 +24,7 @@ __all__ = ["FlatPageSitemap", "GenericSitemap", "Sitemap"]
 
 
 class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
-    """A sitemap as contrib's documentation describes it.
+    """A drop-in for contrib's ``Sitemap``, with the attributes and methods of its documentation.
 
     ::
 
@@ -43,23 +43,23 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
     _served: tuple[SitemapSite, str, Any] | None = None
     """The site, the name and the overrides of a request, on the copy that answers it."""
 
-    _reads_by_key = True
-    """See ``is_read_by_key``."""
+    _is_drop_in = True
+    """Tells these classes from contrib's, for ``bypasses_paginator``."""
 
     def get_latest_lastmod(self) -> Any:
-        """Return the newest lastmod of all items: of a column, or of items read some at a time.
+        """Return the newest lastmod of all items, read from a column or from batches of items.
 
-        None where an item has none, or dates and datetimes are mixed.
+        None if an item has no lastmod, or if dates and datetimes are mixed.
         """
         lastmod = getattr(self, "lastmod", None)
         if not callable(lastmod):
             return lastmod
-        site = self._served[0] if self._served else current_site()
+        site = self._served[0] if self._served else placeholder_site()
         section = adapt(self, None, lambda: self)(site)
         columns = NumberedReader(section)
         columns.gives_items = bool(columns.method_difference(EVERYTHING, once=True))
         if columns.lastmod_column is not None:
-            return columns.newest_in_column(EVERYTHING)
+            return columns.newest_column_lastmod(EVERYTHING)
         items = chain.from_iterable(NumberedReader(section).reads(EVERYTHING))
         try:
             return max(map(lastmod, items), default=None)
@@ -67,8 +67,8 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
             return None
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
-        """Return the entries of a page, for ``get_urls()`` of this class and its children."""
-        if not is_read_by_key(self):
+        """Return the entries of a page as dicts; ``get_urls()`` calls it with the page's number."""
+        if not bypasses_paginator(self):
             found: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             return found
         # Its imports need all models, and an app is imported before them.
@@ -77,7 +77,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
             reader_for,
         )
 
-        site, name, overrides = self._served or (current_site(), None, None)
+        site, name, overrides = self._served or (placeholder_site(), None, None)
         reader = reader_for(self, at_host(site, protocol, domain), name, overrides)
         urls = list(NumberedPage(reader, page).urls())
         if reader.latest_lastmod is not None:
@@ -96,7 +96,7 @@ class GenericSitemap(contrib.GenericSitemap, Sitemap):  # type: ignore[type-arg]
 
 
 class FlatPageSitemap(flatpages.FlatPageSitemap, Sitemap):
-    """The flat pages of the site that do not ask for a login; needs the apps flatpages and sites.
+    """A sitemap of the flat pages that need no login; needs the apps flatpages and sites.
 
     ::
 

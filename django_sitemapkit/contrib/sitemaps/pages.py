@@ -14,7 +14,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.rendering.entry_columns import EntryColumns
-from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangLinks
+from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import adapt
 from django_sitemapkit.sites import SitemapSite
@@ -28,10 +28,10 @@ def reader_for(
     *,
     gives_items: bool = True,
 ) -> NumberedReader:
-    """Return what reads a sitemap for a site, with what editors have set there, if anything.
+    """Return the reader of a contrib sitemap for a site, with overrides if they are given.
 
-    It need not give the items where only its XML is asked for. Raises ImproperlyConfigured where
-    its items could not be paged correctly.
+    Without ``gives_items`` the items themselves are not needed, only their XML. Raises
+    ImproperlyConfigured if the items cannot be paged correctly.
     """
     reader = NumberedReader(adapt(sitemap, name, lambda: sitemap)(site))
     reader.gives_items = gives_items
@@ -42,7 +42,7 @@ def reader_for(
 
 
 class NumberedPage:
-    """One page of a sitemap by its number; its entries can be read once.
+    """One page of a sitemap, by its number; its entries can be read once.
 
     Raises PageNotAnInteger and EmptyPage as contrib's paginator does.
     """
@@ -60,33 +60,39 @@ class NumberedPage:
         self.rendering = PageRendering(reader, self._keys, scope)
 
     def xml(self) -> Iterator[bytes]:
-        """Yield the ``<url>`` elements, some at a time."""
+        """Yield the ``<url>`` elements in blocks, then log the problems of skipped rows."""
         self.reader.note_column_lastmod(self._keys)
         for data, _ in self.rendering.url_elements():
             yield data
         self._log_problems()
 
     def urls(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries as contrib's templates get them, with the items themselves."""
+        """Yield the entries as the dicts that contrib's templates get, then log the problems."""
         links = None
         if self.reader.options.alternates and self.reader.language_plan:
-            links = HreflangLinks(self.reader, self.reader.language_plan, ProblemLog(""))
-        for _, entries, begin, end in self.rendering.written():
+            links = VersionLinks(self.reader, self.reader.language_plan, ProblemLog(""))
+        for _, entries, begin, end in self.rendering.written_blocks():
             versions = {} if links is None else links.links_by_object(entries)
             for row in range(begin, end):
-                yield self._url(entries, row, versions)
+                yield self._url_info(entries, row, versions)
         self._log_problems()
 
-    def _url(
+    def _url_info(
         self, entries: EntryColumns, row: int, versions: Mapping[int, Sequence[HreflangLink]]
     ) -> dict[str, Any]:
+        """Return one entry as the dict that contrib's templates get.
+
+        ``versions`` has the links of each object, by its number in ``entries.versions.objects``.
+        """
         assert entries.versions is not None  # noqa: S101  a NumberedReader sets them
         place, languages = entries.versions.objects[row], entries.versions.languages
         item, entry = self.reader.items[place], entries.entry(row)
         return {
             "item": (item, languages[row]) if languages else item,
             "location": entry.location,
-            "lastmod": self._lastmod((place, languages[row] if languages else None), entry.lastmod),
+            "lastmod": self._given_or_listed_lastmod(
+                (place, languages[row] if languages else None), entry.lastmod
+            ),
             "changefreq": entry.changefreq,
             "priority": entry.priority or "",
             "alternates": [
@@ -95,8 +101,11 @@ class NumberedPage:
             ],
         }
 
-    def _lastmod(self, version: tuple[int, str | None], text: str | None) -> Any:
-        """Return the sitemap's own lastmod if its day is listed, else the listed day, or None."""
+    def _given_or_listed_lastmod(self, version: tuple[int, str | None], text: str | None) -> Any:
+        """Return the lastmod of an item as its sitemap gave it, if it has the listed day ``text``.
+
+        Otherwise, if an editor has set the lastmod, return that day as a date; None without a day.
+        """
         if text is None:
             return None
         given = self.reader.lastmods.get(version, self.reader.constant_lastmod)
@@ -104,6 +113,7 @@ class NumberedPage:
         return given if day_of(given, timezone.get_default_timezone()) == listed else listed
 
     def _log_problems(self) -> None:
+        """Log a summary of the problems of this page, if there are any."""
         problems = self.rendering.problems
         if problems:
             logger.warning("%r: page %s: %s", self.reader, self.number, problems.summary())

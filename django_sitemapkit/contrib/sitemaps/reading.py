@@ -22,34 +22,38 @@ from django_sitemapkit.sections import own_members
 from django_sitemapkit.sites import SitemapSite
 
 _MAX_DIGITS = 9
-"""Digits of a page's number: more pages than there can be, and few enough for a database."""
+"""How many digits a page's number may have: enough for all pages, not too many for a database."""
 
 
-def current_site() -> SitemapSite:
-    """Return a site for code without a request, with the active language and URLconf."""
+def placeholder_site() -> SitemapSite:
+    """Return a site at https://localhost, for code without a request.
+
+    It has the active language, the active URLconf and the script prefix.
+    """
     site = SitemapSite.at(f"https://localhost{get_script_prefix()}")
     return replace(site, language=get_language(), urlconf=get_urlconf())
 
 
 def at_host(site: SitemapSite, protocol: str, domain: str) -> SitemapSite:
-    """Return a copy of a site with the given scheme and host."""
+    """Return a copy of a site with another scheme and host."""
     return replace(site, origin=SitemapSite.at(f"{protocol}://{domain}").origin)
 
 
-def is_read_by_key(sitemap: Any) -> bool:
-    """Return whether the ``get_urls()`` of the drop-in's classes pages a sitemap as its views do.
+def bypasses_paginator(sitemap: Any) -> bool:
+    """Return whether a sitemap's ``get_urls()`` reads pages without contrib's paginator.
 
-    Not where it makes entries by other members of its own, which may be written for the items that
-    contrib's paginator has: in several languages, pairs of an item and a code.
+    So it does in the drop-in classes. Subclasses that override more than ``get_urls()`` use the
+    paginator, since their methods may expect its items; so do those that override ``get_urls()`` in
+    several languages, where the items are pairs of an object and a language code.
     """
     own = own_members(sitemap)
-    if not getattr(sitemap, "_reads_by_key", False):
+    if not getattr(sitemap, "_is_drop_in", False):
         return False
     return not own or (own == ["get_urls"] and not sitemap.i18n)
 
 
 class NumberedReader(ContribReader):
-    """Reads the items of a sitemap for contrib's views.
+    """Reads a contrib sitemap by page number, for contrib's views.
 
     A lastmod is written as its day, and a URL once for each item that has it. The items of the last
     chunk are kept, because templates get them.
@@ -59,7 +63,7 @@ class NumberedReader(ContribReader):
     can_split = False
     uses_get_urls = True
     gives_items = True
-    """Whether each item is asked for, and not only what its columns say."""
+    """Whether the items themselves are needed, and not only their XML."""
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -67,23 +71,23 @@ class NumberedReader(ContribReader):
         self.items: Sequence[Any] = ()
         """The items of the last chunk."""
         self.lastmods: dict[tuple[int, str | None], Any] = {}
-        """Their lastmods as the sitemap gives them, by place and language, unless all are equal."""
+        """Their lastmods as the sitemap gives them, by index and language, unless all are equal."""
         self._moments: list[dt.datetime | None] = []
         """The newest lastmod of each chunk or column that was read; None if an item has none."""
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
-        """That of language links, whether there are any or not, as contrib's template has it."""
+        """The namespace of hreflang links, which contrib's template always declares."""
         return {"xhtml": NAMESPACES["xhtml"]}
 
     @cached_property
     def constant_lastmod(self) -> Any:
-        """The lastmod that all items have, or None."""
+        """The lastmod that all items have; None if they have different ones or none."""
         return self.constant_tags.get("lastmod")
 
     @cached_property
     def read_methods(self) -> Mapping[str, Source]:
-        """The methods that are read as columns; none where the items are asked for."""
+        """The methods that are read as columns; none if the items themselves are needed."""
         return {} if self.gives_items else super().read_methods
 
     def note_column_lastmod(self, keys: KeyRange) -> None:
@@ -92,14 +96,14 @@ class NumberedReader(ContribReader):
         It is read before the rows: if read later, it could be that of a row added meanwhile.
         """
         if self.lastmod_column is not None:
-            self._note_lastmods([self.newest_in_column(keys)])
+            self._note_lastmods([self.newest_column_lastmod(keys)])
         elif self.constant_lastmod is not None:
             self._note_lastmods([self.constant_lastmod])
 
-    def newest_in_column(self, keys: KeyRange) -> Any:
-        """Return the newest value of the column lastmod in a range; None unless all rows have one.
+    def newest_column_lastmod(self, keys: KeyRange) -> Any:
+        """Return the newest value of the lastmod column in a range; None unless all rows have one.
 
-        Called where it is a column.
+        The lastmod must be a column.
         """
         column = self.lastmod_column
         rows = self.row_keyset.within(keys).values(sitemapkit_lastmod=column)
@@ -113,11 +117,11 @@ class NumberedReader(ContribReader):
 
     @property
     def latest_lastmod(self) -> dt.datetime | None:
-        """The newest lastmod of what was read; None unless all items have one."""
-        return newest_of(self._moments)
+        """The newest lastmod of all that was read; None unless all items have one."""
+        return newest_if_all_known(self._moments)
 
     def chunk(self, rows: Sequence[Any]) -> Chunk:
-        """Return items by column, each with its place among them."""
+        """Return the chunk of some items; keep the items and their lastmods for templates."""
         chunk = super().chunk(rows)
         if chunk.versions is None:
             chunk.versions = Versions(range(len(rows)), None)
@@ -131,20 +135,21 @@ class NumberedReader(ContribReader):
         return chunk
 
     def _note_lastmods(self, lastmods: Iterable[Any]) -> None:
+        """Record the newest of some lastmods, or that an item has none."""
         if moments := [moment_of_lastmod(value) for value in lastmods]:
-            self._moments.append(newest_of(moments))
+            self._moments.append(newest_if_all_known(moments))
 
     def count_pages(self) -> int:
-        """Return how many pages there are; one without items is the first one."""
+        """Return the number of pages, which is 1 if there are no items."""
         rows = self.size() if self.keyset is None else self.keyset.count(EVERYTHING)
         return max(1, -(-rows // self.rows_per_page))
 
     def page_keys(self, number: object) -> KeyRange:
-        """Return the key range of a page, or its positions.
+        """Return the key range of a page by its number; for a section by position, positions.
 
-        Raises PageNotAnInteger where that is no number, and EmptyPage where there is no such page.
+        Raises PageNotAnInteger if that is no number, and EmptyPage if there is no such page.
         """
-        first, step = (_page_number(number) - 1) * self.rows_per_page, self.rows_per_page
+        first, step = (_parse_page_number(number) - 1) * self.rows_per_page, self.rows_per_page
         if self.keyset is None:
             if first and first >= self.size():
                 raise EmptyPage(number)
@@ -156,9 +161,9 @@ class NumberedReader(ContribReader):
 
 
 def moment_of_lastmod(value: object) -> dt.datetime | None:
-    """Return the moment that contrib's Last-Modified has for a lastmod; None if it is not a date.
+    """Return a lastmod as the datetime of contrib's Last-Modified; None if it is not a date.
 
-    A date begins, and a naive datetime is, in UTC.
+    A date becomes its midnight in UTC, and a naive datetime is taken as UTC.
     """
     if not isinstance(value, dt.date):
         return None
@@ -167,13 +172,17 @@ def moment_of_lastmod(value: object) -> dt.datetime | None:
     return value if value.tzinfo else value.replace(tzinfo=dt.UTC)
 
 
-def newest_of(moments: Sequence[dt.datetime | None]) -> dt.datetime | None:
-    """Return the newest of some moments; None if one is not known, or there is none."""
+def newest_if_all_known(moments: Sequence[dt.datetime | None]) -> dt.datetime | None:
+    """Return the newest of some moments; None if any is None, or if there are none."""
     known = [moment for moment in moments if moment is not None]
     return max(known) if known and len(known) == len(moments) else None
 
 
-def _page_number(number: object) -> int:
+def _parse_page_number(number: object) -> int:
+    """Return a page's number as an int.
+
+    Raises PageNotAnInteger if it is no integer, and EmptyPage if no page can have it.
+    """
     text = str(number)
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):

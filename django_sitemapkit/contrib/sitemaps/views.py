@@ -31,15 +31,15 @@ from django_sitemapkit.contrib.sitemaps.pages import NumberedPage, reader_for
 from django_sitemapkit.contrib.sitemaps.reading import (
     NumberedReader,
     at_host,
-    is_read_by_key,
+    bypasses_paginator,
     moment_of_lastmod,
-    newest_of,
+    newest_if_all_known,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.rendering import gzip_decompressor, new_compressor
+from django_sitemapkit.rendering import gzip_compressor, gzip_decompressor
 from django_sitemapkit.sections import copy_sitemap, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import AsyncBlocks, accepts_gzip
@@ -64,7 +64,7 @@ MAX_WHOLE_BYTES = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class _ServedSite:
-    """The site of a request, with its overrides."""
+    """The site of a request, with its overrides: gives the sitemaps and their readers."""
 
     site: SitemapSite
     scheme: str
@@ -72,8 +72,8 @@ class _ServedSite:
     overrides: Overrides
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Self:
-        """Return that of a request; raises what ``site_for`` does."""
+    def of_request(cls, request: HttpRequest) -> Self:
+        """Return the site that serves a request; raises what ``site_for`` does."""
         site = site_for(request)
         is_in_settings = bool(settings.SITES or settings.BASE_URL)
         scheme = site.origin.partition("://")[0] if is_in_settings else str(request.scheme)
@@ -85,13 +85,13 @@ class _ServedSite:
         return cls(site, scheme, overrides_of(site))
 
     @property
-    def host(self) -> Any:
-        """The site, as ``get_domain()`` and ``get_urls()`` of a sitemap take it."""
+    def contrib_site(self) -> Any:
+        """The site in the form that ``get_domain()`` and ``get_urls()`` of a sitemap take."""
         domain = self.site.origin.partition("://")[2]
         return SimpleNamespace(domain=domain, name=domain)
 
-    def sections(self, sitemaps: Sitemaps) -> _Sections:
-        """Return the sitemaps as instances, but for those that editors have disabled."""
+    def enabled_sitemaps(self, sitemaps: Sitemaps) -> _Sections:
+        """Return (name, instance) of each sitemap that no editor has disabled."""
         enabled = self.overrides.enabled
         return [
             (name, self._bound_to_site(name, sitemap() if callable(sitemap) else sitemap))
@@ -100,21 +100,21 @@ class _ServedSite:
         ]
 
     def _bound_to_site(self, name: str, sitemap: Any) -> Any:
-        """Return a sitemap that knows its site; an instance serves many requests at a time."""
+        """Return a copy of a sitemap that knows its site; other requests may use the original."""
         sitemap = copy_sitemap(sitemap)
         sitemap._served = self.site, name, self.overrides
         return sitemap
 
     def reader(self, name: str, sitemap: Any, *, gives_items: bool = True) -> NumberedReader:
-        """Return the reader of a sitemap that makes its entries as contrib's class does."""
-        protocol, domain = sitemap.get_protocol(self.scheme), sitemap.get_domain(self.host)
+        """Return the reader of a sitemap at the scheme and host that the sitemap chooses."""
+        protocol, domain = sitemap.get_protocol(self.scheme), sitemap.get_domain(self.contrib_site)
         site = at_host(self.site, protocol, domain)
         overrides = self.overrides if site.origin == self.site.origin else overrides_of(site)
         return reader_for(sitemap, site, name, overrides, gives_items=gives_items)
 
     def count_pages(self, name: str, sitemap: Any) -> int:
-        """Return how many pages a sitemap has."""
-        if own_members(sitemap) and not is_read_by_key(sitemap):
+        """Return the number of pages of a sitemap."""
+        if own_members(sitemap) and not bypasses_paginator(sitemap):
             with self.site.active():
                 return int(sitemap.paginator.num_pages)
         return self.reader(name, sitemap).count_pages()
@@ -131,16 +131,16 @@ def index(
 ) -> HttpResponseBase:
     """Answer with an index of all pages of all sitemaps.
 
-    The pattern named ``sitemap_url_name`` takes ``section``. Raises NoReverseMatch if none does.
+    The URL pattern ``sitemap_url_name`` takes ``section``. Raises NoReverseMatch if none does.
     """
-    served = _ServedSite.of(request)
+    served = _ServedSite.of_request(request)
     listed: list[SitemapIndexItem] = []
     moments = []
-    for name, sitemap in served.sections(sitemaps):
+    for name, sitemap in served.enabled_sitemaps(sitemaps):
         with served.site.active():
             path = reverse(sitemap_url_name, kwargs={"section": name})
             lastmod = sitemap.get_latest_lastmod()
-        address = f"{sitemap.get_protocol(served.scheme)}://{served.host.domain}{path}"
+        address = f"{sitemap.get_protocol(served.scheme)}://{served.contrib_site.domain}{path}"
         count = served.count_pages(name, sitemap)
         addresses = [address, *(f"{address}?p={number}" for number in range(2, count + 1))]
         listed += [SitemapIndexItem(location, lastmod) for location in addresses]
@@ -163,15 +163,15 @@ def sitemap(
     template_name: str = SITEMAP_TEMPLATE,
     content_type: str = "application/xml",
 ) -> HttpResponseBase:
-    """Answer with a page of one sitemap, or of all of them one after the other.
+    """Answer with a page of one sitemap, or with that page of each sitemap in one document.
 
-    ``?p=`` is its number. A template of the project's own gets contrib's variable ``urlset``, and
-    so does any template for a sitemap that has its own ``get_urls()`` or the like.
+    ``?p=`` is the page's number. A template of the project's own gets contrib's variable
+    ``urlset``, and so does any template for a sitemap with its own ``get_urls()`` or the like.
     """
-    served = _ServedSite.of(request)
+    served = _ServedSite.of_request(request)
     if section is not None:
         sitemaps = {name: each for name, each in sitemaps.items() if name == section}
-    chosen = served.sections(sitemaps)
+    chosen = served.enabled_sitemaps(sitemaps)
     if section is not None and not chosen:
         raise Http404(f"No sitemap available for section: {section!r}")
     page = request.GET.get("p", 1)
@@ -193,13 +193,16 @@ def _template_response(
     template_name: str,
     content_type: str,
 ) -> HttpResponseBase:
-    """Return the response of a template, which has the whole page in memory, as with contrib."""
+    """Return a response that a template renders from the entries of the ``chosen`` sitemaps.
+
+    As with contrib, the whole page is in memory.
+    """
     urls: list[dict[str, Any]] = []
     moments = []
     for name, each in chosen:
         if own_members(each):
             with served.site.active():
-                urls += each.get_urls(page=page, site=served.host, protocol=served.scheme)
+                urls += each.get_urls(page=page, site=served.contrib_site, protocol=served.scheme)
             moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))
         else:
             numbered = NumberedPage(served.reader(name, each), page)
@@ -219,15 +222,16 @@ def _writer_response(
     template_name: str,
     content_type: str,
 ) -> HttpResponseBase:
-    """Return the response of our own writer, which has the page in memory compressed.
+    """Return a response that the package's writer makes, without a template.
 
-    Whether there is a Last-Modified, and which, only the last row tells.
+    The page is compressed and kept in memory, since only its last row tells its Last-Modified.
+    ``template_name`` is not used.
     """
     pages = [
         NumberedPage(served.reader(name, each, gives_items=False), page) for name, each in chosen
     ]
-    engine, pieces, size = new_compressor(), [], 0
-    for data in _document(pages):
+    engine, pieces, size = gzip_compressor(), [], 0
+    for data in _document_blocks(pages):
         size += len(data)
         pieces.append(engine.compress(data))
     pieces.append(engine.flush())
@@ -257,7 +261,8 @@ def _writer_response(
     return response
 
 
-def _document(pages: Sequence[NumberedPage]) -> Iterator[bytes]:
+def _document_blocks(pages: Sequence[NumberedPage]) -> Iterator[bytes]:
+    """Yield one XML document with the entries of all pages, in blocks."""
     writer = UrlsetWriter(namespaces={"xhtml": NAMESPACES["xhtml"]})
     yield writer.begin()
     for page in pages:
@@ -268,6 +273,7 @@ def _document(pages: Sequence[NumberedPage]) -> Iterator[bytes]:
 
 
 def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the decompressed bytes of one gzip stream, given in pieces."""
     engine, _ = gzip_decompressor()
     for piece in pieces:
         yield engine.decompress(piece)
@@ -275,7 +281,7 @@ def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _is_stock_template(template_name: object) -> bool:
-    """Return whether a template is one that the package's writer replaces."""
+    """Return whether a template writes the same XML as the package's writer."""
     if template_name != SITEMAP_TEMPLATE:
         return False
     try:
@@ -286,6 +292,6 @@ def _is_stock_template(template_name: object) -> bool:
 
 
 def _last_modified_headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
-    """Return the headers for documents with these newest lastmods; empty if any is None."""
-    newest = newest_of(moments)
+    """Return a Last-Modified header with the newest of some moments; empty if any is None."""
+    newest = newest_if_all_known(moments)
     return {} if newest is None else {"Last-Modified": http_date(newest.timestamp())}

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class WagtailAdminConfig(AppConfig):
-    """Brings the templates of the views, which the hooks of Wagtail link."""
+    """Contains the templates of the views, and the hooks by which Wagtail's admin finds them."""
 
     name = "django_sitemapkit.contrib.wagtail_admin"
     label = "sitemapkit_wagtail"

@@ -1,4 +1,4 @@
-"""The views of Wagtail's admin: what becomes of a page in the sitemap, and the report."""
+"""The views of Wagtail's admin: a page's state in the sitemaps, and the report of all sites."""
 
 from functools import partial
 from typing import Any
@@ -29,47 +29,47 @@ from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.words import Count, words_of
 
 CHANGING = ("sitemapkit.add_urloverride", "sitemapkit.change_urloverride")
-"""The permissions that changing a page's override takes."""
+"""The permissions that a user needs to change a page's override."""
 
 LOGGED = "sitemapkit.change"
 """The action in Wagtail's log."""
 
 
-def may_see(user: Any, page: Page) -> bool:
+def may_inspect_page(user: Any, page: Page) -> bool:
     """Return whether a user may edit a page, and view or change URL overrides."""
     names = ("sitemapkit.view_urloverride", "sitemapkit.change_urloverride")
     return bool(page.permissions_for_user(user).can_edit()) and any(map(user.has_perm, names))
 
 
 class PageOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What an editor may set for a page."""
+    """The override of a page at one site: what an editor may set."""
 
     class Meta:
         model = UrlOverride
         fields = ("include", "priority", "changefreq", "note")
 
 
-class SitemapView(WagtailAdminTemplateMixin, TemplateView):
-    """A view whose header has its own title, too."""
+class SitemapAdminView(WagtailAdminTemplateMixin, TemplateView):
+    """Base of the views here: the breadcrumbs in the header end with the view's title."""
 
     header_icon = "site"
 
     def get_breadcrumbs_items(self) -> list[dict[str, Any]]:
-        """Return the links of the header, which ends with the title of the view."""
+        """Return Wagtail's breadcrumbs, and the title of the view as the last one."""
         title = {"url": "", "label": self.get_page_title(), "sublabel": self.get_page_subtitle()}
         return [*super().get_breadcrumbs_items(), title]
 
 
-class PageSitemapView(SitemapView):
+class PageSitemapView(SitemapAdminView):
     """Shows a page's state in the sitemaps of its sites, with a form for each to change it."""
 
     page_title = _("Sitemap")
     template_name = "sitemapkit_wagtail/page.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Find the page; for users who may edit it, and view or change URL overrides."""
+        """Load the page and its sites; 403 for users who may not inspect the page."""
         self.page = get_object_or_404(Page, pk=kwargs["pk"]).specific
-        if not may_see(request.user, self.page):
+        if not may_inspect_page(request.user, self.page):
             raise PermissionDenied
         is_locked = self.page.permissions_for_user(request.user).page_locked()
         self.may_change = not is_locked and request.user.has_perms(CHANGING)
@@ -82,12 +82,12 @@ class PageSitemapView(SitemapView):
         return str(self.page.get_admin_display_title())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the state of the page at each site, with its form."""
+        """Return the template context: the page's state at each site, with its form."""
         invalid = kwargs.pop("invalid", {})
         entries = []
         for site in self.sites or ():
             inspections, failure = try_read(partial(inspect_object, site, self.page))
-            form = invalid.get(site.key) or self._form(site)
+            form = invalid.get(site.key) or self._override_form(site)
             entry: dict[str, Any] = _status_context(site) if self.may_see_builds else {"site": site}
             entry |= {"inspections": inspections, "form": form}
             entries.append(entry | {"failure": failure or entry.get("failure")})
@@ -101,25 +101,25 @@ class PageSitemapView(SitemapView):
         return super().get_context_data(**context, **kwargs)
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        """Save what was set at one site, or remove the override if that sets nothing."""
+        """Save the override of the page at one site, or delete it if it sets nothing."""
         if not self.may_change:
             raise PermissionDenied
         key = request.POST.get("site", "")
         site = site_by_key(self.sites or (), key)
         if site is None:
             raise Http404(gettext("This site does not exist."))
-        form = self._form(site, request.POST)
+        form = self._override_form(site, request.POST)
         if not form.is_valid():
             return self.render_to_response(self.get_context_data(invalid={key: form}))
         if form.has_changed():
-            self._store(form)
+            self._save_or_delete(form)
             log(instance=self.page, action=LOGGED, user=request.user)
             text = gettext("Saved. Live sitemaps follow at once, published ones with a build.")
             messages.success(request, text)
         return redirect(reverse("sitemapkit_page", args=[self.page.pk]))
 
-    def _store(self, form: PageOverrideForm) -> None:
-        """Save an override, or delete it if it sets nothing."""
+    def _save_or_delete(self, form: PageOverrideForm) -> None:
+        """Save an override that sets anything; delete it if it is stored and sets nothing."""
         row = form.instance
         values = (row.include, row.priority, row.changefreq, row.lastmod, row.note)
         if any(value not in {None, ""} for value in values):
@@ -127,7 +127,8 @@ class PageSitemapView(SitemapView):
         elif row.pk is not None:
             row.delete()
 
-    def _form(self, site: SitemapSite, data: Any = None) -> PageOverrideForm:
+    def _override_form(self, site: SitemapSite, data: Any = None) -> PageOverrideForm:
+        """Return the form of the page's override at a site, which may not be stored yet."""
         row = UrlOverride.objects.for_object(self.page, site=site.key).first()
         if row is None:
             model, object_id = identity_of(self.page)
@@ -135,20 +136,20 @@ class PageSitemapView(SitemapView):
         return PageOverrideForm(data, instance=row, prefix=site.key)
 
 
-class SitemapReportView(SitemapView):
+class SitemapReportView(SitemapAdminView):
     """Shows the published state of each site, with a button to build it."""
 
     page_title = _("Sitemaps")
     template_name = "sitemapkit_wagtail/report.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Show the report to users who may view builds."""
+        """Show the report; 403 for users who may not view builds."""
         if not request.user.has_perm("sitemapkit.view_build"):
             raise PermissionDenied
         return super().dispatch(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the status of each site."""
+        """Return the template context: the status of each site."""
         sites, failure = try_read(all_sites)
         context = {
             "reports": [_status_context(site) for site in sites or ()],
@@ -159,7 +160,7 @@ class SitemapReportView(SitemapView):
         return super().get_context_data(**context, **kwargs)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Have the changes of one site built."""
+        """Request a build of the changes of one site."""
         if not request.user.has_perm("sitemapkit.run_build"):
             raise PermissionDenied
         key = request.POST.get("site", "")
@@ -173,7 +174,7 @@ class SitemapReportView(SitemapView):
 
 
 def _status_context(site: SitemapSite) -> dict[str, Any]:
-    """Return the status of a site in the words of the overview, or the reason it cannot be read."""
+    """Return a site's status for the templates, or why it cannot be read."""
     status, failure = try_read(lambda: status_of(site, rows=False, export=False))
     index, no_index = try_read(lambda: site.address("index"))
     asked = BuildRequest.objects.filter(site=site.key).exclude(kind=BuildRequest.Kind.COMPARE)

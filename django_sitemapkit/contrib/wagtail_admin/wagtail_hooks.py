@@ -1,4 +1,4 @@
-"""What Wagtail's admin gets: views, a menu item, a button on pages, permissions, a log entry."""
+"""Hooks of Wagtail's admin: views, a menu item, a page button, permissions, a log action."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from django_sitemapkit.contrib.wagtail_admin.views import (
     LOGGED,
     PageSitemapView,
     SitemapReportView,
-    may_see,
+    may_inspect_page,
 )
 
 PERMISSIONS = (
@@ -36,7 +36,7 @@ class ReportMenuItem(MenuItem):
 
 @hooks.register("register_admin_urls")
 def admin_urls() -> list[URLPattern]:
-    """Return the addresses of the views."""
+    """Return the URL patterns of the views."""
     return [
         path("sitemaps/", SitemapReportView.as_view(), name="sitemapkit_report"),
         path("sitemaps/pages/<int:pk>/", PageSitemapView.as_view(), name="sitemapkit_page"),
@@ -45,28 +45,28 @@ def admin_urls() -> list[URLPattern]:
 
 @hooks.register("register_reports_menu_item")
 def report_menu_item() -> MenuItem:
-    """Return the item of the menu "Reports"."""
+    """Return the menu item of the sitemap report, for Wagtail's menu "Reports"."""
     url = reverse("sitemapkit_report")
     return ReportMenuItem(_("Sitemaps"), url, name="sitemaps", icon_name="site", order=9000)
 
 
 @hooks.register("register_page_header_buttons")
-def page_button(
+def page_header_button(
     page: Page, user: Any, view_name: str, next_url: str | None = None
 ) -> Iterator[Any]:
-    """Yield the button of a page's editor that leads to its state in the sitemap."""
-    if page.pk and may_see(user, page):
+    """Yield the button in a page's editor that links to its state in the sitemaps."""
+    if page.pk and may_inspect_page(user, page):
         url = reverse("sitemapkit_page", args=[page.pk])
         yield Button(_("Sitemap"), url, icon_name="site", priority=70)
 
 
 @hooks.register("register_permissions")
 def permissions() -> QuerySet[Permission]:
-    """Return the permissions that groups can have."""
+    """Return the permissions that Wagtail's group form offers."""
     return Permission.objects.filter(content_type__app_label="sitemapkit", codename__in=PERMISSIONS)
 
 
 @hooks.register("register_log_actions")
-def log_actions(actions: Any) -> None:
-    """Register the texts for the history of a page."""
+def register_log_actions(actions: Any) -> None:
+    """Register the texts of a sitemap change in the history of a page."""
     actions.register_action(LOGGED, _("Change in the sitemap"), _("Changed in the sitemap"))

@@ -127,7 +127,7 @@ def test_a_disk_that_writes_other_bytes_fails_the_page(tmp_path, monkeypatch):
         def flush(self):
             return GZ[:-9] + bytes([GZ[-9] ^ 1]) + GZ[-8:]
 
-    monkeypatch.setattr(files, "new_compressor", Corrupting)
+    monkeypatch.setattr(files, "gzip_compressor", Corrupting)
     with pytest.raises(BuildFailed, match="was just written is damaged: its gzip data is damaged"):
         page(tmp_path, keys=KeyRange(None, 20))
 

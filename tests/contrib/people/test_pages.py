@@ -15,7 +15,7 @@ from django.urls import include, path
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.contrib.people.parts import LOOKED_AT, adjoining_page
+from django_sitemapkit.contrib.people.parts import MAX_NEIGHBOURS_READ, adjoining_page
 from django_sitemapkit.models import ExclusionRule, Page, UrlOverride
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import reader_of
@@ -337,14 +337,14 @@ def test_neighbours_are_told_by_the_keys(client, sections):
     ]
 
 
-@pytest.mark.parametrize("gap", range(LOOKED_AT + 1))
+@pytest.mark.parametrize("gap", range(MAX_NEIGHBOURS_READ + 1))
 def test_no_page_leads_to_an_empty_one(client, sections, gap):
     """A few without a row are skipped; behind more of them there is no neighbour."""
     section = declare(sections, Readings, limit=1)
     make_readings([0, gap + 1])
     plan(section, range(1, gap + 2), range(1, gap + 3))
     last = gap + 2
-    near = gap < LOOKED_AT
+    near = gap < MAX_NEIGHBOURS_READ
     assert steps(client, 1) == [None, last if near else None]
     assert steps(client, last) == [1 if near else None, None]
     for number in range(2, last):
