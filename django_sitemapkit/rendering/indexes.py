@@ -7,7 +7,6 @@ changed, and no reader of the index requests it.
 """
 
 import datetime as dt
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -374,7 +373,7 @@ class AllowedLocations:
     def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
-        self._indexes = list(_index_patterns(section.site))
+        self._indexes = _index_addresses(section.site)
         self.refused: list[tuple[Any, InvalidValue]] = []
         """The declared hosts that are invalid, and why."""
         for host in section.hosts:
@@ -395,7 +394,7 @@ class AllowedLocations:
         if not location.startswith("/"):
             scope = self._hosts.get(Scope.of(location).origin, scope)
         address = scope.normalise(location)
-        if any(index.fullmatch(address.partition("?")[0]) for index in self._indexes):
+        if address.partition("?")[0] in self._indexes:
             raise InvalidValue(
                 "nested-index", f"Nested index: {address} is an index, and no index lists another."
             )
@@ -416,11 +415,12 @@ def _host_origin(host: Any) -> str:
     return origin
 
 
-def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
-    """Yield patterns of the index addresses of all known sites."""
-    sites = {site}
+def _index_addresses(site: SitemapSite) -> set[str]:
+    """Return the addresses of the indexes of a site and of all sites in the settings."""
+    sites, addresses = {site}, set()
     with suppress(ImproperlyConfigured):
         sites.update(all_sites())
     for known in sites:
         with suppress(ImproperlyConfigured):
-            yield re.compile(re.escape(known.address("index")))
+            addresses.add(known.address("index"))
+    return addresses
