@@ -13,9 +13,8 @@ from typing import Any, Self
 
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps.views import SitemapIndexItem, x_robots_tag
-from django.core.handlers.asgi import ASGIRequest
 from django.core.paginator import EmptyPage, PageNotAnInteger
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
@@ -42,7 +41,7 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import gzip_compressor, gzip_decompressor
 from django_sitemapkit.sections import copy_sitemap, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
-from django_sitemapkit.views.responses import AsyncBlocks, accepts_gzip
+from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
 
 Sitemaps = Mapping[str, Any]
 """Classes, instances or functions that return one, by the name of the section."""
@@ -253,9 +252,7 @@ def _writer_response(
     elif size <= MAX_WHOLE_BYTES:
         response = HttpResponse(b"".join(_decompressed(pieces)), **options)
     else:
-        blocks = _decompressed(pieces)
-        is_async = isinstance(request, ASGIRequest)
-        response = StreamingHttpResponse(AsyncBlocks(blocks) if is_async else blocks, **options)
+        response = StreamedResponse(request, _decompressed(pieces), **options)
         response.headers["Content-Length"] = str(size)
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
