@@ -98,11 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except DatabaseError as error:  # The disk may be full.
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         finally:
-            if not _is_unfinished():
+            if not _is_crawl_unfinished():
                 _delete_database()
 
 
 def _parser() -> ArgumentParser:
+    """Return the parser of the script's arguments, with a subparser for each command."""
     parser = ArgumentParser("sitemapkit", description="Crawls, audits and validates any site.")
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
@@ -127,7 +128,7 @@ def _parser() -> ArgumentParser:
 
 
 def _as_arguments(options: dict[str, Any]) -> Iterator[str]:
-    """Yield command-line arguments: flags, ``--name=value`` options, and lists after ``--``."""
+    """Yield options of a command as arguments: flags, ``--name=value``, and lists after ``--``."""
     for name, value in sorted(options.items(), key=lambda each: isinstance(each[1], list)):
         if isinstance(value, list):
             yield from ["--", *value]
@@ -137,20 +138,23 @@ def _as_arguments(options: dict[str, Any]) -> Iterator[str]:
 
 
 def _validated_command(verb: str, options: dict[str, Any]) -> Any:
-    """Return a management command whose options are valid; raises CommandError otherwise."""
+    """Return the management command for a command of the script, whose options it accepts.
+
+    Raises CommandError if it does not.
+    """
     command = load_command_class(APP, f"{verb}_sitemaps")
     command.create_parser("sitemapkit", verb).parse_args(list(_as_arguments(options)))
     return command
 
 
 def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> Any:
-    """Reserve the output folder, make its database ready and return the command.
+    """Reserve the output folder, make its database ready, and return the management command.
 
-    With ``--continue``, the database is kept as it is. Raises CommandError for an option that is
-    not valid, and SitemapKitError if the URL is not, an extra is missing, or the folder cannot be
-    used, such as while another process uses it.
+    With ``--continue``, the database is kept as it is. Raises CommandError for an invalid option,
+    and SitemapKitError if the URL is invalid, an extra is missing, or the folder cannot be used,
+    such as while another process uses it.
     """
-    url, continues = _normal_url(options), options.pop("continue")
+    url, continues = _pop_url(options), options.pop("continue")
     folder = Path(options["output"])
     _configure_django(folder / DATABASE, url.partition("?")[0].rpartition("/")[0])
     command = _validated_command("crawl", options)
@@ -167,12 +171,12 @@ def _prepare_crawl(options: dict[str, Any], _: Path, stack: ExitStack) -> Any:
 
 
 def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
-    """Check the options, store the sitemap's pages and return the command.
+    """Validate the options, store the sitemap's pages, and return the management command.
 
-    Raises CommandError for an option that is not valid, and SitemapKitError if the URL is not, an
-    extra is missing, or the sitemap cannot be read or lists no page.
+    Raises CommandError for an invalid option, and SitemapKitError if the URL is invalid, an extra
+    is missing, or the sitemap cannot be read or lists no page.
     """
-    url = _normal_url(options)
+    url = _pop_url(options)
     _configure_django(database, split_origin(url)[0])
     import_extra(f"{APP}.web.live", "audit")
     import_extra(f"{APP}.auditing", "audit")
@@ -183,14 +187,14 @@ def _prepare_audit(options: dict[str, Any], database: Path, _: ExitStack) -> Any
     from django_sitemapkit.audit.sections import CrawledSection  # noqa: PLC0415
 
     register(CrawledSection)
-    pages = _listed_by(url, SavedPage)
+    pages = _pages_listed_in(url, SavedPage)
     while some := list(islice(pages, ROWS_PER_INSERT)):
         SavedPage.objects.bulk_create(some)
     return command
 
 
-def _normal_url(options: dict[str, Any]) -> str:
-    """Return the URL of a command in normal form. Raises InvalidValue if it is not absolute."""
+def _pop_url(options: dict[str, Any]) -> str:
+    """Remove the URL from a command's options and normalise it; raises InvalidValue."""
     url: str = options.pop("url")
     if "://" not in url:
         raise InvalidValue("invalid-url", f"{quoted(url)} is no URL: write https://{url}")
@@ -198,12 +202,16 @@ def _normal_url(options: dict[str, Any]) -> str:
 
 
 def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> Any:
+    """Return the management command, whose options are valid; raises CommandError."""
     _configure_django(database, None)
     return _validated_command("validate", options)
 
 
-def _listed_by(sitemap: str, model: Any) -> Iterator[Any]:
-    """Yield rows for a sitemap's pages on the first page's host. Raises InvalidSitemap if none."""
+def _pages_listed_in(sitemap: str, model: Any) -> Iterator[Any]:
+    """Yield an instance of ``model`` for each page of a sitemap on the host of the first page.
+
+    Raises InvalidSitemap if it lists no page.
+    """
     from django_sitemapkit.audit.moving.sources import sitemap_source  # noqa: PLC0415
     from django_sitemapkit.models import hash_of  # noqa: PLC0415
     from django_sitemapkit.sites import all_sites  # noqa: PLC0415
@@ -244,7 +252,7 @@ def _configure_django(database: Path, base_url: str | None) -> None:
     settings.ROOT_URLCONF = (path("", include("django_sitemapkit.urls")),)
 
 
-def _is_unfinished() -> bool:
+def _is_crawl_unfinished() -> bool:
     """Return whether a crawl is unfinished: it can be continued, or another process makes it."""
     from django_sitemapkit.audit.models import AuditRun  # noqa: PLC0415  needs the settings
 
@@ -254,7 +262,7 @@ def _is_unfinished() -> bool:
 
 
 def _delete_database() -> None:
-    """Delete the database."""
+    """Delete the database file of the crawl or audit, if possible."""
     database: Any = settings.DATABASES["default"]["NAME"]
     with suppress(OSError):  # Where it cannot be deleted, SQLite says that it cannot be opened.
         database.unlink(missing_ok=True)

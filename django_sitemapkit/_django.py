@@ -71,7 +71,7 @@ AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
 # What a queryset is. Django 5.2, 6.0, 6.1.
 
 
-class Shape:
+class QueryShape:
     """The clauses of a queryset's statement and the kind of rows that it returns."""
 
     def __init__(self, queryset: QuerySet[Any]) -> None:
@@ -107,12 +107,13 @@ class Shape:
 def reads_windows(queryset: QuerySet[Any]) -> bool:
     """Return whether a queryset filters on a window function, or has an annotation with one.
 
-    A further filter, such as one for a key range, then changes what the window sees.
+    A further filter, such as one for a key range, then changes which rows the window function
+    reads.
     """
     query = queryset.query
     return (
         bool(query.where.contains_over_clause)
-        or any(map(is_window, query.annotations.values()))
+        or any(map(has_window, query.annotations.values()))
         or any(_OVER.search(sql) for sql, _ in query.extra.values())
     )
 
@@ -123,7 +124,7 @@ def is_grouped(query: Query) -> bool:
 
 
 def conditions_of(queryset: QuerySet[Any]) -> list[Any]:
-    """Return the resolved conditions that each row of a queryset meets (joined by AND).
+    """Return the conditions of a queryset's WHERE clause that are joined by AND, resolved.
 
     An OR of conditions, or a negated one, is one condition.
     """
@@ -138,9 +139,12 @@ def conditions_of(queryset: QuerySet[Any]) -> list[Any]:
     return found
 
 
-def each_condition_of(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], set[str]]]:
-    """Yield a queryset for each condition, with the names of the model's fields that it reads."""
-    table = table_of(queryset)
+def querysets_by_condition(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], set[str]]]:
+    """Yield for each condition of a queryset a queryset with that one alone.
+
+    Each comes with the names of the fields of the model that the condition reads.
+    """
+    table = table_alias_of(queryset)
     for condition in conditions_of(queryset):
         alone = queryset.all()
         alone.query.where = WhereNode([condition])
@@ -149,6 +153,7 @@ def each_condition_of(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[Any], 
 
 
 def _columns_of(node: Any) -> list[Any]:
+    """Return the columns that a resolved condition or expression reads."""
     if isinstance(node, Col):
         return [node]
     children = node.children if isinstance(node, WhereNode) else node.get_source_expressions()
@@ -156,13 +161,13 @@ def _columns_of(node: Any) -> list[Any]:
 
 
 def having_of(queryset: QuerySet[Any]) -> Any:
-    """Return the resolved conditions on aggregates of a grouped queryset, or None."""
+    """Return the resolved conditions of a grouped queryset's HAVING clause, or None."""
     _where, having, _qualify = queryset.query.where.split_having_qualify(must_group_by=True)
     return having
 
 
-def table_of(queryset: QuerySet[Any]) -> str | None:
-    """Return the alias of the model's table in a queryset's statement; None if it is not read."""
+def table_alias_of(queryset: QuerySet[Any]) -> str | None:
+    """Return the alias of the model's own table in a queryset's SQL; None if it is not read."""
     return queryset.query.get_initial_alias()
 
 
@@ -177,7 +182,7 @@ def without_row_locks(queryset: AnyQuerySet) -> AnyQuerySet:
 
 
 def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
-    """Return a queryset whose order ``reverse()`` no longer reverses."""
+    """Return a queryset in its order before ``reverse()``."""
     queryset = queryset.all()
     queryset.query.standard_ordering = True
     return queryset
@@ -187,7 +192,7 @@ def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
 
 
 def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...]]:
-    """Return a queryset's statement and parameters. Raises EmptyResultSet."""
+    """Return the SQL and the parameters of a queryset; raises EmptyResultSet if it has no row."""
     sql, parameters = queryset.query.get_compiler(alias).as_sql()
     return sql, tuple(parameters)
 
@@ -195,7 +200,7 @@ def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...
 def select_with_converters(
     queryset: QuerySet[Any],
 ) -> tuple[str, tuple[Any, ...], Mapping[int, Any]]:
-    """Return a statement, its parameters, and the converters of its columns by position."""
+    """Return a queryset's SQL, its parameters, and its columns' converters by position."""
     compiler = queryset.query.get_compiler(queryset.db)
     sql, parameters = compiler.as_sql()
     converters = compiler.get_converters([column for column, *_ in compiler.select])
@@ -206,7 +211,7 @@ def select_with_converters(
 
 
 def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset gives a row once for each of its related rows."""
+    """Return whether joins to many related rows make a queryset return a row several times."""
     query = queryset.query
     if query.distinct or is_grouped(query):
         return False
@@ -219,7 +224,8 @@ def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
 def reads_single_rows(queryset: QuerySet[Any]) -> bool:
     """Return whether a queryset selects from one table, joined only to single rows.
 
-    It is neither distinct nor grouped nor combined. Subqueries in its conditions are not looked at.
+    It is False for one that is distinct, grouped or combined. Subqueries in conditions are not
+    considered.
     """
     query = queryset.query
     if query.distinct or is_grouped(query) or query.combinator or query.extra_tables:
@@ -231,7 +237,7 @@ def reads_single_rows(queryset: QuerySet[Any]) -> bool:
 
 
 def tables_with_many_rows(query: Query) -> set[str]:
-    """Return the aliases of joined tables that can have many rows per row of the queryset."""
+    """Return the aliases of joined tables that can have many rows for one row of a query."""
     many: set[str] = set()
     for alias, join in query.alias_map.items():  # Each is behind the one that it joins.
         if _joins_many(join) or join.parent_alias in many:
@@ -239,8 +245,8 @@ def tables_with_many_rows(query: Query) -> set[str]:
     return many
 
 
-def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
-    """Return whether ``select_related()`` may drop rows that ``values()`` returns, or fails."""
+def _select_related_may_drop_rows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset's ``select_related()`` may fail, or drop rows by inner joins."""
     query = queryset.query.clone()
     known = {alias for alias, uses in query.alias_refcount.items() if uses}
     try:
@@ -256,7 +262,7 @@ def _leaves_out_rows(queryset: QuerySet[Any]) -> bool:
 
 
 def _joins_many(join: Any) -> bool:
-    """Return whether a join can match any number of rows for one row."""
+    """Return whether a join can match many rows for one row."""
     return (
         isinstance(join, Join)
         and isinstance(join.join_field, ForeignObjectRel)
@@ -265,7 +271,7 @@ def _joins_many(join: Any) -> bool:
 
 
 def field_at_path(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
-    """Return the field at the end of a path, and whether one row can have many of its values.
+    """Return the field at the end of a field path, and whether a row can have many values there.
 
     Raises FieldError if a name in the path does not exist.
     """
@@ -278,7 +284,7 @@ def field_at_path(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
 
 
 def resolve_column(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
-    """Return a field path or expression as a column of a queryset, and the query with its joins.
+    """Return a field path or expression as a resolved column, and the query with its joins.
 
     Raises FieldError if it names no column.
     """
@@ -287,28 +293,28 @@ def resolve_column(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
     return expression.resolve_expression(query, allow_joins=True), query
 
 
-def column_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
-    """Return the table and the field of a resolved expression that is a column, else None."""
+def table_and_field_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
+    """Return the table alias and the field of a resolved expression; None if it is no column."""
     return (expression.alias, expression.target) if isinstance(expression, Col) else None
 
 
 def is_text_function(expression: Any) -> bool:
-    """Return whether an expression is one of Django's functions of text, such as Lower."""
+    """Return whether an expression is one of Django's text functions, such as Lower."""
     return type(expression).__module__ == "django.db.models.functions.text"
 
 
 def internal_type_of(expression: Any) -> str:
-    """Return the internal type of a resolved expression, "" where it is unknown."""
+    """Return the internal type of an expression's field, such as "DateField"; "" if unknown."""
     try:
         return str(expression.output_field.get_internal_type())
     except (FieldError, AttributeError):  # It has none, or leaves to the database what it is.
         return ""
 
 
-def is_window(expression: Any) -> bool:
+def has_window(expression: Any) -> bool:
     """Return whether a resolved expression contains a window function, in its own SQL too.
 
-    A subquery has windows of its own, which no filter of the rows changes.
+    Subqueries are not considered: no filter of the rows changes their windows.
     """
     if isinstance(expression, (Query, Subquery)):
         return False
@@ -317,12 +323,12 @@ def is_window(expression: Any) -> bool:
     return (
         bool(expression.contains_over_clause)
         or any(isinstance(text, str) and _OVER.search(text) for text in texts)
-        or any(map(is_window, filter(None, expression.get_source_expressions())))
+        or any(map(has_window, filter(None, expression.get_source_expressions())))
     )
 
 
 def tables_read(expression: Any) -> Iterator[str]:
-    """Yield the tables whose columns a resolved expression reads outside of aggregates."""
+    """Yield the aliases of the tables that an expression reads, other than in aggregates."""
     if isinstance(expression, Col):
         yield expression.alias
     elif isinstance(expression, Query):
@@ -333,16 +339,16 @@ def tables_read(expression: Any) -> Iterator[str]:
             yield from tables_read(part)
 
 
-def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
-    """Return an aggregate's value as Python reads that expression from a single row."""
+def convert_aggregate(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
+    """Return an aggregate's value converted as Django converts the values of ``expression``."""
     if value is None:
         return None
     column, _query = resolve_column(expression, queryset)
     return column.convert_value(value, column, connections[queryset.db])
 
 
-def converted_zone_of(expression: Any, own: str) -> str | None:
-    """Return a time zone other than ``own`` that a query or expression converts to, or None."""
+def conversion_time_zone(expression: Any, own: str) -> str | None:
+    """Return a time zone other than ``own`` to which an expression converts datetimes, or None."""
     for part in _expression_parts(expression):
         if isinstance(part, (Extract, TruncBase)) and isinstance(
             part.lhs.output_field, DateTimeField
@@ -354,7 +360,7 @@ def converted_zone_of(expression: Any, own: str) -> str | None:
 
 
 def _expression_parts(expression: Any) -> Iterator[Any]:
-    """Yield a resolved expression and all its parts, within subqueries, too."""
+    """Yield a resolved expression and all its parts, those of subqueries too."""
     yield expression
     inner: list[Any] = getattr(expression, "get_source_expressions", list)()
     if isinstance(expression, Query):
@@ -385,9 +391,12 @@ class LeftJoined(F):
 # Objects made of rows. Django 5.2, 6.0, 6.1.
 
 
-def why_not_plain(queryset: QuerySet[Any]) -> str:
-    """Return why objects of a queryset may differ from its columns; "" if they cannot."""
-    kind, shape = type(queryset), Shape(queryset)
+def why_objects_differ(queryset: QuerySet[Any]) -> str:
+    """Return why the objects of a queryset may differ from what its columns say, or "".
+
+    It is the end of a sentence that begins with what reads the objects.
+    """
+    kind, shape = type(queryset), QueryShape(queryset)
     if not shape.gives_instances:
         return "is of rows that are no plain objects of their model"
     for name in (
@@ -398,7 +407,7 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
             return f"is of {kind.__name__}, which has its own {name}()"
     if shape.has_extra_columns:
         return "is of a queryset with extra()"
-    if queryset.query.select_related and _leaves_out_rows(queryset):
+    if queryset.query.select_related and _select_related_may_drop_rows(queryset):
         return "is of a queryset whose select_related() may leave out rows"
     if getattr(queryset, "_fetch_mode", None) not in _FETCHING:
         return "is of a queryset whose fetch_mode() may refuse to fetch"
@@ -406,7 +415,7 @@ def why_not_plain(queryset: QuerySet[Any]) -> str:
 
 
 def attributes_set_by(queryset: QuerySet[Any]) -> set[str]:
-    """Return the attributes that a queryset sets on its objects: annotations and other objects."""
+    """Return the names of attributes that a queryset sets on its objects besides their fields."""
     found: Any = queryset
     query: Any = queryset.query
     lookups = [one for one in found._prefetch_related_lookups if not isinstance(one, str)]
@@ -416,12 +425,12 @@ def attributes_set_by(queryset: QuerySet[Any]) -> set[str]:
 
 
 def is_field_descriptor(found: Any) -> bool:
-    """Return whether a model's attribute is a field that returns the stored value as is."""
+    """Return whether a class attribute of a model is a field that gives the stored value as is."""
     return type(found) in {DeferredAttribute, ForeignKeyDeferredAttribute}
 
 
 def is_relation_descriptor(found: Any) -> bool:
-    """Return whether a model's attribute is a foreign key."""
+    """Return whether a class attribute of a model is a foreign key or one-to-one relation."""
     return type(found) in {ForwardManyToOneDescriptor, ForwardOneToOneDescriptor}
 
 
@@ -429,7 +438,7 @@ def is_relation_descriptor(found: Any) -> bool:
 
 
 def concrete_parents(model: type[Model]) -> Sequence[type[Model]]:
-    """Return the concrete models that a model inherits from."""
+    """Return the concrete models that a model inherits from, direct or not."""
     return model._meta.get_parent_list()
 
 
@@ -485,5 +494,5 @@ def contrib_languages(sitemap: Any) -> list[str]:
 
 
 def replace_contrib_urls(sitemap: Any, entries: Any) -> None:
-    """Let a contrib sitemap's own ``get_urls()`` return ``entries``."""
+    """Make the ``get_urls()`` of a contrib sitemap return ``entries``."""
     sitemap._urls = lambda *arguments, **named: entries

@@ -22,14 +22,14 @@ class SitemapKitConfig(AppConfig):
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
         from django_sitemapkit.printable import protect_log  # noqa: PLC0415
-        from django_sitemapkit.rebuild import follow_setting  # noqa: PLC0415
-        from django_sitemapkit.runners.choosing import import_tasks  # noqa: PLC0415
-        from django_sitemapkit.sites import follow_current_site  # noqa: PLC0415
+        from django_sitemapkit.rebuild import watch_if_set  # noqa: PLC0415
+        from django_sitemapkit.runners.choosing import import_configured_runner  # noqa: PLC0415
+        from django_sitemapkit.sites import install_active_site_id  # noqa: PLC0415
 
         protect_log()
         if apps.is_installed("django.contrib.sites"):
-            follow_current_site()
+            install_active_site_id()
         register_models()
         autodiscover_modules("sitemaps")
-        import_tasks()
-        follow_setting()
+        import_configured_runner()
+        watch_if_set()

@@ -30,7 +30,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSettings:
-    """One entry of ``SITEMAPKIT_SITES``."""
+    """The options of one site in ``SITEMAPKIT_SITES``."""
 
     base_url: str
     """The absolute URL that the site's paths begin with."""
@@ -51,7 +51,7 @@ class RunnerSettings:
 
 
 class _Setting(Generic[_Value]):
-    """A descriptor of one setting: its default, and a check of each new or changed value."""
+    """A descriptor that reads one setting, and validates its value if it is new or has changed."""
 
     def __init__(self, default: object, check: Callable[[str, Any], _Value], doc: str) -> None:
         self._default = default
@@ -76,7 +76,10 @@ class _Setting(Generic[_Value]):
 
 
 def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
+    """Return a validator that accepts these values only."""
+
     def check(name: str, value: Any) -> Any:
+        """Return the value of the setting ``name``, or raise ImproperlyConfigured."""
         if value not in choices:
             known = ", ".join(map(repr, choices))
             raise ImproperlyConfigured(f"{name} must be one of {known}; it is {value!r}.")
@@ -86,8 +89,11 @@ def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
 
 
 def _whole_number(minimum: int, maximum: int = 1_000_000_000) -> Callable[[str, Any], int]:
+    """Return a validator that accepts whole numbers in a range."""
+
     # The default maximum: any database can subtract as many seconds, or limit to as many rows.
     def check(name: str, value: Any) -> int:
+        """Return the value of the setting ``name``, or raise ImproperlyConfigured."""
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not is_whole or not minimum <= value <= maximum:
             raise ImproperlyConfigured(
@@ -103,7 +109,8 @@ at_least_one = _whole_number(1)
 """Returns a whole number from 1 to a billion; for others it raises ImproperlyConfigured by name."""
 
 
-def _fraction(name: str, value: Any) -> float | None:
+def _valid_fraction(name: str, value: Any) -> float | None:
+    """Return a number from 0 to 1, or None; raises ImproperlyConfigured for other values."""
     if value is None:
         return None
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -114,13 +121,15 @@ def _fraction(name: str, value: Any) -> float | None:
     return float(value)
 
 
-def _header(name: str, value: Any) -> str:
+def _valid_header(name: str, value: Any) -> str:
+    """Return the text of a header; raises ImproperlyConfigured unless it is printable ASCII."""
     if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
         raise ImproperlyConfigured(f"{name} must be printable ASCII text, for a header.")
     return value
 
 
-def _runner(name: str, value: Any) -> RunnerSettings:
+def _valid_runner(name: str, value: Any) -> RunnerSettings:
+    """Return the runner's name and options; raises ImproperlyConfigured for other values."""
     if isinstance(value, str) and value:
         return RunnerSettings(backend=value, options={})
     is_dict = isinstance(value, Mapping) and value.keys() <= {"BACKEND", "OPTIONS"}
@@ -134,7 +143,8 @@ def _runner(name: str, value: Any) -> RunnerSettings:
     return RunnerSettings(backend=backend, options=options)
 
 
-def _storage_alias(name: str, value: Any) -> str | None:
+def _valid_storage_alias(name: str, value: Any) -> str | None:
+    """Return an alias of STORAGES, or None; raises ImproperlyConfigured for other values."""
     aliases = list(django_settings.STORAGES)
     if value is not None and value not in aliases:
         known = ", ".join(map(repr, aliases))
@@ -144,18 +154,21 @@ def _storage_alias(name: str, value: Any) -> str | None:
     return value  # type: ignore[no-any-return]
 
 
-def _internal_path(name: str, value: Any) -> str:
-    path = _header(name, value)
+def _valid_internal_path(name: str, value: Any) -> str:
+    """Return a path with slashes at both ends; raises ImproperlyConfigured for other values."""
+    path = _valid_header(name, value)
     if path[:1] != "/" or path[-1:] != "/":
         raise ImproperlyConfigured(f"{name} must be a path with a slash at both ends.")
     return path
 
 
-def _base_url_or_none(name: str, value: Any) -> str | None:
-    return None if value is None else _base_url(name, value)
+def _valid_base_url_or_none(name: str, value: Any) -> str | None:
+    """Return a base URL, or None; raises ImproperlyConfigured for other values."""
+    return None if value is None else _valid_base_url(name, value)
 
 
-def _base_url(name: str, value: Any) -> str:
+def _valid_base_url(name: str, value: Any) -> str:
+    """Return a base URL as it is set; raises ImproperlyConfigured if it is not one."""
     if not isinstance(value, str):
         raise ImproperlyConfigured(f'{name} must be a string such as "https://www.example.com".')
     if "//" not in value and not value.startswith("/"):
@@ -180,7 +193,10 @@ None outside of them: a thread lives longer than a tenant is its connection's.
 
 
 def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
-    """Call ``read`` once for ``key`` in a request, build or command; return what it returned."""
+    """Return what ``read()`` returns, cached under ``key`` for this request, build or command.
+
+    Outside of these it is called each time.
+    """
     known = _known.get()
     if known is None:
         return read()
@@ -192,8 +208,11 @@ def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
 
 
 @contextmanager
-def keeping_sites() -> Iterator[None]:
-    """Call the project's functions for sites and sections only once within it; a decorator too."""
+def caching_sites() -> Iterator[None]:
+    """Cache within this context what the project's functions for sites and sections return.
+
+    It is a decorator too.
+    """
     token = _known.set({})
     try:
         yield
@@ -202,17 +221,19 @@ def keeping_sites() -> Iterator[None]:
 
 
 @receiver(request_started)
-def _begin_request(**kwargs: Any) -> None:
+def _start_cache(**kwargs: Any) -> None:
+    """Begin to cache what the project's functions return, for a request."""
     _known.set({})
 
 
 @receiver(request_finished)
-def _end_request(**kwargs: Any) -> None:
+def _drop_cache(**kwargs: Any) -> None:
+    """End the cache of a request."""
     _known.set(None)
 
 
-def keep_sites_for(request: HttpRequest) -> None:
-    """Keep what the functions of settings return for a request under ASGI; else do nothing.
+def cache_sites_for(request: HttpRequest) -> None:
+    """Cache what the project's functions return for a request under ASGI; else do nothing.
 
     There Django calls the receivers of ``request_started`` in a task of their own, and a context
     variable that they set is lost with it.
@@ -225,49 +246,55 @@ class _Sites(_Setting[Any]):
     """The sites in the settings, or those that the function named there returns."""
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> dict[str, SiteSettings]:
+        """Return the settings of each site, by key; calls the function, if there is one."""
         value = super().__get__(instance, owner)
         if not callable(value):
             return value  # type: ignore[no-any-return]
-        return read_once(value, lambda: _returned_sites(f"{self._name}()", value))
+        return read_once(value, lambda: _call_sites_function(f"{self._name}()", value))
 
 
 def forget_sites() -> None:
-    """Forget what functions returned as sites and sections to this request, build or command.
+    """Drop the cached results of the project's functions for sites and sections.
 
-    Call it where your own code has changed them, and goes on to use them.
+    Call it if your own code has changed these during a request, build or command, and goes on to
+    use them.
     """
     if known := _known.get():
         known.clear()
 
 
-class FunctionFailed(ImproperlyConfigured):
-    """A project's function raised, or did not return sites."""
+class SitesFunctionFailed(ImproperlyConfigured):
+    """The function that SITEMAPKIT_SITES names raised an error, or did not return sites."""
 
 
-def sites_are_returned() -> bool:
-    """Return whether SITEMAPKIT_SITES names a function, which may return none for this tenant."""
+def has_sites_function() -> bool:
+    """Return whether SITEMAPKIT_SITES names a function, which may return none for a tenant."""
     return isinstance(getattr(django_settings, "SITEMAPKIT_SITES", None), str)
 
 
-def _returned_sites(name: str, function: ReadSites) -> dict[str, SiteSettings]:
-    """Return the sites that a project's function returns.
+def _call_sites_function(name: str, function: ReadSites) -> dict[str, SiteSettings]:
+    """Call a project's function for its sites, and return their settings by key.
 
-    Raises FunctionFailed where it raises, but for what the database raises, or returns other
-    things than sites.
+    Raises SitesFunctionFailed if it raises an error or returns something else; an error of the
+    database is raised as it is.
     """
     try:
-        return _sites_of(name, function())
+        return _valid_sites(name, function())
     except DatabaseError:
         raise
     except ImproperlyConfigured as error:
-        raise FunctionFailed(str(error)) from error
+        raise SitesFunctionFailed(str(error)) from error
     except Exception as error:
-        raise FunctionFailed(f"{name} raised {type(error).__name__}: {error}.") from error
+        raise SitesFunctionFailed(f"{name} raised {type(error).__name__}: {error}.") from error
 
 
-def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:
+def _valid_sites_or_function(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:
+    """Return the sites that a dict has, or the function that the value names by its dotted path.
+
+    Raises ImproperlyConfigured for other values.
+    """
     if not isinstance(value, str):
-        return _sites_of(name, value)
+        return _valid_sites(name, value)
     try:
         function = import_string(value)
     except ImportError as error:
@@ -277,15 +304,20 @@ def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:
     return function  # type: ignore[no-any-return]
 
 
-def _sites_of(name: str, value: Any) -> dict[str, SiteSettings]:
+def _valid_sites(name: str, value: Any) -> dict[str, SiteSettings]:
+    """Return the settings of each site in a dict, by key; raises ImproperlyConfigured."""
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured(
             f'{name} must be a dict such as {{"main": {{"BASE_URL": "https://…"}}}}.'
         )
-    return {key: _site_settings(f"{name}[{key!r}]", key, options) for key, options in value.items()}
+    return {
+        key: _valid_site_settings(f"{name}[{key!r}]", key, options)
+        for key, options in value.items()
+    }
 
 
-def _site_settings(name: str, key: object, options: object) -> SiteSettings:
+def _valid_site_settings(name: str, key: object, options: object) -> SiteSettings:
+    """Return the settings of one site; raises ImproperlyConfigured if any is invalid."""
     if not isinstance(key, str) or not key or len(key) > 100:
         raise ImproperlyConfigured(f"{name}: a key is a string of 1 to 100 characters.")
     if not isinstance(options, Mapping) or "BASE_URL" not in options:
@@ -304,7 +336,7 @@ def _site_settings(name: str, key: object, options: object) -> SiteSettings:
     if urlconf is not None and not isinstance(urlconf, str):
         raise ImproperlyConfigured(f'{name}["URLCONF"] must be the dotted path of a module.')
     return SiteSettings(
-        base_url=_base_url(f'{name}["BASE_URL"]', options["BASE_URL"]),
+        base_url=_valid_base_url(f'{name}["BASE_URL"]', options["BASE_URL"]),
         sections=None if sections is None else tuple(sections),
         urlconf=urlconf,
     )
@@ -319,14 +351,14 @@ class Settings:
 
     BASE_URL = _Setting(
         None,
-        _base_url_or_none,
+        _valid_base_url_or_none,
         "The only site: scheme, host, port and, if mounted below the root, path, as in"
         ' "https://example.com".'
         " Without it SITES, the sites framework or, in live views, the request's host decide.",
     )
     SITES = _Sites(
         {},
-        _sites,
+        _valid_sites_or_function,
         "Several sites by a key of your choice, each a dict of BASE_URL, SECTIONS and URLCONF; or"
         " the dotted path of a function that returns such a dict.",
     )
@@ -365,7 +397,7 @@ class Settings:
         " instead of being called for each object.",
     )
     CACHE_CONTROL = _Setting(
-        "max-age=600", _header, 'The Cache-Control header of sitemaps; "" sends none.'
+        "max-age=600", _valid_header, 'The Cache-Control header of sitemaps; "" sends none.'
     )
     SERVE_FROM: _Setting[str] = _Setting(
         "auto",
@@ -393,7 +425,7 @@ class Settings:
     )
     RUNNER = _Setting(
         "inline",
-        _runner,
+        _valid_runner,
         'What renders the pages of a build: "inline", which is only the process that builds,'
         ' "processes", "celery", "tasks", "dummy", or the dotted path of a runner; with options, a'
         " dict of BACKEND and OPTIONS.",
@@ -406,13 +438,13 @@ class Settings:
     )
     MAX_SHRINK: _Setting[float | None] = _Setting(
         None,
-        _fraction,
+        _valid_fraction,
         "The part of its URLs that a section, or the site, may lose. A build that would lose more"
         " is held for review until someone publishes it. 1 holds none and warns of none. None"
         " allows 0.3 of more than 1,000 URLs, and 0.5 of fewer.",
     )
     EXPORT_STORAGE = _Setting(
-        None, _storage_alias, "An alias in STORAGES that gets a copy under stable names."
+        None, _valid_storage_alias, "An alias in STORAGES that gets a copy under stable names."
     )
     EXPORT_TEXT: _Setting[bool] = _Setting(
         False, _switch, "Whether to export each page as a gzipped text sitemap too."
@@ -424,7 +456,7 @@ class Settings:
     )
     SENDFILE_ROOT = _Setting(
         "/sitemapkit/",
-        _internal_path,
+        _valid_internal_path,
         "The internal nginx location of the storage.",
     )
 
@@ -436,7 +468,7 @@ SETTING_NAMES = tuple(name for name in vars(Settings) if name.isupper())
 
 
 @receiver(setting_changed)
-def _reset_checks(**changed: Any) -> None:
-    """Check all values again: some depend on other settings, such as STORAGES."""
+def _forget_checked_values(**changed: Any) -> None:
+    """Validate all settings again: some depend on others that changed, such as STORAGES."""
     settings.checked.clear()
     forget_sites()

@@ -12,18 +12,19 @@ from typing import Any
 
 
 class Deadline:
-    """The time by which an operation must have ended."""
+    """The time by which an operation must have ended; its text says that it is over."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     def __str__(self) -> str:
+        """Return the message of the error when the time is over."""
         return f"the time limit of {self.seconds:,g} seconds was reached"
 
     @property
     def left(self) -> float:
-        """Seconds left; 0 when the time is over."""
+        """Seconds until the deadline; 0 when it is over."""
         return max(0.0, self._end - time.monotonic())
 
 
@@ -37,14 +38,14 @@ def open_url(
     headers: Mapping[str, str] | None = None,
     follows_redirects: bool = False,
 ) -> Iterator[HTTPResponse]:
-    """Send a request to an http or https URL and yield the response, which ends by the deadline.
+    """Send a request to an http or https URL; yield the response, readable until the deadline.
 
-    With ``data`` it is a POST. ``timeout`` is for connecting and for each read, in seconds. By the
+    With ``data`` it is a POST. ``timeout`` is for connecting and for each read, in seconds. At the
     deadline the connection is closed: reading then finds the end. Raises HTTPError for any other
     status than 2xx, a redirect included unless ``follows_redirects``; OSError, HTTPException or
     ValueError if there is no answer, and TimeoutError if there is none in time.
     """
-    handler = _Handler(deadline)
+    handler = _ClosableHandler(deadline)
     redirects = urllib.request.HTTPRedirectHandler if follows_redirects else _NoRedirects
     opener = urllib.request.build_opener(redirects, handler)
     request = urllib.request.Request(  # noqa: S310  the callers' addresses are http(s)
@@ -73,11 +74,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Takes a redirect as an answer: it may lead to a private address, and turns POST into GET."""
 
     def redirect_request(self, *args: object, **options: object) -> None:
-        """Follow nothing."""
+        """Return no request for a redirect, so that it is not followed."""
 
 
-class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Opens a connection, which can be closed while another thread reads it."""
+class _ClosableHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens the connection of a request, which another thread can close while it is read."""
 
     def __init__(self, deadline: Deadline) -> None:
         super().__init__()
@@ -92,6 +93,7 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         return self._open(HTTPSConnection, req)
 
     def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
+        """Send a request on a connection of a class, and return its response."""
         self.response = response = self.do_open(partial(self._connection, kind), req)
         return response
 
@@ -102,10 +104,11 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def _connection(self, kind: Any, *arguments: Any, **options: Any) -> HTTPConnection:
-        """Return a connection that lets this handler have its socket."""
+        """Return a new connection of a class, whose socket this handler keeps to close it."""
         connection: HTTPConnection = kind(*arguments, **options)
 
         def connect() -> None:
+            """Connect, and keep the socket; close it if the deadline is over."""
             kind.connect(connection)
             self._socket = connection.sock
             if not self._deadline.left:

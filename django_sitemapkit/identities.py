@@ -10,7 +10,7 @@ from django.db.models import Model
 
 
 def identity_model(model: type[Model]) -> type[Model]:
-    """Return the model that identifies the objects of ``model``.
+    """Return the model by whose label overrides identify the objects of ``model``.
 
     This is the concrete model of a proxy, and the parent of a multi-table child: the same object,
     whichever of these models a section lists or an editor opens.
@@ -22,12 +22,12 @@ def identity_model(model: type[Model]) -> type[Model]:
 
 
 def label_of(model: type[Model]) -> str:
-    """Return the label that identifies the objects of ``model``, such as ``shop.product``."""
+    """Return the label that identifies objects of ``model`` in overrides: ``shop.product``."""
     return identity_model(model)._meta.label_lower
 
 
 def identity_of(obj: Model) -> tuple[str, str]:
-    """Return the label of an object's model, and the text of its primary key.
+    """Return an object's identity: the label of its model, and the text of its primary key.
 
     The key is written as the database returns it. A form may have set an equal one with another
     text: a datetime in another time zone, 1.5 for 1.50.
@@ -40,16 +40,16 @@ def identity_of(obj: Model) -> tuple[str, str]:
     return label_of(type(obj)), str(key)
 
 
-def model_name(label: str) -> str:
-    """Return the verbose name of the model with that label, or the label if there is none."""
+def verbose_name_of(label: str) -> str:
+    """Return the verbose name of the model with a label; the label if there is no such model."""
     try:
         return str(apps.get_model(label)._meta.verbose_name)
     except (LookupError, ValueError):
         return label
 
 
-def named_model(label: str) -> type[Model] | None:
-    """Return the model that identifies objects by ``label``, or None."""
+def model_by_label(label: str) -> type[Model] | None:
+    """Return the model with a label; None if there is none, or another identifies its objects."""
     try:
         model = apps.get_model(label)
     except (LookupError, ValueError):
@@ -57,8 +57,8 @@ def named_model(label: str) -> type[Model] | None:
     return model if identity_model(model)._meta.label_lower == label else None
 
 
-def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
-    """Return the existing objects with these keys, by the given texts.
+def objects_by_key(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
+    """Return the objects of a model that have one of the keys ``texts``, by the text given.
 
     A text may differ from the database's: "007", or a UUID without hyphens.
     """
@@ -73,6 +73,7 @@ def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _rows_by_key(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
+    """Return those rows that have one of these keys, by key; ignores what no key can be."""
     try:
         return {row.pk: row for row in model._base_manager.filter(pk__in=keys)}
     except (ValueError, OverflowError):  # The database rejects one of the keys.
@@ -80,7 +81,7 @@ def _rows_by_key(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
         return {key: row for rows in each for key, row in rows.items()}
 
 
-def named_object(label: str, text: str) -> Any:
-    """Return the object with that label and key, or None."""
-    model = named_model(label)
-    return named_objects(model, [text]).get(text) if model else None
+def object_by_key(label: str, text: str) -> Any:
+    """Return the object that a model's label and the text of a key identify, or None."""
+    model = model_by_label(label)
+    return objects_by_key(model, [text]).get(text) if model else None

@@ -42,7 +42,7 @@ def register_models() -> None:
     """
     known = {(section.__module__, section.__qualname__) for section in registry}
     for model, options in declared_models():
-        section = section_for(model, options)
+        section = section_class_for(model, options)
         if (section.__module__, section.__qualname__) not in known:
             registry.add(section)
 
@@ -51,15 +51,16 @@ def declared_models() -> Iterator[tuple[type[Model], type]]:
     """Yield the installed models that declare a sitemap, each with its ``class Sitemap``."""
     for model in apps.get_models():
         if issubclass(model, SitemapMixin) and not model._meta.proxy:
-            options = own_options(model)
+            options = sitemap_options_of(model)
             if options is not None:
                 yield model, options
 
 
-def own_options(model: type[Model]) -> type | None:
-    """Return the ``class Sitemap`` of a model or of an abstract base, or None.
+def sitemap_options_of(model: type[Model]) -> type | None:
+    """Return the ``class Sitemap`` that a model or an abstract base of it declares, or None.
 
-    Never one that a concrete parent has or inherits: the rows are the parent's, and listed there.
+    One that a concrete parent has or inherits does not count: the rows are the parent's, and listed
+    there.
     """
     concrete = _django.concrete_parents(model)
     for base in model.__mro__:
@@ -69,13 +70,14 @@ def own_options(model: type[Model]) -> type | None:
     return None
 
 
-def section_for(model: type[Model], options: type) -> type[Section]:
-    """Return the section class for a model and its ``class Sitemap``."""
+def section_class_for(model: type[Model], options: type) -> type[Section]:
+    """Return a section class that lists a model by its ``class Sitemap``, here ``options``."""
     manager = model._default_manager
     method = getattr(options, "queryset_method", None)
     condition = getattr(options, "filter", None)
 
     def get_queryset(self: Section) -> QuerySet[Any]:
+        """Return the model's rows, by ``queryset_method`` and ``filter`` of the options."""
         rows = manager.all()
         if method is not None:
             rows = (getattr(manager, method, None) or getattr(rows, method))()

@@ -19,7 +19,7 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from django_sitemapkit.builds.requests import needs_message, process_on_commit, request
-from django_sitemapkit.conf import keeping_sites, settings
+from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.identities import identity_model
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.printable import logger
@@ -28,7 +28,7 @@ from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.tenants import Background, current_tenants
+from django_sitemapkit.tenants import BackgroundJobs, current_tenants
 
 DELAY_SECONDS = 5.0
 """Seconds from the first change to the request for a build; what changes meanwhile is in it."""
@@ -54,18 +54,19 @@ def model_changed(
     if raw or sender._meta.apps is not apps:  # A migration has models of its own.
         return
 
-    def note() -> None:
+    def note_change() -> None:
+        """Have the thread request builds for the model."""
         _changes.add(sender)
 
     try:
-        transaction.on_commit(note, using=using, robust=True)
+        transaction.on_commit(note_change, using=using, robust=True)
     except Exception:
         logger.exception("No build can be requested after a change of %s.", sender._meta.label)
 
 
-@keeping_sites()
+@caching_sites()
 def request_builds(models: Collection[type[Model]]) -> None:
-    """Ask for a build of each site that lists rows of one of these models, and start it.
+    """Request and start a build of each site that lists rows of one of these models.
 
     With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
     are as long as there is no site, and always with django-tenants.
@@ -76,7 +77,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
     is_complete = bool(sites) and not current_tenants()  # Another one may list other models.
     for site in sites:
         try:
-            here = models_of(site)
+            here = listed_models_of(site)
             listed |= here
             if labels := sorted(changed[model] for model in here & changed.keys()):
                 by = f"SITEMAPKIT_REBUILD: {', '.join(labels)}"
@@ -89,32 +90,34 @@ def request_builds(models: Collection[type[Model]]) -> None:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)
     if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
-        watch(listed, is_complete=is_complete)
+        watch_models(listed, is_complete=is_complete)
 
 
-def work_on(models: list[type[Model]]) -> None:
-    """Request builds after changes of some models, as the thread does."""
+def request_builds_or_warn(models: list[type[Model]]) -> None:
+    """Request builds after changes of some models; log a warning if no site is known."""
     try:
         request_builds(set(models))
     except ImproperlyConfigured as error:  # No site is known, or a wrong one.
         logger.warning("A change requests no build: %s", error)
 
 
-_changes = Background(
-    work_on, "No build could be requested after a change.", delay_seconds=DELAY_SECONDS
+_changes = BackgroundJobs(
+    request_builds_or_warn,
+    "No build could be requested after a change.",
+    delay_seconds=DELAY_SECONDS,
 )
 
 _models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = WeakKeyDictionary()
 """The model that each section lists; a section that makes a list is asked for it only once."""
 
 
-def models_of(site: SitemapSite) -> set[type[Model]]:
-    """Return the models of a site's sections, enabled or not.
+def listed_models_of(site: SitemapSite) -> set[type[Model]]:
+    """Return the models that the sections of a site list, enabled or not.
 
-    For proxies and inherited tables, it is the model that has the primary key.
+    For a proxy or the child of an inherited table, it is the model that has the primary key.
     """
     found: set[type[Model]] = set()
-    for section in registry.at(site):
+    for section in registry.classes_of(site):
         if not belongs_to(section, site):
             continue
         if section not in _models_by_section:
@@ -125,21 +128,23 @@ def models_of(site: SitemapSite) -> set[type[Model]]:
     return found
 
 
-def watch(listed: Collection[type[Model]], *, is_complete: bool) -> None:
-    """Watch the models that are listed; no others any more, if these are all.
+def watch_models(listed: Collection[type[Model]], *, is_complete: bool) -> None:
+    """Connect ``model_changed`` to the signals of the models in ``listed``.
 
-    A receiver for all models would keep Django from deleting rows of any model without reading
-    them, so it is there only until the models are known.
+    If these are all, it is disconnected from the signals of all others. A receiver for all models
+    would keep Django from deleting rows of any model without reading them, so it is there only
+    until the models are known.
     """
     _connect(model for model in apps.get_models() if identity_model(model) in listed)
     if is_complete:
         _disconnect([None])
 
 
-def follow_setting() -> None:
-    """Watch changes if the setting says so; which models, is found out at the first change.
+def watch_if_set() -> None:
+    """Connect ``model_changed`` to the signals of all models, or of none, as the setting says.
 
-    To find them now would read the database while Django starts.
+    Which models sections list is found out at the first change: to find them now would read the
+    database while Django starts.
     """
     _disconnect([None, *apps.get_models()])
     _models_by_section.clear()
@@ -149,18 +154,21 @@ def follow_setting() -> None:
 
 
 def _connect(senders: Iterable[type[Model] | None]) -> None:
+    """Connect ``model_changed`` to the save and delete signals of models; None for all models."""
     for sender in senders:
         for signal in SIGNALS:
             signal.connect(model_changed, sender=sender)
 
 
 def _disconnect(senders: Iterable[type[Model] | None]) -> None:
+    """Disconnect ``model_changed`` from the save and delete signals of models; None for all."""
     for sender in senders:
         for signal in SIGNALS:
             signal.disconnect(model_changed, sender=sender)
 
 
 @receiver(setting_changed)
-def _follow_setting(*, setting: str, **changed: Any) -> None:
+def _watch_changed_setting(*, setting: str, **changed: Any) -> None:
+    """Follow a change of SITEMAPKIT_REBUILD, as in tests."""
     if setting == "SITEMAPKIT_REBUILD":
-        follow_setting()
+        watch_if_set()

@@ -16,7 +16,7 @@ from django_sitemapkit.sections import (
     BaseSection,
     ExternalSection,
     Registered,
-    adapt,
+    adapt_contrib,
     is_contrib,
 )
 from django_sitemapkit.sections.declarations import NAME
@@ -48,19 +48,20 @@ class Registry:
         self._functions: list[SectionsOf] = []
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
+        """Iterate over the registered section classes, without external ones."""
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
 
     def declared(self) -> list[type[Registered]]:
-        """Return all registered sections, external ones included."""
+        """Return all registered classes, those of external sections included."""
         return list(self._sections.values())
 
     def add(
-        self, section: Any, name: str | None = None, make: Callable[[], Any] | None = None
+        self, section: Any, name: str | None = None, new_sitemap: Callable[[], Any] | None = None
     ) -> None:
-        """Add a class of sections, or a contrib sitemap, as a class or an instance.
+        """Register a section class, or a contrib sitemap, which may be a class or an instance.
 
-        ``make`` returns the contrib sitemap of each read. Raises ImproperlyConfigured for anything
-        else, and for a name that is wrong or taken.
+        For a contrib sitemap, ``new_sitemap`` may return a new instance for each read. Raises
+        ImproperlyConfigured for anything else, and for a name that is invalid or taken.
         """
         if isabstract(section):
             lacks = ", ".join(sorted(section.__abstractmethods__))
@@ -69,7 +70,7 @@ class Registry:
                 " it instead."
             )
         if is_contrib(section):
-            section = adapt(section, name, make)
+            section = adapt_contrib(section, name, new_sitemap)
         elif not (isinstance(section, type) and issubclass(section, Registered)):
             raise ImproperlyConfigured(
                 f"{section!r} cannot be registered: it is neither a Section nor a"
@@ -107,7 +108,7 @@ class Registry:
         self._sections[name] = section
 
     def add_all(self, sections: Mapping[str, Any]) -> None:
-        """Add sections by name; a value may be called without arguments and return one."""
+        """Register sections by name; a value may be a function that returns one."""
         for name, section in sections.items():
             is_factory = callable(section) and not isinstance(section, type)
             made = section() if is_factory else section
@@ -124,12 +125,12 @@ class Registry:
 
     @property
     def why_no_url(self) -> State:
-        """The reason, as a state, why no sitemap has a URL."""
+        """Why no sitemap has a URL, as a state to be shown."""
         return {"code": "no-section" if self.is_empty else "no-url"}
 
     @property
     def has_functions(self) -> bool:
-        """Whether a site may have more sections than are known without asking the database."""
+        """Whether functions return sections, so that a site may have others than the registered."""
         return bool(self._functions)
 
     def remove(self, name: str) -> None:
@@ -154,45 +155,50 @@ class Registry:
         finally:
             self._sections, self._functions = before
 
-    def of(self, site: SitemapSite, switched: Switched = NOT_SWITCHED) -> list[SectionReader]:
+    def enabled_readers(
+        self, site: SitemapSite, switched: Switched = NOT_SWITCHED
+    ) -> list[SectionReader]:
         """Return the enabled sections of a site, ready to be read.
 
-        ``switched`` names those that are on or off whatever they declare.
+        ``switched`` says by name which are on or off, whatever they declare.
         """
-        return [reader_of(s(site)) for s in self.at(site) if _is_enabled(s, site, switched)]
+        return [reader_of(s(site)) for s in self.classes_of(site) if _is_enabled(s, site, switched)]
 
-    def at(self, site: SitemapSite) -> list[type[BaseSection]]:
-        """Return the section classes that a site may have, enabled or not.
+    def classes_of(self, site: SitemapSite) -> list[type[BaseSection]]:
+        """Return the section classes that are registered, or that functions return for a site.
 
-        Those that functions return for the site are among them.
+        They may be disabled, or for other sites only; external sections are not among them.
         """
-        return [s for s in self._at(site).values() if issubclass(s, BaseSection)]
+        return [s for s in self._classes_by_name(site).values() if issubclass(s, BaseSection)]
 
-    def registered(self, site: SitemapSite) -> list[type[BaseSection]]:
-        """Return the enabled section classes of a site, without those that only functions know."""
+    def enabled_classes(self, site: SitemapSite) -> list[type[BaseSection]]:
+        """Return a site's enabled section classes, without calling functions for more."""
         return [section for section in self if _is_enabled(section, site, NOT_SWITCHED)]
 
     def get(
         self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED
     ) -> SectionReader | None:
-        """Return one enabled section of a site by name, or None."""
-        section = self._at(site).get(name)
+        """Return one enabled section of a site by name, ready to be read, or None."""
+        section = self._classes_by_name(site).get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
         return reader_of(section(site)) if _is_enabled(section, site, switched) else None
 
     def externals(self, site: SitemapSite) -> list[ExternalSection]:
-        """Return the enabled external sections of a site, which have no pages of their own."""
-        found = [s for s in self._at(site).values() if issubclass(s, ExternalSection)]
+        """Return the enabled external sections of a site."""
+        found = [s for s in self._classes_by_name(site).values() if issubclass(s, ExternalSection)]
         return [section(site) for section in found if _is_enabled(section, site, NOT_SWITCHED)]
 
-    def _at(self, site: SitemapSite) -> dict[str, type[Registered]]:
-        """Return all sections by name, with those that functions return for a site."""
+    def _classes_by_name(self, site: SitemapSite) -> dict[str, type[Registered]]:
+        """Return all registered classes by name, with those that functions return for a site.
+
+        Raises ImproperlyConfigured if a function returns a name that is taken.
+        """
         if not self._functions:
             return self._sections
         found = dict(self._sections)
         for function in self._functions:
-            returned = read_once((function, site), partial(_returned_sections, function, site))
+            returned = read_once((function, site), partial(_call_sections_function, function, site))
             for name, section in returned.items():
                 if taken := found.get(name):
                     raise ImproperlyConfigured(
@@ -217,10 +223,10 @@ def register(section: Any, *, name: str | None = ...) -> Any: ...
 @overload
 def register(*, name: str | None = ...) -> Callable[[_Declared], _Declared]: ...
 def register(section: Any = _NOTHING, *, name: str | None = None) -> Any:
-    """Register a section; as a decorator ``@register``, or called with an old contrib sitemap.
+    """Register a section: a class, with the decorator ``@register``, or a contrib sitemap.
 
-    ``name`` overrides the section's own: ``@register(name="goods")``. Returns what it was given.
-    Raises ImproperlyConfigured where it is no section, or the name is taken.
+    ``name`` overrides the section's own: ``@register(name="goods")``. Returns ``section``.
+    Raises ImproperlyConfigured if it is not a section, or the name is taken.
     """
     if section is _NOTHING:
         return partial(register, name=name)
@@ -231,11 +237,12 @@ def register(section: Any = _NOTHING, *, name: str | None = None) -> Any:
 def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
     """Register a dict of names and sections, such as one made for contrib's ``sitemap`` view.
 
-    As there, a value may be called without arguments and return one: a ``partial`` of a class.
+    As there, a value may be a function without arguments that returns one: a ``partial`` of a
+    class.
 
-    In the place of a dict it may be a function that gets the site and returns one. It is called
-    once for each request, build and command, and elsewhere each time the sections are needed. It
-    may read the database: no check calls it.
+    Instead of a dict it may be a function that gets the site and returns one. It is called once for
+    each request, build and command, and elsewhere each time the sections are needed. It may read
+    the database: no check calls it.
     """
     if callable(sections):
         registry.add_function(sections)
@@ -243,10 +250,10 @@ def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
         registry.add_all(sections)
 
 
-def _returned_sections(function: SectionsOf, site: SitemapSite) -> dict[str, type[Registered]]:
-    """Return the sections that a function returns for a site, by name.
+def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str, type[Registered]]:
+    """Call a project's function for the sections of a site, and return them by name.
 
-    Raises ImproperlyConfigured where it raises, but for what the database raises.
+    Raises ImproperlyConfigured if it raises an error; one of the database is raised as it is.
     """
     found = Registry()
     try:
@@ -262,14 +269,16 @@ def _returned_sections(function: SectionsOf, site: SitemapSite) -> dict[str, typ
 
 
 def belongs_to(section: type[Registered], site: SitemapSite) -> bool:
-    """Return whether a site has the section, enabled or not."""
+    """Return whether a section is one of a site's, enabled or not."""
     here = section.sites is None or site.key in map(str, section.sites)
     return here and (site.sections is None or section.get_name() in site.sections)
 
 
 def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
+    """Return whether a site has a section, and it is switched on or else declared as enabled."""
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 
 def _path(section: Any) -> str:
+    """Return the dotted path of a section class or a function."""
     return f"{section.__module__}.{section.__qualname__}"

@@ -36,7 +36,7 @@ from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
 from django_sitemapkit._django import prefixes_default_language
-from django_sitemapkit.conf import SiteSettings, keep_sites_for, settings, sites_are_returned
+from django_sitemapkit.conf import SiteSettings, cache_sites_for, has_sites_function, settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import Scope, normalise_base
 
@@ -69,7 +69,7 @@ class SitemapSite:
         sections: tuple[str, ...] | None = None,
         urlconf: str | None = None,
     ) -> "SitemapSite":
-        """Return the site at ``base_url``; raises ImproperlyConfigured where that is not a URL."""
+        """Return the site at ``base_url``; raises ImproperlyConfigured if that is not a URL."""
         try:
             origin, path = normalise_base(base_url)
         except InvalidValue as error:
@@ -90,17 +90,18 @@ class SitemapSite:
     def active(
         self, language: str | None = None, *, current: "SitemapSite | None" = None
     ) -> Iterator[None]:
-        """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
+        """Have ``reverse()`` and ``get_absolute_url()`` return URLs of this site, in one language.
 
         The language is that of the site unless given, and the time zone TIME_ZONE, never the
         visitor's: a file is the same for all. The sites framework's current site is this one, or
-        ``current`` where the framework has none of this host.
+        ``current`` if the framework has none of this host.
+
         Never hold it across a ``yield``: all of these are the thread's.
         """
         prefix, urlconf = get_script_prefix(), get_urlconf()
         set_script_prefix(self.prefix)
         set_urlconf(self.urlconf)
-        site_id = _site_id.set(cache(lambda: _framework_id(self, current)))
+        site_id = _site_id.set(cache(lambda: _framework_site_id(self, current)))
         try:
             with (
                 translation.override(language or self.language or self._default_language()),
@@ -115,18 +116,18 @@ class SitemapSite:
     def _default_language(self) -> str:
         """Return the language of a visitor who prefers none.
 
-        It is LANGUAGE_CODE, or what LocaleMiddleware makes of that where addresses begin with it:
-        if LANGUAGES has "en" only, there is no page at /en-us/.
+        It is LANGUAGE_CODE, or what LocaleMiddleware makes of that if addresses begin with it: if
+        LANGUAGES has "en" only, there is no page at /en-us/.
         """
         is_prefixed = prefixes_default_language(self.urlconf or django_settings.ROOT_URLCONF)
-        if is_prefixed and chooses_language(tuple(django_settings.MIDDLEWARE)):
+        if is_prefixed and has_locale_middleware(tuple(django_settings.MIDDLEWARE)):
             return default_language()
         return django_settings.LANGUAGE_CODE
 
     def address(self, name: str, **kwargs: object) -> str:
         """Return the absolute address of one of the package's own views: "index" or "page".
 
-        Raises ImproperlyConfigured where the URLconf does not include them.
+        Raises ImproperlyConfigured if the URLconf does not include them.
         """
         try:
             with self.active():
@@ -138,24 +139,28 @@ class SitemapSite:
             ) from error
 
     def scope(self) -> Scope:
-        """Return the scope of the site's sitemaps: the folder they are mounted in."""
+        """Return the folder of the site's sitemaps: they may only list URLs in it.
+
+        Raises ImproperlyConfigured if the URLconf does not include the package's URLs.
+        """
         return _scope_of(self, get_resolver(self.urlconf))
 
 
 @lru_cache(maxsize=256)
 def _scope_of(site: SitemapSite, resolver: URLResolver) -> Scope:
+    """Return the scope of a site, which is cached for each URL resolver."""
     return Scope.of(site.address("index"))
 
 
 @lru_cache(maxsize=16)
-def chooses_language(middleware: tuple[str, ...]) -> bool:
-    """Return whether there is a LocaleMiddleware, or a class derived from it, among these paths."""
+def has_locale_middleware(middleware: tuple[str, ...]) -> bool:
+    """Return whether one of these dotted paths is LocaleMiddleware or a subclass of it."""
     found = map(import_string, middleware)
     return any(isinstance(one, type) and issubclass(one, LocaleMiddleware) for one in found)
 
 
 def default_language() -> str:
-    """Return the code of LANGUAGE_CODE in settings.LANGUAGES: "en" where that has no "en-us"."""
+    """Return LANGUAGE_CODE as LANGUAGES spells it: "en" if that has no "en-us"."""
     with suppress(LookupError):
         return translation.get_supported_language_variant(django_settings.LANGUAGE_CODE)
     return django_settings.LANGUAGE_CODE
@@ -165,7 +170,7 @@ def all_sites() -> list[SitemapSite]:
     """Return every site known without a request. Raises ImproperlyConfigured if there is none."""
     if configured := _configured_sites():
         return list(configured)
-    if sites_are_returned():
+    if has_sites_function():
         raise ImproperlyConfigured("The function of SITEMAPKIT_SITES returns no site here.")
     if apps.is_installed("django.contrib.sites"):
         return _framework_sites()
@@ -176,12 +181,12 @@ def all_sites() -> list[SitemapSite]:
 
 
 def site_by_key(sites: Iterable[SitemapSite], key: str) -> SitemapSite | None:
-    """Return the site with that key, or None."""
+    """Return the one of ``sites`` that has a key, or None."""
     return next((site for site in sites if site.key == key), None)
 
 
 def site_at(base_url: str) -> SitemapSite:
-    """Return the site of the settings that has a base URL, else a site with that URL only."""
+    """Return the site with a base URL: one of the settings, else one made of the URL alone."""
     wanted = SitemapSite.at(base_url, key=base_url)
     return next((site for site in _configured_sites() if site.base == wanted.base), wanted)
 
@@ -189,36 +194,38 @@ def site_at(base_url: str) -> SitemapSite:
 def site_for(request: HttpRequest) -> SitemapSite:
     """Return the site that ``request`` is for.
 
-    Raises Http404 where SITEMAPKIT_SITES has none at the request's host and path, and
-    ImproperlyConfigured where only a Host header that anyone may write could tell.
+    Raises Http404 if SITEMAPKIT_SITES has none at the request's host and path, and
+    ImproperlyConfigured if only a Host header that anyone may write could tell.
     """
-    keep_sites_for(request)
+    cache_sites_for(request)
     configured = _configured_sites()
-    if settings.SITES or sites_are_returned():
+    if settings.SITES or has_sites_function():
         return _site_of_host(configured, request)
     if configured:
         return configured[0]
     if apps.is_installed("django.contrib.sites"):
-        return _framework_current(request)
-    return _site_of_request(request)
+        return _current_framework_site(request)
+    return _site_from_host_header(request)
 
 
 def site_of_context(context: Context) -> SitemapSite:
-    """Return the site that a template is rendered for; without a request, the first one."""
+    """Return the site of a template's request; the first site if there is no request."""
     # The processor that names the request in templates is optional; their context has it anyhow.
     request: Any = getattr(context, "request", None) or context.get("request")
     return all_sites()[0] if request is None else site_for(request)
 
 
 def _configured_sites() -> tuple[SitemapSite, ...]:
+    """Return the sites of SITEMAPKIT_SITES, or that of SITEMAPKIT_BASE_URL; empty without both."""
     if sites := settings.SITES:
         return _sites_of(tuple(sites.items()))
-    base_url = None if sites_are_returned() else settings.BASE_URL
+    base_url = None if has_sites_function() else settings.BASE_URL
     return _sites_of(((DEFAULT_KEY, SiteSettings(base_url=base_url)),)) if base_url else ()
 
 
 @lru_cache(maxsize=1)
 def _sites_of(sites: tuple[tuple[str, SiteSettings], ...]) -> tuple[SitemapSite, ...]:
+    """Return a site for each key and its settings; cached as long as they are the same."""
     return tuple(
         SitemapSite.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
         for key, site in sites
@@ -226,14 +233,17 @@ def _sites_of(sites: tuple[tuple[str, SiteSettings], ...]) -> tuple[SitemapSite,
 
 
 @receiver(setting_changed)
-def _forget_scopes(**changed: Any) -> None:
-    """Reverse the address of the index again: another URLconf may be in force."""
+def _clear_scope_cache(**changed: Any) -> None:
+    """Forget the scopes of sites: after a change of settings, another URLconf may apply."""
     _scope_of.cache_clear()
 
 
 def _site_of_host(sites: Iterable[SitemapSite], request: HttpRequest) -> SitemapSite:
-    """Return the site of the request's host that has the longest path in common with it."""
-    here = _at_host(request.scheme, request.get_host(), get_script_prefix()).origin
+    """Return the one of ``sites`` that has the request's host and the longest path that matches.
+
+    Raises Http404 if there is none.
+    """
+    here = _site_at_host(request.scheme, request.get_host(), get_script_prefix()).origin
     host = here.partition("://")[2]
     for site in sorted(sites, key=lambda site: len(site.path), reverse=True):
         if site.origin.partition("://")[2] == host and request.path.startswith(site.prefix):
@@ -242,16 +252,17 @@ def _site_of_host(sites: Iterable[SitemapSite], request: HttpRequest) -> Sitemap
 
 
 def _framework_sites() -> list[SitemapSite]:
+    """Return the sites of the sites framework; only that of SITE_ID, if it is set."""
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
     known = FrameworkSite.objects.order_by("pk")
     if site_id := getattr(django_settings, "SITE_ID", None):
         known = known.filter(pk=site_id)
-    return [_framework_site(site.pk, site.domain) for site in known]
+    return [_site_from_framework(site.pk, site.domain) for site in known]
 
 
 class NoFrameworkSite(ImproperlyConfigured):
-    """Something asked for the current site, and the sites framework has none of this host."""
+    """A section asked for the current site, and the sites framework has none of this host."""
 
     def __init__(self, host: str) -> None:
         self.message = (
@@ -269,13 +280,14 @@ _site_id: ContextVar[Callable[[], Any] | None] = ContextVar("sitemapkit_site_id"
 
 
 class _SiteId:
-    """``settings.SITE_ID``, but the active site's id while there is an active site.
+    """A descriptor for ``settings.SITE_ID``: the active site's id while a site is active.
 
-    ``Site.objects.get_current()``, ``CurrentSiteManager`` and projects read that setting. It is
-    the same for all threads, so no other value can be set there for the time of a section.
+    ``Site.objects.get_current()``, ``CurrentSiteManager`` and projects read that setting. It is the
+    same for all threads, so no other value can be set there for the time of a section.
     """
 
     def __get__(self, instance: LazySettings | None, owner: type | None = None) -> Any:
+        """Return the active site's id; without one, let Django look up the setting."""
         find = _site_id.get()
         found = None if find is None else find()
         if found is None:
@@ -283,20 +295,21 @@ class _SiteId:
         return found
 
     def __set__(self, instance: LazySettings, value: object) -> None:
+        """Let Django store the setting."""
         raise AttributeError("SITE_ID")  # pragma: no cover  LazySettings stores elsewhere.
 
 
-def follow_current_site() -> None:
-    """Let the sites framework's current site be the active one, whatever SITE_ID is."""
+def install_active_site_id() -> None:
+    """Make ``settings.SITE_ID`` the id of the active site while a site is active."""
     LazySettings.SITE_ID = _SiteId()  # type: ignore[attr-defined]
 
 
-def _framework_id(site: SitemapSite, current: SitemapSite | None = None) -> Any:
-    """Return a site's id in the sites framework; None where SITE_ID has it.
+def _framework_site_id(site: SitemapSite, current: SitemapSite | None = None) -> Any:
+    """Return a site's id in the sites framework; None if SITE_ID is right for it.
 
-    Of several sites in the settings, SITE_ID is one at the most; the others are known by their
-    domain, and so is the host of a language. One that the framework does not have is seen from
-    ``current``. Raises NoFrameworkSite where there is none to see it from.
+    Of several sites in the settings, SITE_ID can only be one; the others are found by their domain,
+    and so is the host of a language. For a site that the framework does not have, the id of
+    ``current`` is returned. Raises NoFrameworkSite if there is no ``current`` either.
     """
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
@@ -312,10 +325,14 @@ def _framework_id(site: SitemapSite, current: SitemapSite | None = None) -> Any:
             return pk
     if current is None or current == site:
         raise NoFrameworkSite(host)
-    return _framework_id(current)
+    return _framework_site_id(current)
 
 
-def _framework_current(request: HttpRequest) -> SitemapSite:
+def _current_framework_site(request: HttpRequest) -> SitemapSite:
+    """Return the current site of the sites framework.
+
+    Raises ImproperlyConfigured if SITE_ID names no site, and Http404 if there is none of this host.
+    """
     from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
 
     try:
@@ -327,15 +344,20 @@ def _framework_current(request: HttpRequest) -> SitemapSite:
                 " or set SITEMAPKIT_BASE_URL."
             ) from error
         raise Http404(f"The sites framework has no site at {request.get_host()}.") from error
-    return _framework_site(getattr(site, "pk", DEFAULT_KEY), site.domain)
+    return _site_from_framework(getattr(site, "pk", DEFAULT_KEY), site.domain)
 
 
-def _framework_site(key: object, domain: str) -> SitemapSite:
-    """Return a site of the framework, which knows no scheme: https, live and built alike."""
+def _site_from_framework(key: object, domain: str) -> SitemapSite:
+    """Return a site of the sites framework, which stores no scheme: it is always https."""
     return SitemapSite.at(f"https://{domain}{get_script_prefix()}", key=str(key))
 
 
-def _site_of_request(request: HttpRequest) -> SitemapSite:
+def _site_from_host_header(request: HttpRequest) -> SitemapSite:
+    """Return a site at the request's host.
+
+    Raises ImproperlyConfigured if ALLOWED_HOSTS has wildcards, so that anyone could choose the
+    host.
+    """
     hosts = django_settings.ALLOWED_HOSTS
     open_to_all = not hosts or any(host.startswith((".", "*")) for host in hosts)
     if open_to_all and not django_settings.DEBUG:
@@ -347,11 +369,12 @@ def _site_of_request(request: HttpRequest) -> SitemapSite:
     if not django_settings.DEBUG:
         # ALLOWED_HOSTS lets any port pass, and anyone may write one into the header.
         host = split_domain_port(host)[0]
-    return _at_host(request.scheme, host, get_script_prefix())
+    return _site_at_host(request.scheme, host, get_script_prefix())
 
 
 @lru_cache(maxsize=256)
-def _at_host(scheme: str, host: str, prefix: str) -> SitemapSite:
+def _site_at_host(scheme: str, host: str, prefix: str) -> SitemapSite:
+    """Return a site at a host, below a path prefix; raises DisallowedHost if it is not valid."""
     try:
         return SitemapSite.at(f"{scheme}://{host.rstrip('.')}{prefix}")
     except ImproperlyConfigured as error:

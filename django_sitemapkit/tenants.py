@@ -22,15 +22,18 @@ def current_tenants() -> dict[str, Any]:
     return {alias: tenant for alias, tenant in found.items() if tenant is not None}
 
 
-def switch_to(tenants: Mapping[str, Any]) -> None:
-    """Switch this thread's connections to the tenants of another, by alias."""
+def switch_tenants(tenants: Mapping[str, Any]) -> None:
+    """Switch this thread's connections to tenants, which are given by database alias."""
     for alias, tenant in tenants.items():
         connection: Any = connections[alias]
         connection.set_tenant(tenant)
 
 
 def current_schemas() -> dict[str, str]:
-    """Return the schemas of the tenants of this thread, by alias, as a message can carry them."""
+    """Return the schema that each connection of this thread is switched to, by alias.
+
+    Those of the public schema are left out. As text, a message to a worker can carry them.
+    """
     public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
     names = {alias: tenant.schema_name for alias, tenant in current_tenants().items()}
     return {alias: name for alias, name in names.items() if name != public}
@@ -38,20 +41,23 @@ def current_schemas() -> dict[str, str]:
 
 @contextmanager
 def switched_to_schemas(schemas: Mapping[str, str]) -> Iterator[None]:
-    """Switch this thread's connections to the tenants of some schemas, by alias, and back."""
+    """Switch this thread's connections to the tenants with these schemas; on exit, back."""
     model = getattr(settings, "TENANT_MODEL", "")  # Of django-tenants, so there where it is.
     before = {alias: getattr(connections[alias], "tenant", None) for alias in schemas}
     try:
         for alias, name in schemas.items():
             tenants: Any = apps.get_model(model)
-            switch_to({alias: tenants.objects.using(alias).get(schema_name=name)})
+            switch_tenants({alias: tenants.objects.using(alias).get(schema_name=name)})
         yield
     finally:
-        switch_to({alias: tenant for alias, tenant in before.items() if tenant is not None})
+        switch_tenants({alias: tenant for alias, tenant in before.items() if tenant is not None})
 
 
-class Background:
-    """Threads of this process, one for each job of a tenant; each ends when nothing is left."""
+class BackgroundJobs:
+    """Threads that work on items in the background, one for each job of a tenant.
+
+    A thread ends when no item is left.
+    """
 
     def __init__(
         self, work: Callable[[list[Any]], None], failure: str, *, delay_seconds: float = 0.0
@@ -67,11 +73,11 @@ class Background:
         self._threads: dict[Hashable, Thread] = {}
 
     def add(self, item: Any, *, job: str = "", tenants: Mapping[str, Any] | None = None) -> None:
-        """Add something to a job, and start its thread unless it is at work.
+        """Add an item to a job, and start the job's thread if none is at work.
 
         ``tenants`` are those that its connections are switched to, by alias; by default those of
-        the caller. Raises RuntimeError if there is no room for a thread; the next one that starts
-        works on the item.
+        the caller. Raises RuntimeError if no thread can be started; the next one that starts works
+        on the item.
         """
         tenants = current_tenants() if tenants is None else tenants
         key = job, *tenants.values()  # Sites of two tenants may have the same key.
@@ -80,14 +86,15 @@ class Background:
             thread = self._threads.get(key)
             if thread is None or not thread.is_alive():  # A fork has none of its parent's.
                 name = f"sitemapkit-{job}"
-                thread = Thread(target=self._run, args=(key, tenants), name=name, daemon=True)
+                thread = Thread(target=self._run_job, args=(key, tenants), name=name, daemon=True)
                 self._threads[key] = thread
                 thread.start()
 
-    def _run(self, key: Hashable, tenants: Mapping[str, Any]) -> None:
+    def _run_job(self, key: Hashable, tenants: Mapping[str, Any]) -> None:
+        """Work on the items of a job until none is left; errors are logged."""
         while items := self._next_items(key):
             try:
-                switch_to(tenants)
+                switch_tenants(tenants)
                 self._work(items)
             except Exception:  # A thread's own error reaches nobody.
                 logger.exception(self._failure)
@@ -95,7 +102,10 @@ class Background:
                 connections.close_all()  # No request's end closes one that is broken or too old.
 
     def _next_items(self, key: Hashable) -> list[Any]:
-        """Wait for the delay; return what was added to a job, whose thread ends if nothing was."""
+        """Wait for the delay, and return the items that were added to a job.
+
+        Without any, the job is over: its thread has to end.
+        """
         time.sleep(self._delay_seconds)
         with self._lock:
             items = self._added.pop(key, [])

@@ -12,7 +12,7 @@ from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Route, Section
 from django_sitemapkit.builds import InlineRunner, build, preview
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, page_entries
@@ -154,7 +154,7 @@ def test_entries_as_values_say_what_the_xml_says(products, declared):
     """For templates of a project's own."""
     chosen = reader_of(section(DECLARED[declared] | {"limit": 50})(SITE))
     xml = b"".join(PageRendering(chosen, EVERYTHING, SITE.scope())).decode()
-    entries = list(page_entries(chosen, pages_of(chosen)[0], SITE.scope()))
+    entries = list(page_entries(chosen, pages_with_rows(chosen)[0], SITE.scope()))
     assert len(entries) == 12
     for entry in entries:
         location = entry.location.replace("&", "&amp;")

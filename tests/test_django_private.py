@@ -46,13 +46,13 @@ def resolved(column, queryset=ROWS):
 
 def test_what_a_queryset_gives():
     """Objects of its model, or something else; those of several classes have a name."""
-    plain, values = _django.Shape(ROWS), _django.Shape(ROWS.values())
+    plain, values = _django.QueryShape(ROWS), _django.QueryShape(ROWS.values())
     assert plain.gives_instances
     assert not values.gives_instances
     assert plain.subclass_iterable == values.subclass_iterable == ""
     other = ROWS.all()
     other._iterable_class = type("Several", (models.query.ModelIterable,), {})
-    assert _django.Shape(other).subclass_iterable == "Several"
+    assert _django.QueryShape(other).subclass_iterable == "Several"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_what_a_queryset_gives():
 )
 def test_what_a_queryset_is(name, queryset, expected):
     """Each of these is found, and a plain queryset is none of them."""
-    assert getattr(_django.Shape(queryset), name) == expected
-    assert not getattr(_django.Shape(ROWS), name)
+    assert getattr(_django.QueryShape(queryset), name) == expected
+    assert not getattr(_django.QueryShape(ROWS), name)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_each_condition_by_itself():
     """What is negated is one; columns of other tables are not named, but the condition is there."""
     products(1)
     rows = ROWS.filter(slug="none").filter(shop__slug="x").exclude(public=True, rank=None)
-    found = [(names, each.exists()) for each, names in _django.each_condition_of(rows)]
+    found = [(names, each.exists()) for each, names in _django.querysets_by_condition(rows)]
     assert found == [({"slug"}, False), (set(), False), ({"public", "rank"}, False)]
 
 
@@ -132,7 +132,7 @@ def test_windows_groups_and_orders():
     assert _django.reads_windows(ROWS.alias(place=window).filter(place=1))
     assert _django.reads_windows(ROWS.extra(select={"place": "RANK() OVER (ORDER BY id)"}))
     assert not _django.reads_windows(ROWS.extra(select={"place": "'over'"}))
-    assert _django.is_window(resolved(window))
+    assert _django.has_window(resolved(window))
     assert _django.is_grouped(GROUPED.query)
     assert not _django.is_grouped(ROWS.query)
     assert _django.having_of(GROUPED) is not None
@@ -140,13 +140,13 @@ def test_windows_groups_and_orders():
 
 def test_annotations_and_conditions():
     """By name, and one by one; nothing of what only some rows meet."""
-    alias = _django.Shape(ROWS.alias(low=Lower("slug")))
+    alias = _django.QueryShape(ROWS.alias(low=Lower("slug")))
     assert (list(alias.annotations), dict(alias.selected_annotations)) == (["low"], {})
-    selected = _django.Shape(ROWS.annotate(low=Lower("slug"))).selected_annotations
+    selected = _django.QueryShape(ROWS.annotate(low=Lower("slug"))).selected_annotations
     assert list(selected) == ["low"]
     (condition,) = _django.conditions_of(ROWS.filter(slug="a"))
-    assert _django.column_of(condition.lhs) == (
-        _django.table_of(ROWS),
+    assert _django.table_and_field_of(condition.lhs) == (
+        _django.table_alias_of(ROWS),
         Product._meta.get_field("slug"),
     )
 
@@ -183,12 +183,12 @@ def test_paths():
 
 def test_expressions():
     """Columns are distinguished from functions of them, and their fields are found."""
-    assert _django.column_of(resolved("slug"))[1] == Product._meta.get_field("slug")
-    assert _django.column_of(resolved(Lower("slug"))) is None
+    assert _django.table_and_field_of(resolved("slug"))[1] == Product._meta.get_field("slug")
+    assert _django.table_and_field_of(resolved(Lower("slug"))) is None
     assert _django.internal_type_of(resolved("pk")) == "BigAutoField"
     assert _django.internal_type_of(Value(object())) == ""
-    assert _django.column_of(resolved("shop__slug"))[0] != _django.table_of(ROWS)
-    assert list(_django.tables_read(resolved(Lower("slug")))) == [_django.table_of(ROWS)]
+    assert _django.table_and_field_of(resolved("shop__slug"))[0] != _django.table_alias_of(ROWS)
+    assert list(_django.tables_read(resolved(Lower("slug")))) == [_django.table_alias_of(ROWS)]
     assert list(_django.tables_read(resolved(Count("tags")))) == []
 
 
@@ -197,16 +197,16 @@ def test_what_an_aggregate_gives_is_converted():
     """As a single row gives it."""
     made = ProductFactory()
     newest = ROWS.aggregate(newest=models.Max("updated_at"))["newest"]
-    assert _django.converted(newest, "updated_at", ROWS) == made.updated_at
-    assert _django.converted(None, "updated_at", ROWS) is None
+    assert _django.convert_aggregate(newest, "updated_at", ROWS) == made.updated_at
+    assert _django.convert_aggregate(None, "updated_at", ROWS) is None
 
 
 def test_time_zones_of_expressions():
     """What is converted to another zone, within other expressions too."""
     hour = resolved(TruncHour("updated_at", tzinfo=__import__("zoneinfo").ZoneInfo("Asia/Tokyo")))
-    assert _django.converted_zone_of(hour, "UTC") == "Asia/Tokyo"
-    assert _django.converted_zone_of(hour, "Asia/Tokyo") is None
-    assert _django.converted_zone_of(resolved("updated_at"), "UTC") is None
+    assert _django.conversion_time_zone(hour, "UTC") == "Asia/Tokyo"
+    assert _django.conversion_time_zone(hour, "Asia/Tokyo") is None
+    assert _django.conversion_time_zone(resolved("updated_at"), "UTC") is None
 
 
 def test_columns_of_missing_rows():
@@ -219,9 +219,9 @@ def test_columns_of_missing_rows():
 
 def test_objects_of_querysets():
     """Plain ones have the values of their columns."""
-    assert _django.why_not_plain(ROWS) == ""
+    assert _django.why_objects_differ(ROWS) == ""
     for other in (ROWS.values(), OwnTuples(Product), GROUPED, ROWS.extra(select={"a": "1"})):
-        assert _django.why_not_plain(other)
+        assert _django.why_objects_differ(other)
     assert not _django.attributes_set_by(ROWS.prefetch_related("shop"))
     own = ROWS.annotate(a=Value(1)).prefetch_related(Prefetch("shop__tags", SHOPS, "x"), "tags")
     assert _django.attributes_set_by(own) == {"a", "shop"}

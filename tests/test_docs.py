@@ -59,9 +59,9 @@ from django_sitemapkit.builds.report import changes, matches, status
 from django_sitemapkit.contrib.people import index, parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
-from django_sitemapkit.mixins import declared_models, own_options, section_for
+from django_sitemapkit.mixins import declared_models, section_class_for, sitemap_options_of
 from django_sitemapkit.overrides import transfer
-from django_sitemapkit.planning import pages, refresh
+from django_sitemapkit.planning import pages, refresh_plan
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.sources import FIELD_PATHS
@@ -193,9 +193,11 @@ def run_models(block):
     """Register what the models declare, and make its queryset."""
     with isolate_apps("tests.testapp"):
         found = [
-            section_for(value, own_options(value))
+            section_class_for(value, sitemap_options_of(value))
             for value in executed(block).values()
-            if isinstance(value, type) and issubclass(value, models.Model) and own_options(value)
+            if isinstance(value, type)
+            and issubclass(value, models.Model)
+            and sitemap_options_of(value)
         ]
         for section in found:
             registry.add(section)
@@ -268,7 +270,7 @@ def run_sections(block):
     shop = Shop.objects.create(slug="attic")
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
     make_a_place()
-    for section in registry.of(SITE):
+    for section in registry.enabled_readers(SITE):
         read_back(section)
 
 
@@ -347,7 +349,7 @@ def assert_sound(declared):
 
 def read_back(section):
     """Render all pages of a section and let the validator read them."""
-    for page in planning.pages_of(section):
+    for page in planning.pages_with_rows(section):
         rendering = PageRendering(section, page.keys, SITE.scope())
         body = b"".join(rendering)
         assert not len(rendering.problems), rendering.problems.summary()
@@ -1185,7 +1187,7 @@ def test_refresh_is_what_merges(products, client):
     before = all_pages(client)
     Product.objects.filter(slug__lt="p80").exclude(slug="p00").delete()
     assert 1 < len(all_pages(client)) < len(before)
-    refresh(reader_of(Products(SITE)))
+    refresh_plan(reader_of(Products(SITE)))
     assert len(all_pages(client)) == 1
 
 

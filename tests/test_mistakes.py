@@ -631,7 +631,7 @@ def test_hosts_that_anyone_may_name_without_a_base_url(
     settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
     settings.SITEMAPKIT_BASE_URL = None
     declare(StaticSection, items=["home"])
-    ((message, hint),) = said(checks.sites.check_host)
+    ((message, hint),) = said(checks.sites.check_base_url_is_known)
     assert "Builds fail" in message
     assert ("ALLOWED_HOSTS" in message) == (status == 503)
     assert "SITEMAPKIT_BASE_URL" in hint
@@ -689,7 +689,7 @@ def test_a_folder_that_cannot_be_written_to(settings, tmp_path, sections, db):
     options = {"location": tmp_path / "file" / "sitemaps"}
     disk = {"BACKEND": backend, "OPTIONS": options}
     settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
-    ((message, _),) = said(checks.files.check_writable)
+    ((message, _),) = said(checks.files.check_folder_is_writable)
     assert "STORAGES['sitemaps']" in message
     assert str(tmp_path / "file") in message
     declare(StaticSection, items=["home"])
@@ -697,7 +697,7 @@ def test_a_folder_that_cannot_be_written_to(settings, tmp_path, sections, db):
         call_command("build_sitemaps", skip_checks=True)
     options["location"] = tmp_path / "new" / "sitemaps"
     settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
-    assert said(checks.files.check_writable) == []
+    assert said(checks.files.check_folder_is_writable) == []
 
 
 @pytest.mark.django_db
@@ -802,7 +802,7 @@ def test_a_dict_for_contribs_view_may_have_functions(sections):
 @pytest.mark.django_db
 def test_nothing_is_registered(sections, client, storage):
     """The check, the build and the index say so."""
-    assert said(checks.declarations.check_registered) == [
+    assert said(checks.declarations.check_sections_are_registered) == [
         (
             "No section is registered; there is no sitemap.",
             (
@@ -819,7 +819,7 @@ def test_nothing_is_registered(sections, client, storage):
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])
-    assert said(checks.declarations.check_registered) == []
+    assert said(checks.declarations.check_sections_are_registered) == []
 
 
 def test_sections_in_a_package_that_is_no_app(sections, monkeypatch, tmp_path):
@@ -831,7 +831,7 @@ def test_sections_in_a_package_that_is_no_app(sections, monkeypatch, tmp_path):
     (package / "sitemaps.py").write_text("from django_sitemapkit import register")
     monkeypatch.syspath_prepend(tmp_path)
     with override_settings(ROOT_URLCONF="mysite.urls"):
-        assert said(checks.declarations.check_registered) == [
+        assert said(checks.declarations.check_sections_are_registered) == [
             (
                 (
                     "mysite.sitemaps is not imported, because 'mysite' is not an installed"
@@ -842,7 +842,7 @@ def test_sections_in_a_package_that_is_no_app(sections, monkeypatch, tmp_path):
         ]
         (package / "urls.py").write_text("from mysite import sitemaps\nurlpatterns = []")
         sys.modules.pop("mysite.urls")
-        ((message, _hint),) = said(checks.declarations.check_registered)
+        ((message, _hint),) = said(checks.declarations.check_sections_are_registered)
         assert message == "No section is registered; there is no sitemap."
     for name in ("mysite.urls", "mysite.sitemaps", "mysite"):
         sys.modules.pop(name, None)
@@ -910,13 +910,13 @@ def test_a_base_url_without_scheme():
         "SITEMAPKIT_BASE_URL is 'www.example.com': add https://, as in \"https://www.example.com\"."
     )
     assert hint.startswith("The only site: scheme, host, port")
-    assert said(checks.sites.check_host) == []
+    assert said(checks.sites.check_base_url_is_known) == []
 
 
 @override_settings(ROOT_URLCONF="tests.urls_below")
 def test_sitemaps_below_a_path():
     """Anyone who includes them within i18n_patterns() finds the word."""
-    ((_, hint),) = said(checks.addresses.check_scope)
+    ((_, hint),) = said(checks.addresses.check_package_urls)
     assert hint == (
         "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
         " below another path, unless you want that restriction."

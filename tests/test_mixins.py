@@ -9,7 +9,12 @@ from django.db.models import Q
 from django.test.utils import isolate_apps
 
 from django_sitemapkit import Route, Section, SitemapMixin
-from django_sitemapkit.mixins import declared_models, own_options, register_models, section_for
+from django_sitemapkit.mixins import (
+    declared_models,
+    register_models,
+    section_class_for,
+    sitemap_options_of,
+)
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.registry import Registry, registry
@@ -27,7 +32,7 @@ class Model(models.Model):
 
 def section_of(model, **options):
     """Return the section of a model with these options in its ``class Sitemap``."""
-    return reader_of(section_for(model, type("Sitemap", (), options))(SITE))
+    return reader_of(section_class_for(model, type("Sitemap", (), options))(SITE))
 
 
 def test_the_installed_models_that_declare_a_sitemap_are_registered_at_start():
@@ -71,8 +76,8 @@ def test_a_model_declares_by_its_own_class_or_by_an_abstract_base():
         class Sitemap:
             changefreq = "daily"
 
-    assert own_options(Inheriting) is Base.Sitemap
-    assert own_options(Own) is Own.Sitemap
+    assert sitemap_options_of(Inheriting) is Base.Sitemap
+    assert sitemap_options_of(Own) is Own.Sitemap
 
 
 @isolate_apps("tests.testapp")
@@ -86,7 +91,7 @@ def test_a_plain_mixin_may_declare_too():
     class Thing(Listed, Model):
         pass
 
-    assert own_options(Thing) is Listed.Sitemap
+    assert sitemap_options_of(Thing) is Listed.Sitemap
 
 
 @isolate_apps("tests.testapp")
@@ -104,15 +109,15 @@ def test_a_model_never_declares_by_a_concrete_parent():
         class Sitemap:
             priority = 0.2
 
-    assert own_options(Parent) is Parent.Sitemap
-    assert own_options(Child) is None
-    assert own_options(Declared) is Declared.Sitemap
+    assert sitemap_options_of(Parent) is Parent.Sitemap
+    assert sitemap_options_of(Child) is None
+    assert sitemap_options_of(Declared) is Declared.Sitemap
 
 
 def test_a_model_never_declares_by_the_abstract_base_of_a_concrete_parent():
     """That base has spoken for the parent already, and the parent lists the row."""
-    assert own_options(Article) is BaseArticle.Sitemap
-    assert own_options(Feature) is None
+    assert sitemap_options_of(Article) is BaseArticle.Sitemap
+    assert sitemap_options_of(Feature) is None
 
 
 def test_a_proxy_declares_nothing():
@@ -130,8 +135,8 @@ def test_a_class_without_options_declares_nothing():
     class Field(SitemapMixin, Model):
         Sitemap = models.CharField(max_length=10)
 
-    assert own_options(Silent) is None
-    assert own_options(Field) is None
+    assert sitemap_options_of(Silent) is None
+    assert sitemap_options_of(Field) is None
 
 
 @isolate_apps("tests.testapp")
@@ -211,7 +216,7 @@ def test_the_options_of_a_section_are_all_there():
             return f"{article.title} on {self.site.key}"
 
     ArticleFactory(title="one")
-    section = reader_of(section_for(Article, Sitemap)(SITE))
+    section = reader_of(section_class_for(Article, Sitemap)(SITE))
     (chunk,) = section.chunks(EVERYTHING)
     assert (section.options.limit, section.constant_tags) == (7, {"changefreq": "weekly"})
     assert chunk.columns["priority"] == ["one on default"]
@@ -229,7 +234,7 @@ def test_the_rows_may_be_a_method_of_the_options():
 
     ArticleFactory(title="default")
     ArticleFactory(title="other")
-    assert section_for(Article, Sitemap)(SITE).get_queryset().get().title == "default"
+    assert section_class_for(Article, Sitemap)(SITE).get_queryset().get().title == "default"
 
 
 @pytest.mark.django_db
@@ -237,7 +242,7 @@ def test_rows_of_a_child_are_listed_once():
     """With its parent, by the parent's own address."""
     FeatureFactory()
     ArticleFactory()
-    rows = [len(section.keyset.queryset) for section in registry.of(SITE)]
+    rows = [len(section.keyset.queryset) for section in registry.enabled_readers(SITE)]
     assert rows == [2]
 
 

@@ -19,7 +19,7 @@ from django_sitemapkit.rebuild import model_changed, request_builds
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.queues import QueueRunner
 from django_sitemapkit.runners.queues import process_requests as process_of_worker
-from django_sitemapkit.tenants import Background
+from django_sitemapkit.tenants import BackgroundJobs
 from tests.builds import SITE, Products, Readings, edit_product, fill, run, use_storage
 from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Shop
 
@@ -105,7 +105,7 @@ def test_without_the_setting_no_receiver_is_there(sections, settings):
 def test_a_wrong_setting_watches_nothing_and_stops_nobody(settings):
     """Django starts, and the system check says what is wrong."""
     settings.SITEMAPKIT_REBUILD = "always"
-    rebuild.follow_setting()
+    rebuild.watch_if_set()
     assert has_receivers(Product) == (False, False)
 
 
@@ -242,7 +242,7 @@ def test_models_that_no_section_lists_are_left_alone_from_then_on(on_change):
 def test_where_no_site_is_all_models_are_watched(on_change, settings, begun, caplog):
     """Such as in the public schema of django-tenants; the log has a line without a traceback."""
     settings.SITEMAPKIT_BASE_URL = None
-    rebuild.work_on([Product, Product])
+    rebuild.request_builds_or_warn([Product, Product])
     (record,) = caplog.records
     assert record.getMessage().startswith("A change requests no build: ")
     assert record.exc_info is None
@@ -331,7 +331,7 @@ def test_no_failure_reaches_a_save(on_change, monkeypatch, commit, caplog, place
     def fail(*arguments, **options):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(rebuild, "_changes", Background(print, "It failed."))
+    monkeypatch.setattr(rebuild, "_changes", BackgroundJobs(print, "It failed."))
     monkeypatch.setattr(tenants, place, fail)
     with commit():
         Shop.objects.create(slug="all")

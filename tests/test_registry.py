@@ -8,7 +8,7 @@ from django.db import OperationalError
 
 from django_sitemapkit import Section, StaticSection, register, register_all
 from django_sitemapkit.registry import MAX_NAME
-from django_sitemapkit.sections import name_of
+from django_sitemapkit.sections import section_name_of
 from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Product, Shop
 
@@ -22,7 +22,7 @@ def static(name, **options):
 
 def names(registry, site=HERE):
     """Return the names of a site's sections."""
-    return [section.get_name() for section in registry.of(site)]
+    return [section.get_name() for section in registry.enabled_readers(site)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def names(registry, site=HERE):
 )
 def test_the_default_name_is_the_class_name_as_an_address_writes_it(class_name, name):
     """Words are joined by hyphens, and what every class is called is left out."""
-    assert name_of(class_name) == name
+    assert section_name_of(class_name) == name
 
 
 def test_a_decorator_registers_a_class_and_hands_it_back(sections):
@@ -51,7 +51,7 @@ def test_a_decorator_registers_a_class_and_hands_it_back(sections):
         queryset = Product.objects.all()
 
     assert issubclass(Products, Section)
-    (section,) = sections.of(HERE)
+    (section,) = sections.enabled_readers(HERE)
     assert type(section.options) is Products
     assert section.site is HERE
     assert section.get_name() == "products"

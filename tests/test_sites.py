@@ -23,7 +23,7 @@ from django_sitemapkit.checks.sites import (
     check_addresses_differ,
     check_settings,
 )
-from django_sitemapkit.conf import forget_sites, keeping_sites
+from django_sitemapkit.conf import caching_sites, forget_sites
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites, site_for
 from tests.builds import use_storage
@@ -329,7 +329,7 @@ def test_sites_may_be_rows_of_the_database(rf, shops, django_assert_num_queries)
     """They are read once, however often a request, build or command needs them."""
     for slug in ("tea", "coffee"):
         Shop.objects.create(slug=slug)
-    with django_assert_num_queries(1), keeping_sites():
+    with django_assert_num_queries(1), caching_sites():
         assert [site.key for site in all_sites()] == ["coffee", "tea"]
         assert ask(rf, "tea.example.com").key == "tea"
         with pytest.raises(Http404):
@@ -351,7 +351,7 @@ def test_each_request_build_and_command_reads_them_again(client, shops, settings
         out = StringIO()
         call_command("sitemap_status", stdout=out)
         assert "coffee" in out.getvalue()
-        with keeping_sites():
+        with caching_sites():
             assert len(all_sites()) == 3
             Shop.objects.create(slug="milk")
             seen = []
@@ -439,7 +439,7 @@ def test_one_thread_does_not_see_the_sites_of_another(monkeypatch, settings):
     )
     monkeypatch.setattr(serving, "sites_of_shops", lambda: next(found))
     settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
-    with keeping_sites(), ThreadPoolExecutor() as pool:
+    with caching_sites(), ThreadPoolExecutor() as pool:
         assert [site.key for site in all_sites()] == ["a"]
         assert [site.key for site in pool.submit(all_sites).result()] == ["b"]
         assert [site.key for site in all_sites()] == ["a"]

@@ -6,7 +6,7 @@ import pytest
 from django.db import connections
 
 from django_sitemapkit import tenants
-from django_sitemapkit.tenants import Background
+from django_sitemapkit.tenants import BackgroundJobs
 
 FAILURE = "The work could not be done."
 
@@ -39,7 +39,7 @@ def test_what_is_added_meanwhile_is_done_by_the_same_thread(done):
         assert go.acquire(timeout=10)
         done.append((items, threading.current_thread()))
 
-    background = Background(work, FAILURE)
+    background = BackgroundJobs(work, FAILURE)
     background.add(1, job="job")
     assert began.acquire(timeout=10)
     for item in (2, 3):
@@ -59,7 +59,7 @@ def test_what_is_added_meanwhile_is_done_by_the_same_thread(done):
 @pytest.mark.slow
 def test_a_thread_collects_what_is_added_within_its_delay(done):
     """As many changes ask for one build."""
-    background = Background(done.append, FAILURE, delay_seconds=0.2)
+    background = BackgroundJobs(done.append, FAILURE, delay_seconds=0.2)
     for item in range(1_000):
         background.add(item, job="job")
     end()
@@ -74,7 +74,7 @@ def test_an_error_is_logged_and_the_next_work_is_done(done, caplog):
             raise RuntimeError("what nobody hears")
         done.append(items)
 
-    background = Background(work, FAILURE)
+    background = BackgroundJobs(work, FAILURE)
     for item in ("failing", "working"):
         background.add(item, job="job")
         end()
@@ -90,7 +90,7 @@ def test_without_room_for_a_thread_the_next_one_does_the_work(done, monkeypatch)
         def start(self):
             raise RuntimeError("can't start new thread")
 
-    background = Background(done.append, FAILURE)
+    background = BackgroundJobs(done.append, FAILURE)
     with monkeypatch.context() as patch:
         patch.setattr(tenants, "Thread", NoThread)
         with pytest.raises(RuntimeError):
@@ -111,7 +111,7 @@ def test_each_tenant_has_a_thread_with_connections_of_its_own(done, monkeypatch)
         raising=False,
     )
     monkeypatch.setattr(tenants.connections, "close_all", lambda: closed.append(1))
-    background = Background(done.append, FAILURE, delay_seconds=0.2)
+    background = BackgroundJobs(done.append, FAILURE, delay_seconds=0.2)
     for tenant in ("tea", "coffee", "tea"):
         background.add(tenant, job="job", tenants={"default": tenant})
     end()

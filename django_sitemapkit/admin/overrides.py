@@ -50,7 +50,7 @@ from django_sitemapkit.builds import publish_override
 from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import matching_paths
 from django_sitemapkit.exceptions import InvalidValue, SitemapKitError
-from django_sitemapkit.identities import identity_of, model_name, named_object
+from django_sitemapkit.identities import identity_of, object_by_key, verbose_name_of
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
 from django_sitemapkit.models import Build, UrlOverride, hash_of
@@ -75,7 +75,7 @@ class OverrideForm(HashedSettingForm):
         super().__init__(*args, **options)
         if "model" in self.fields:
             labels = _listed_labels(self.sites)
-            names = sorted((capfirst(model_name(label)), label) for label in labels)
+            names = sorted((capfirst(verbose_name_of(label)), label) for label in labels)
             self.fields["model"] = forms.ChoiceField(
                 label=_("Kind of object"),
                 required=False,
@@ -93,7 +93,7 @@ class OverrideForm(HashedSettingForm):
         if "path" in self.fields and named and cleaned.get("path"):
             raise ValidationError(_("Enter a path or choose an object, not both."))
         if named:
-            obj = named_object(cleaned.get("model", ""), cleaned.get("object_id", ""))
+            obj = object_by_key(cleaned.get("model", ""), cleaned.get("object_id", ""))
             if obj is None:
                 self.add_error("object_id", ValidationError(_("This object does not exist.")))
             else:
@@ -237,7 +237,7 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
 
 def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:
     """Return whether an excluded object is still listed: an override by path then includes it."""
-    obj = None if row.path else named_object(row.model, row.object_id)
+    obj = None if row.path else object_by_key(row.model, row.object_id)
     found, _reason = try_read(lambda: inspect_object(site, obj) if obj else [])
     return any(each.listed for each in found or ())
 
@@ -277,13 +277,13 @@ class UrlOverrideAdmin(TransferAdmin):
     @admin.display(description=_("object"))
     def subject_object(self, obj: UrlOverride) -> str:
         """Return the object's name, linked to its change page."""
-        found = named_object(obj.model, obj.object_id)
+        found = object_by_key(obj.model, obj.object_id)
         if found is None:
             return format_html(
-                "{} {} ({})", model_name(obj.model), obj.object_id, gettext("deleted")
+                "{} {} ({})", verbose_name_of(obj.model), obj.object_id, gettext("deleted")
             )
         return format_html(
-            "{}: {}", capfirst(model_name(obj.model)), link_to(self.admin_site, found)
+            "{}: {}", capfirst(verbose_name_of(obj.model)), link_to(self.admin_site, found)
         )
 
     @admin.display(description=_("URL or object"), ordering="path")
@@ -305,7 +305,7 @@ class UrlOverrideAdmin(TransferAdmin):
         """Return where the URL is listed and with which values, or why it is not."""
         if row.path:
             return {"inspections": [inspect_path(site, row.path)]}
-        obj = named_object(row.model, row.object_id)
+        obj = object_by_key(row.model, row.object_id)
         if obj is None:
             return {"failure": _("The object was deleted, so the override has no effect.")}
         return {"inspections": inspect_object(site, obj), "nothing": NO_SECTION}
@@ -399,7 +399,7 @@ def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:
     """
     classes: dict[Any, SitemapSite] = {}
     for site in sites:
-        known, _reason = try_read(partial(registry.at, site))
+        known, _reason = try_read(partial(registry.classes_of, site))
         classes |= {section: site for section in known or () if belongs_to(section, site)}
     found = try_each([partial(_model_label, *each) for each in classes.items()])
     return {label for label, _reason in found if label is not None}

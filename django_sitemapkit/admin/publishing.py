@@ -234,10 +234,10 @@ def _differences_from(
         {
             "name": name,
             "title": title,
-            "count": number(stored.count(kind.value, besides=live)),
+            "count": number(stored.count(kind.value, excluding=live)),
             "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED]],
             "more": number_or_blank(
-                stored.count(kind.value, besides=live) - len(paths[kind.value][:MAX_NAMED])
+                stored.count(kind.value, excluding=live) - len(paths[kind.value][:MAX_NAMED])
             ),
         }
         for name, (kind, title) in KINDS.items()

@@ -52,7 +52,7 @@ Sections = Mapping[str, type[BaseSection]]
 
 def _all_sections(site: SitemapSite) -> Sections:
     """Return the sections that a site has, enabled or not, and that of extra URLs."""
-    here: list[Any] = [each for each in registry.at(site) if belongs_to(each, site)]
+    here: list[Any] = [each for each in registry.classes_of(site) if belongs_to(each, site)]
     return {each.get_name(): each for each in (*here, ExtraUrls)}
 
 
@@ -313,7 +313,7 @@ def _store_changes(
     using = router.db_for_write(SectionSettings)
     rows = []
     with transaction.atomic(using=using):
-        Revision.next_of(site.key, using)  # From here on, other editors of the site wait.
+        Revision.increment(site.key, using)  # From here on, other editors of the site wait.
         settings = SectionSettings.objects.using(using).filter(site=site.key)
         stored = {row.section: row for row in settings}
         for form in changed:

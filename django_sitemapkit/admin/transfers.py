@@ -23,7 +23,7 @@ from django_sitemapkit.admin.base import csv_response, known_sites, number, scre
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_due_message
 from django_sitemapkit.admin.history import EXCLUDED, exclusion_message, log_rows
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides.cells import Table
+from django_sitemapkit.overrides.cells import CsvTable
 from django_sitemapkit.overrides.transfer import (
     MAX_CSV_BYTES,
     MAX_CSV_LINES,
@@ -205,7 +205,7 @@ class TransferAdmin(EditorSettingAdmin):
 
     screens: ClassVar[Sequence[Any]] = (export_view, import_view)
     change_list_template = "admin/sitemapkit/editor_settings/change_list.html"
-    transfer: Table
+    transfer: CsvTable
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -158,7 +158,8 @@ def _inspection_context(
         "steps": list(_steps(found, links)),
         "links": list(_contributed_results(request, site, location)),
         "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
-        "has_off": found.step == "section" and False in overrides_of(site).enabled.values(),
+        "has_off": found.step == "section"
+        and False in overrides_of(site).enabled_by_section.values(),
         "without_query": "?" in path and "?" not in other,
         "actions": [
             (label, model_admin.screen_url(name, *arguments, **query))

@@ -31,7 +31,7 @@ from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.tenants import current_tenants, switch_tenants
 from django_sitemapkit.words import State, english_of
 
 MAX_KEPT_SECONDS = 3600.0
@@ -86,7 +86,7 @@ class BuildLease:
         while not over.wait(self._interval) and time.monotonic() < end:
             try:
                 with suppress(Exception):  # The database may be back before the lease expires.
-                    switch_to(tenants)
+                    switch_tenants(tenants)
                     self.heartbeat()
             finally:
                 connections.close_all()
@@ -106,7 +106,7 @@ class BuildLease:
 
         Raises what `prove` raises if the lease is lost.
         """
-        if not self.row.raise_fence():
+        if not self.row.take_next_fence():
             raise self._lease_lost()
         self.fence = self.row.fence
 

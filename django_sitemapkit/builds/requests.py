@@ -29,7 +29,7 @@ from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.models.builds import OVERDUE_SECONDS
 from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.tenants import Background, current_tenants
+from django_sitemapkit.tenants import BackgroundJobs, current_tenants
 from django_sitemapkit.words import State
 
 Kind = BuildRequest.Kind
@@ -121,7 +121,7 @@ def _work(asked: list[tuple[SitemapSite, Choose, tuple[str, ...]]]) -> None:
     process_requests(site, choose, kinds=kinds)
 
 
-_threads = Background(_work, "Queued requests could not be processed.")
+_threads = BackgroundJobs(_work, "Queued requests could not be processed.")
 
 
 def enqueue(site: SitemapSite, runner: Runner, kinds: Collection[str], *, delay: float = 0) -> bool:

@@ -53,7 +53,7 @@ from django_sitemapkit.builds.results import (
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
 from django_sitemapkit.builds.steps import plan, run
-from django_sitemapkit.conf import keeping_sites, settings
+from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.inspection import inspect_all, label_or_none, paging_key
@@ -79,7 +79,7 @@ MAX_MOVES = 4
 """How often a view may split a page of a build, so that it begins again, until the call fails."""
 
 
-@keeping_sites()
+@caching_sites()
 def build(
     site: SitemapSite,
     *,
@@ -250,7 +250,7 @@ def _draft(
         drafts.setdefault((section, number), emptied).override_hashes = reason
     state.rows = list(drafts.values())
     state.record = state.new_build(published.options.get("declaration", ""))
-    state.record.checked_by = published.checkers_by_section({name for name, _number in drafts})
+    state.record.checked_by = published.checking_build_ids({name for name, _number in drafts})
 
 
 def _settings_without_new_rules(site: SitemapSite, pages: Collection[Place]) -> Overrides:
@@ -311,7 +311,9 @@ def _pages_to_list(
 
     A row belongs on the page with its key, and an item of a list on the one at its position.
     """
-    rows = list(Place.objects.in_build(published).exclude(Q(section="") | Place.only_withdraws()))
+    rows = list(
+        Place.objects.in_build(published).exclude(Q(section="") | Place.withdrawing_condition())
+    )
     if not override.path:
         yield from dict(_pages_that_may_list(site, rows, override))
         return

@@ -43,7 +43,7 @@ from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import refresh, renumber
+from django_sitemapkit.planning import refresh_plan, renumber_pages
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming_section
@@ -100,7 +100,7 @@ def plan(state: BuildState) -> None:
             unseen.append(name)
             continue
         with naming_section(section):
-            pages = refresh(
+            pages = refresh_plan(
                 section,
                 counts=fingerprints.prefetch if published and not state.full else None,
                 sizes=builds.sizes_of(name),
@@ -108,7 +108,7 @@ def plan(state: BuildState) -> None:
         rows = planned_rows_of(section, pages)
         if lost := _numbers_that_lost_rows(section, rows, stored):
             with state.lease.fenced_transaction():
-                numbers = renumber(section, lost)
+                numbers = renumber_pages(section, lost)
             for row in rows:
                 row.number = numbers.get(row.number, row.number)
         state.rows += rows
@@ -125,7 +125,7 @@ def plan(state: BuildState) -> None:
     for left in state.unfinished:
         state.distrusted.update(left.options.get("distrusted", ()))
     state.record = state.new_build(declaration)
-    state.record.checked_by = published.checkers_by_section(unseen) if published else {}
+    state.record.checked_by = published.checking_build_ids(unseen) if published else {}
     adopt_and_reuse(state)
 
 

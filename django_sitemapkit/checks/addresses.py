@@ -20,10 +20,10 @@ from django.urls import (
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    serves_by_drop_in,
     sites_in_settings,
     sites_with_urlconf,
     urlconf_error,
+    uses_only_drop_in,
 )
 from django_sitemapkit.models import Build
 from django_sitemapkit.reading.validation import Mistake
@@ -44,13 +44,13 @@ def check_urlconfs() -> Found:
 
 
 @check(Tags.urls)
-def check_scope() -> Found:
-    """Report that the package's URLs are not included, or below the site's root."""
+def check_package_urls() -> Found:
+    """Report that the URLconf does not include the package's URLs, or below the site's root."""
     for site in sites_with_urlconf():
         try:
             directory = site.scope().directory
         except ImproperlyConfigured as error:
-            if not serves_by_drop_in():
+            if not uses_only_drop_in():
                 yield Mistake(
                     "sitemapkit.W005",
                     str(error),
@@ -68,7 +68,7 @@ def check_scope() -> Found:
 
 @check(Tags.urls)
 def check_included_twice() -> Found:
-    """Report that the package's URLs are included more than once."""
+    """Report that the URLconf includes the package's URLs more than once."""
     for site in sites_with_urlconf():
         if len(get_resolver(site.urlconf).app_dict.get("sitemapkit", ())) > 1:
             urlconf = site.urlconf or django_settings.ROOT_URLCONF
@@ -82,7 +82,7 @@ def check_included_twice() -> Found:
 
 @check(Tags.urls)
 def check_admin_sites() -> Found:
-    """Report that no admin of the URLconf has the package's screens."""
+    """Report that the package's models are not registered on any admin site of the URLconf."""
     if not apps.is_installed("django.contrib.admin"):
         return
     served = [
@@ -98,8 +98,8 @@ def check_admin_sites() -> Found:
 
 
 @check(Tags.urls)
-def check_robots() -> Found:
-    """Report two views for robots.txt, one of them the package's."""
+def check_robots_views() -> Found:
+    """Report that two views match /robots.txt, one of them the package's."""
     from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
 
     for site in sites_with_urlconf():
@@ -114,7 +114,7 @@ def check_robots() -> Found:
 
 
 def _views_at(resolver: URLResolver, path: str) -> Iterator[Any]:
-    """Yield the views whose patterns match a path and nothing else, in the order of the URLconf."""
+    """Yield each view whose pattern matches a whole path without arguments, in URLconf order."""
     match = resolver.pattern.match(path)
     if not match:
         return
@@ -127,7 +127,7 @@ def _views_at(resolver: URLResolver, path: str) -> Iterator[Any]:
 
 @check(Tags.urls)
 def check_shadowed_addresses() -> Found:
-    """Report that another pattern of the URLconf answers at one of the package's addresses."""
+    """Report that another pattern of the URLconf matches an address of the package first."""
     for site in sites_with_urlconf():
         named: set[str] = set()
         for address, match in _shadowed_addresses(site):
@@ -143,10 +143,10 @@ def check_shadowed_addresses() -> Found:
 
 
 def _shadowed_addresses(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:
-    """Yield each of the package's addresses that something else answers, and what does."""
+    """Yield each of the package's addresses that resolves to another view, with that match."""
     from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
 
-    for address, name in _view_addresses(site):
+    for address, name in _package_addresses(site):
         path = unquote(address.removeprefix(site.base))
         try:
             with site.active():
@@ -162,11 +162,15 @@ def _shadowed_addresses(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]
             yield address, match
 
 
-def _view_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
-    """Yield an address of each kind, of each section, with the name of its pattern."""
+def _package_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
+    """Yield the address of the index and of each section's first page, with pattern names.
+
+    A page has one address for each form. Yields none if the URLconf does not include the package's
+    URLs.
+    """
     try:
         yield site.address("index"), "index"
-        for section in registry.registered(site):
+        for section in registry.enabled_classes(site):
             page = {"section": section.get_name(), "number": 1}
             for form in ("xml.gz", "xml", "txt"):
                 yield site.address("page", **page, form=form), "page"
@@ -175,6 +179,7 @@ def _view_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
 
 
 def _dotted_path(view: Any) -> str:
+    """Return the dotted path of a view function or view class."""
     view = getattr(view, "view_class", view)
     name = getattr(view, "__qualname__", type(view).__qualname__)
     return f"{view.__module__}.{name}"

@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.conf import keeping_sites, settings, sites_are_returned
+from django_sitemapkit.conf import caching_sites, has_sites_function, settings
 from django_sitemapkit.reading.validation import Mistake, mistake_of_error
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import Registered
@@ -26,9 +26,10 @@ OF_FUNCTION = ("sitemapkit.W003", "sitemapkit.W004", "sitemapkit.W010", "sitemap
 
 
 def message_of(mistake: Mistake | CheckMessage, warnings: Collection[str] = ()) -> CheckMessage:
-    """Return a mistake as Django's message, whose level is the letter of its id.
+    """Return a mistake as a message of Django's system checks; a message is returned as it is.
 
-    It is a warning if that is among the ids ``warnings``.
+    The letter of its id is its level, except that ``warnings`` are the ids of which each is a
+    warning.
     """
     if isinstance(mistake, CheckMessage):
         return mistake
@@ -40,15 +41,19 @@ def message_of(mistake: Mistake | CheckMessage, warnings: Collection[str] = ()) 
 def check(
     *tags: str, deploy: bool = False
 ) -> Callable[[Callable[[], Found]], Callable[..., list[CheckMessage]]]:
-    """Register a generator of mistakes as a system check.
+    """Return a decorator that registers a generator of mistakes as a system check with ``tags``.
 
-    What a project's code raises in it is a warning: commands such as ``migrate`` must run.
+    An error that a project's code raises in it becomes a warning, so that commands such as
+    ``migrate`` still run. ``deploy`` is whether only ``check --deploy`` runs it.
     """
 
-    def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
-        @keeping_sites()
-        def run(**options: Any) -> list[CheckMessage]:
-            warnings = OF_FUNCTION if sites_are_returned() else ()
+    def register_check(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
+        """Register ``find`` as a system check, and return the registered function."""
+
+        @caching_sites()
+        def run_check(**options: Any) -> list[CheckMessage]:
+            """Return the messages of the check; none if the database raises an error."""
+            warnings = OF_FUNCTION if has_sites_function() else ()
             try:
                 return [message_of(mistake, warnings) for mistake in find()]
             except DatabaseError:  # The tables may not exist yet.
@@ -56,14 +61,14 @@ def check(
             except Exception as error:  # noqa: BLE001  a project's code may raise anything
                 return [message_of(mistake_of_error(error).about(find.__name__))]
 
-        run.__name__, run.__doc__ = find.__name__, find.__doc__
-        return checks.register(*tags, deploy=deploy)(run)
+        run_check.__name__, run_check.__doc__ = find.__name__, find.__doc__
+        return checks.register(*tags, deploy=deploy)(run_check)
 
-    return register_it
+    return register_check
 
 
 def setting_value(name: str) -> Any:
-    """Return a setting; None if its value is wrong, or cannot be read."""
+    """Return one of the package's settings; None if its value is invalid or cannot be read."""
     try:
         return getattr(settings, name)
     except (ImproperlyConfigured, DatabaseError):
@@ -71,9 +76,9 @@ def setting_value(name: str) -> Any:
 
 
 def sites_in_settings() -> list[SitemapSite]:
-    """Return the sites of the settings; none if a setting is wrong, which E001 reports.
+    """Return the sites that the settings name; none if a setting is invalid, which E001 reports.
 
-    Nor are there any while the function that returns them has no tables to read.
+    There are none either if a function returns them and its tables do not exist yet.
     """
     try:
         return all_sites() if settings.SITES or settings.BASE_URL else []
@@ -86,13 +91,13 @@ def sites_with_urlconf() -> list[SitemapSite]:
     return [site for site in sites_in_settings() if urlconf_error(site) is None]
 
 
-def serves_by_drop_in() -> bool:
-    """Return whether all sitemaps are those of the drop-in's views, which need no section."""
+def uses_only_drop_in() -> bool:
+    """Return whether the project has the drop-in for contrib's views, and registers no section."""
     return apps.is_installed("django_sitemapkit.contrib.sitemaps") and registry.is_empty
 
 
 def urlconf_error(site: SitemapSite) -> ImportError | None:
-    """Return why a site's URLconf cannot be imported, or None."""
+    """Return the ImportError of a site's URLconf, or None if it can be imported."""
     try:
         import_module(site.urlconf or django_settings.ROOT_URLCONF)
     except ImportError as error:

@@ -16,12 +16,12 @@ from django.db import DatabaseError
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    serves_by_drop_in,
     site_with_section,
     sites_with_urlconf,
+    uses_only_drop_in,
 )
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
+from django_sitemapkit.mixins import SitemapMixin, declared_models, sitemap_options_of
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.chunks import call_for_each
@@ -42,8 +42,8 @@ MODULE = "sitemaps"
 
 
 @check(Tags.urls)
-def check_registered() -> Found:
-    """Report modules that register sections and are not imported; else, that none is registered."""
+def check_sections_are_registered() -> Found:
+    """Report modules that register sections but are not imported, or that nothing is registered."""
     modules = _unimported_modules()
     for module in modules:
         yield Mistake(
@@ -52,7 +52,7 @@ def check_registered() -> Found:
             " app. The sections that it registers do not exist.",
             "Add the package to INSTALLED_APPS, or move the module into an installed app.",
         )
-    if registry.is_empty and not modules and not serves_by_drop_in():
+    if registry.is_empty and not modules and not uses_only_drop_in():
         yield Mistake(
             "sitemapkit.W031",
             "No section is registered; there is no sitemap.",
@@ -62,9 +62,10 @@ def check_registered() -> Found:
 
 
 def _unimported_modules() -> list[str]:
-    """Return the modules of the project's own package that register sections, unimported.
+    """Return the modules ``sitemaps`` next to settings and URLconf that are not imported.
 
-    Many put it next to settings and URLconf; that package is seldom an app.
+    Only those that register sections. Many put one there, but that package is seldom an installed
+    app, so nothing imports it.
     """
     sites_with_urlconf()  # Imports the URLconfs, which may import it.
     settings_module = getattr(django_settings, "SETTINGS_MODULE", None) or ""
@@ -78,6 +79,7 @@ def _unimported_modules() -> list[str]:
 
 
 def _has_unimported_sections(module: str) -> bool:
+    """Return whether a module is not imported, and its source names this package."""
     package = module.rpartition(".")[0]
     if module in sys.modules or package in {app.name for app in apps.get_app_configs()}:
         return False
@@ -91,9 +93,9 @@ def _has_unimported_sections(module: str) -> bool:
 
 @check(Tags.models)
 def check_mixins() -> Found:
-    """Report a model that uses SitemapMixin and declares nothing."""
+    """Report a model that uses SitemapMixin and has no ``class Sitemap``."""
     for model in apps.get_models():
-        if SitemapMixin in model.__bases__ and own_options(model) is None:
+        if SitemapMixin in model.__bases__ and sitemap_options_of(model) is None:
             yield Mistake(
                 "sitemapkit.W011",
                 f"{model._meta.label} has SitemapMixin, but no class Sitemap.",
@@ -128,18 +130,19 @@ def check_mixin_querysets() -> Found:
 
 
 def _has_method(manager: Any, name: Any) -> bool:
-    """Return whether a manager, or its querysets, have a method of this name."""
+    """Return whether a manager or its querysets have a method of this name."""
     return hasattr(manager, str(name)) or hasattr(manager.all(), str(name))
 
 
 @check(Tags.models)
 def check_declarations() -> Found:
-    """Report mistakes in the declarations of sections, and sections that raise."""
+    """Report the mistakes in the declaration of each section, and the errors that it raises."""
     for section in registry.declared():
         yield from _mistakes_in(section)
 
 
 def _mistakes_in(section: type[Registered]) -> Found:
+    """Yield the mistakes in a section's declaration, and as mistakes the errors that it raises."""
     is_external = issubclass(section, ExternalSection)
     name = f"{'External section' if is_external else 'Section'} {section.get_name()!r}"
     try:
@@ -167,10 +170,10 @@ def _mistakes_in(section: type[Registered]) -> Found:
 
 @check(Tags.models)
 def check_current_sites() -> Found:
-    """Report a section that asks for the current site, which the sites framework does not have."""
+    """Report a section that reads the sites framework's current site, where there is none."""
     sites = sites_with_urlconf()
     for site in sites if len(sites) > 1 else ():
-        for section in registry.registered(site):
+        for section in registry.enabled_classes(site):
             try:
                 _ = reader_of(section(site)).rows
             except NoFrameworkSite as error:
@@ -193,7 +196,7 @@ IDLE = (options_of(Section) | options_of(ItemSection)) - options_of(ExternalSect
 
 def mistakes_of_external(section: ExternalSection) -> Iterator[Mistake]:
     """Yield the mistakes in the declaration of an external section."""
-    yield from _idle_options(type(section))
+    yield from _options_without_effect(type(section))
     items = () if callable(section.sitemaps) else section.sitemaps
     wrong = [items]
     if _is_list(items):
@@ -219,10 +222,12 @@ def mistakes_of_external(section: ExternalSection) -> Iterator[Mistake]:
 
 
 def _is_list(value: Any) -> bool:
+    """Return whether a value is a collection such as a list: no text, no mapping."""
     return isinstance(value, Collection) and not isinstance(value, (str, bytes, Mapping))
 
 
-def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
+def _options_without_effect(section: type[ExternalSection]) -> Iterator[Mistake]:
+    """Yield mistakes for attributes that are options of other sections, or misspelt options."""
     for name in sorted(attributes_that_are_no_option(section)):
         close = closest_option(name, options_of(section))
         if close or name in IDLE:
@@ -234,7 +239,7 @@ def _idle_options(section: type[ExternalSection]) -> Iterator[Mistake]:
 
 
 def _wrong_hosts_and_items(section: ExternalSection, items: Collection[Any]) -> Iterator[Mistake]:
-    """Find hosts that are not origins, and items that the index would skip."""
+    """Yield mistakes for hosts that are not origins, and items that the index would skip."""
     with section.site.active():
         locations = call_for_each(url_of_item, items, "sitemaps")
     wrong: list[str] = []

@@ -52,8 +52,8 @@ def check_misspelt_alias() -> Found:
 
 
 @check(Tags.files, deploy=True)
-def check_writable() -> Found:
-    """Report a folder of the files that this process, if it builds, may not write to."""
+def check_folder_is_writable() -> Found:
+    """Report that this process may not write to the folder of the files, as builds must."""
     place = _storage_location(_sitemap_storage()) if setting_value("SERVE_FROM") != "live" else None
     if isinstance(place, Path):
         folder = next(each for each in (place, *place.parents) if os.access(each, os.F_OK))
@@ -66,8 +66,8 @@ def check_writable() -> Found:
 
 
 @check(Tags.files, deploy=True)
-def check_shared() -> Found:
-    """Report published files that are not on this server."""
+def check_published_files() -> Found:
+    """Report published files that this server does not have."""
     for site in sites_with_urlconf() if setting_value("SERVE_FROM") != "live" else ():
         if missing := missing_here(SiteBuilds(site)):
             yield Mistake(
@@ -79,7 +79,7 @@ def check_shared() -> Found:
 
 @check(Tags.files)
 def check_sendfile() -> Found:
-    """Report that the web server should send files that are not on its disk."""
+    """Report SITEMAPKIT_SENDFILE if the files are not on a local disk, to be sent from there."""
     sendfile, source = setting_value("SENDFILE"), _sitemap_storage()
     is_local = isinstance(source, FileSystemStorage) and _storage_location(source) is not None
     if sendfile is not None and not is_local:
@@ -92,7 +92,7 @@ def check_sendfile() -> Found:
 
 @check(Tags.files)
 def check_storage_reads_as_stored() -> Found:
-    """Report a storage of the files that would decompress what it reads."""
+    """Report that the storage of the files decompresses what it reads."""
     if getattr(_sitemap_storage(), "gzip", False) and setting_value("SERVE_FROM") != "live":
         yield Mistake(
             "sitemapkit.E019",
@@ -104,7 +104,7 @@ def check_storage_reads_as_stored() -> Found:
 
 @check(Tags.files)
 def check_export() -> Found:
-    """Report an export storage that is where the files are built, or does not overwrite files."""
+    """Report an export storage that is also the builds' storage, or that cannot replace files."""
     export, source = _export_storage(), _sitemap_storage()
     if export is None:
         return
@@ -128,8 +128,8 @@ def check_export() -> Found:
 
 
 @check(Tags.files)
-def check_export_encodes() -> Found:
-    """Report a storage of the export that stores gzip files with Content-Encoding."""
+def check_export_encoding() -> Found:
+    """Report that the export storage stores gzip files with Content-Encoding."""
     export = _export_storage()
     if export is not None and _adds_content_encoding(export):
         yield Mistake(
@@ -143,7 +143,7 @@ def check_export_encodes() -> Found:
 
 @check(Tags.files)
 def check_storage_methods() -> Found:
-    """Report a storage without some methods, so that something is lost or slow."""
+    """Report a storage that lacks methods, and what is lost or slow without them."""
     if setting_value("SERVE_FROM") == "live":
         return
     export = f"SITEMAPKIT_EXPORT_STORAGE is {setting_value('EXPORT_STORAGE')!r}, which"
@@ -152,7 +152,7 @@ def check_storage_methods() -> Found:
         (export, _export_storage(), LOST_IN_EXPORT),
     ):
         without = [
-            name for name in lost if storage is not None and not _overrides_method(storage, name)
+            name for name in lost if storage is not None and not _implements_method(storage, name)
         ]
         if without:
             methods = ", ".join(f"{name}()" for name in without)
@@ -166,7 +166,7 @@ def check_storage_methods() -> Found:
 
 @check(Tags.files)
 def check_codec() -> Found:
-    """Report that the codec of the settings is not installed."""
+    """Report that the compression library of SITEMAPKIT_GZIP_BACKEND is not installed."""
     codec = setting_value("GZIP_BACKEND")
     if codec in CODECS and not is_codec_installed(codec):
         yield Mistake(
@@ -177,6 +177,7 @@ def check_codec() -> Found:
 
 
 def _export_storage() -> Storage | None:
+    """Return the storage that builds are exported to; None without one."""
     alias = setting_value("EXPORT_STORAGE")
     try:
         return storages[alias] if alias else None
@@ -185,6 +186,7 @@ def _export_storage() -> Storage | None:
 
 
 def _sitemap_storage() -> Storage | None:
+    """Return the storage of the files of builds; None if it cannot be loaded."""
     try:
         return SitemapStorage().storage
     except StorageFailure:
@@ -192,7 +194,7 @@ def _sitemap_storage() -> Storage | None:
 
 
 def _storage_location(storage: Storage | None) -> object:
-    """Return a value that is equal for two storages in one place, or None if it is unknown."""
+    """Return a value that is the same for storages of one place; None if it is not known."""
     if isinstance(storage, FileSystemStorage):
         try:
             return Path(storage.path("")).resolve()
@@ -204,10 +206,10 @@ def _storage_location(storage: Storage | None) -> object:
     return None
 
 
-def _overrides_method(storage: Storage, method: str) -> bool:
-    """Return whether a storage overrides a method that Django's base class does not implement.
+def _implements_method(storage: Storage, method: str) -> bool:
+    """Return whether a storage has its own version of a method, not that of Django's base class.
 
-    A method that raises NotImplementedError itself counts too: only a call would show that.
+    A method that only raises NotImplementedError counts too: only a call would show that.
     """
     return getattr(type(storage), method, None) is not getattr(Storage, method)
 

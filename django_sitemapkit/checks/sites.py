@@ -23,13 +23,13 @@ from django_sitemapkit.checks.base import (
 )
 from django_sitemapkit.conf import (
     SETTING_NAMES,
-    FunctionFailed,
     Settings,
+    SitesFunctionFailed,
+    has_sites_function,
     settings,
-    sites_are_returned,
 )
 from django_sitemapkit.models import Build
-from django_sitemapkit.models.migrated import unapplied_migrations
+from django_sitemapkit.models.migrated import unapplied_migrations_message
 from django_sitemapkit.reading.validation import Mistake
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
@@ -43,11 +43,11 @@ SEVERAL_HOSTS = ("TENANT_MODEL", "ROOT_HOSTCONF")
 
 @check(Tags.sites)
 def check_settings() -> Found:
-    """Report a setting with a wrong value, and a function of sites that does not return them."""
+    """Report settings with invalid values, and a sites function that fails."""
     for name in SETTING_NAMES:
         try:
             getattr(settings, name)
-        except FunctionFailed as error:
+        except SitesFunctionFailed as error:
             yield Mistake(
                 "sitemapkit.W001",
                 str(error),
@@ -94,7 +94,7 @@ def check_addresses_differ() -> Found:
 
 @check(Tags.sites)
 def check_site_sections() -> Found:
-    """Report a section in SITEMAPKIT_SITES that is not registered."""
+    """Report a site of SITEMAPKIT_SITES that lists a section which is not registered."""
     known = {section.get_name() for section in registry.declared()}
     for site in sites_with_urlconf() if not registry.has_functions else ():
         for name in site.sections or ():
@@ -108,7 +108,7 @@ def check_site_sections() -> Found:
 
 @check(Tags.sites)
 def check_section_sites() -> Found:
-    """Report a section for a site that SITEMAPKIT_SITES does not have."""
+    """Report a section whose ``sites`` has a key that SITEMAPKIT_SITES does not have."""
     known = {site.key for site in sites_with_urlconf()} if setting_value("SITES") else set()
     for section in registry.declared() if known else ():
         for key in map(str, section.sites or ()):
@@ -122,10 +122,13 @@ def check_section_sites() -> Found:
 
 
 @check(Tags.security)
-def check_host() -> Found:
-    """Report that only the Host header says where the site is; under DEBUG, live views take it."""
+def check_base_url_is_known() -> Found:
+    """Report that nothing but the Host header of requests says what the site's base URL is.
+
+    Builds then fail. Live views take the header under DEBUG, or if ALLOWED_HOSTS has no wildcard.
+    """
     known = (
-        sites_with_urlconf() or apps.is_installed("django.contrib.sites") or sites_are_returned()
+        sites_with_urlconf() or apps.is_installed("django.contrib.sites") or has_sites_function()
     )
     if known or _are_sites_invalid():
         return
@@ -139,7 +142,7 @@ def check_host() -> Found:
 
 @check(Tags.sites)
 def check_base_urls() -> Found:
-    """Report a base URL that is not that of the pages, so that every listed URL is wrong."""
+    """Report a base URL that differs from the pages' by path or scheme: every URL is wrong."""
     script = (django_settings.FORCE_SCRIPT_NAME or "").rstrip("/")
     for site in sites_in_settings():
         if script and unquote(site.path) != script:
@@ -160,8 +163,8 @@ def check_base_urls() -> Found:
 
 @check(Tags.sites)
 def check_example_domain() -> Found:
-    """Report that the sites framework has the domain of its migration."""
-    if sites_in_settings() or sites_are_returned() or _are_sites_invalid() or django_settings.DEBUG:
+    """Report that the domain in the sites framework is still ``example.com``, as migrated."""
+    if sites_in_settings() or has_sites_function() or _are_sites_invalid() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
         if site.origin == "https://example.com":
@@ -173,8 +176,8 @@ def check_example_domain() -> Found:
 
 
 @check(Tags.sites)
-def check_tenants() -> Found:
-    """Report one base URL in a project that has a host for each tenant."""
+def check_tenant_hosts() -> Found:
+    """Report a single base URL in a project with a host for each tenant."""
     named = [name for name in SEVERAL_HOSTS if hasattr(django_settings, name)]
     if named and setting_value("BASE_URL") and not setting_value("SITES"):
         yield Mistake(
@@ -185,7 +188,7 @@ def check_tenants() -> Found:
 
 
 def _are_sites_invalid() -> bool:
-    """Return whether E001 reports the base URL or the sites."""
+    """Return whether the base URL or the sites in the settings are invalid or cannot be read."""
     try:
         _ = settings.BASE_URL, settings.SITES
     except (ImproperlyConfigured, DatabaseFailure):
@@ -195,9 +198,9 @@ def _are_sites_invalid() -> bool:
 
 @check(Tags.sites)
 def check_allowed_hosts() -> Found:
-    """Report that Django refuses requests for the host that the sitemaps name.
+    """Report that ALLOWED_HOSTS lacks the host of a site, so that its sitemaps answer 400.
 
-    Under DEBUG this is as it should be: it is a developer's machine.
+    Under DEBUG it is not reported: a developer's machine has another host.
     """
     allowed = django_settings.ALLOWED_HOSTS
     if django_settings.DEBUG or not allowed:
@@ -215,23 +218,23 @@ def check_allowed_hosts() -> Found:
 
 @check(Tags.models)
 def check_migrations() -> Found:
-    """Report that the tables are missing, or not as this version needs them.
+    """Report that migrations of the package are not applied.
 
-    Only ``check`` may connect to the database: ``makemigrations`` and ``migrate`` come before what
-    this check asks for, and other commands may run where no database is. ``databases`` does not
-    tell them apart: Django 6.1 names all of them.
+    Only the command ``check`` may connect to the database: ``makemigrations`` and ``migrate`` come
+    before what this check asks for, and other commands may run where no database is. ``databases``
+    does not tell them apart: Django 6.1 names all of them.
     """
     if sys.argv[1:2] != ["check"]:
         return
     with suppress(DatabaseFailure):
         connections[router.db_for_write(Build)].ensure_connection()
-    if missing := unapplied_migrations(own=True):
+    if missing := unapplied_migrations_message(own=True):
         yield Mistake("sitemapkit.W041", missing, "Until then nothing is built or served.")
 
 
 @check()
 def check_runner() -> Found:
-    """Report a runner that does not exist or has wrong options, and what it finds wrong itself."""
+    """Report a runner that cannot be loaded with its options, and what its own check finds."""
     if setting_value("RUNNER") is None:
         return
     try:

@@ -29,7 +29,7 @@ from wagtail.models import Page, Site
 
 from django_sitemapkit.protocol.locations import DEFAULT_PORTS
 from django_sitemapkit.registry import register
-from django_sitemapkit.sections import Entry, Section, name_of
+from django_sitemapkit.sections import Entry, Section, section_name_of
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 URL_METHODS = ("get_sitemap_urls", "get_url_parts", "get_full_url")
@@ -239,7 +239,7 @@ def register_pages(section: type[Pages] = Pages) -> None:
     """
     register(section)
     for model in _models_with_own_urls():
-        name = f"{section.get_name()}-{name_of(model.__name__)}"
+        name = f"{section.get_name()}-{section_name_of(model.__name__)}"
         attributes = {"name": name, "model": model, "__module__": section.__module__}
         bases = (PagesByMethod,) if section is Pages else (PagesByMethod, section)
         register(type(f"{model.__name__}Pages", bases, attributes))

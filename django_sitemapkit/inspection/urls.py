@@ -10,7 +10,7 @@ from django.template.defaultfilters import yesno
 from django.utils.formats import localize
 from django.utils.translation import gettext as _
 
-from django_sitemapkit._django import each_condition_of
+from django_sitemapkit._django import querysets_by_condition
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
@@ -27,9 +27,9 @@ from django_sitemapkit.inspection.candidates import (
 )
 from django_sitemapkit.overrides import (
     Overrides,
+    disabled_sections_of,
     overrides_of,
     sections_of,
-    sections_off,
 )
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
@@ -105,7 +105,7 @@ def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
     sections = [section for section in on.values() if label_or_none(section) == label]
     for section in sections:
         yield from _inspect_versions(section, obj.pk)
-    for cls in registry.at(site):
+    for cls in registry.classes_of(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             name = cls.get_name()
             why = _("This site does not have section %(section)s.") % {"section": name}
@@ -195,10 +195,10 @@ def _left_out_at(
     for reader, pk in rows_at(site, path, sections, listed=False):
         if why := _why_not_at(reader, pk, site.origin + path):
             return reader.get_name(), pk, why, "row"
-    for hidden in _inspections(site, path, sections_off(site)):
+    for hidden in _inspections(site, path, disabled_sections_of(site)):
         return hidden.section, None, _section_is_off(hidden.section), "section"
     match = url_match(site, path) if all(map(is_searchable, sections)) else None
-    for reader in [*sections, *sections_off(site)] if match else ():
+    for reader in [*sections, *disabled_sections_of(site)] if match else ():
         if makes_urls_like(reader, match):
             text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
@@ -225,7 +225,7 @@ def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionRead
     elif not path.endswith("/") and url_match(site, f"{path}/"):
         page = _("This site may have a page at this address only with a slash at its end.")
     text = _("No section lists this URL.")
-    tried = [*sections, *sections_off(site)]
+    tried = [*sections, *disabled_sections_of(site)]
     if names := [section.get_name() for section in tried if not is_searchable(section)]:
         text = _("No section was found for this URL. Not searched by URL: %(sections)s.")
         text %= {"sections": ", ".join(names)}
@@ -296,7 +296,7 @@ def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
     """Return the values by which filters exclude a row, as texts; empty if they are not known."""
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
-        for rows, columns in each_condition_of(listed_rows(section)):
+        for rows, columns in querysets_by_condition(listed_rows(section)):
             if not rows.filter(pk=obj.pk).exists():
                 names |= columns
     return [_value_text(obj, name) for name in sorted(names)]

@@ -26,7 +26,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import override
 
 from django_sitemapkit.builds import BuildResult, FileResult
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.exceptions import (
     BuildCancelled,
     BuildRunning,
@@ -34,7 +34,7 @@ from django_sitemapkit.exceptions import (
     SitemapKitError,
 )
 from django_sitemapkit.models import Build
-from django_sitemapkit.models.migrated import schema_fault
+from django_sitemapkit.models.migrated import schema_error_message
 from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.words import findings_of
@@ -147,7 +147,7 @@ class SiteCommand(BaseCommand):
         nested = isinstance(options.get("stdout"), OutputWrapper)
         out = options.get("stdout") or self.stdout
         self.terminal = not nested and getattr(out, "isatty", lambda: False)()
-        with keeping_sites():
+        with caching_sites():
             return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -189,7 +189,7 @@ class SiteCommand(BaseCommand):
         except DatabaseError as error:
             is_down = isinstance(error, OperationalError)  # Or locked: no fault of the code.
             failure = f"The database failed: {error}" if is_down else ""
-            if reason := schema_fault(error) or failure:
+            if reason := schema_error_message(error) or failure:
                 raise CommandError(printable(reason), returncode=Exit.FAILED) from error
             raise
         finally:

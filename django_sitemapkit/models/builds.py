@@ -20,7 +20,7 @@ INDEX_ORDER = ("position", "number")
 
 
 class BuildManager(PrimaryManager["Build"]):
-    """Finds a site's published build, and the one held for review."""
+    """Finds the builds that a site serves, holds for review, or may publish."""
 
     def published(self, site: SitemapSite) -> "Build | None":
         """Return the build that a site serves; None if nothing is published."""
@@ -28,24 +28,32 @@ class BuildManager(PrimaryManager["Build"]):
         return publication.build if publication else None
 
     def held(self, site: SitemapSite) -> "Build | None":
-        """Return the last build held for review that may still be published; None without one."""
+        """Return a site's last build held for review, if its files are still there, or None."""
         return self.publishable(site.key).filter(status=Build.Status.HELD).last()
 
     def publishable(self, *sites: str) -> "models.QuerySet[Build]":
-        """Return the builds of sites that are held, or were published and have files, by id."""
+        """Return the builds that may be published at the sites with these keys, oldest first.
+
+        They are held for review or were published before, and still have their files.
+        """
         ended_well = Q(status=Build.Status.HELD) | Q(published_at__isnull=False)
         return self.filter(ended_well, site__in=sites, pruned_at=None).order_by("pk")
 
     def rolled_back(self, live: "Build | None") -> "Build | None":
-        """Return the newest build that a roll-back left behind: see ``rolled_back_in()``."""
-        return live and rolled_back_in(self.publishable(live.site), live)
+        """Return the build that a roll-back replaced by ``live``, or None.
+
+        ``live`` is the build that a site serves. If several were replaced, it is the one whose rows
+        are the newest. None too if ``live`` is None.
+        """
+        return live and rolled_back_among(self.publishable(live.site), live)
 
 
-def rolled_back_in(builds: Iterable["Build"], live: "Build | None") -> "Build | None":
-    """Return the build that the next one of all sections brings back; None if there is none.
+def rolled_back_among(builds: Iterable["Build"], live: "Build | None") -> "Build | None":
+    """Return the one of ``builds`` that a roll-back replaced by ``live``, or None.
 
-    It is the newest published one, if that is not ``live``, the one that the site serves.
-    ``builds`` are the publishable ones of the site.
+    ``builds`` are the publishable ones of a site, ``live`` is what it serves. The site was rolled
+    back if another published build has newer rows; the next build of all sections lists these
+    again.
     """
     published = [build for build in builds if build.published_at is not None]
     newest = max(published, key=Build.newness, default=None)
@@ -53,24 +61,25 @@ def rolled_back_in(builds: Iterable["Build"], live: "Build | None") -> "Build | 
 
 
 class PlaceQuerySet(models.QuerySet["Place"]):
-    """The places of pages in builds."""
+    """The places of pages and indexes in builds."""
 
     def in_build(self, build: "Build | int") -> "PlaceQuerySet":
         """Return all places of a build, with their stored pages."""
         return self.filter(build=build).select_related("page")
 
     def pages(self) -> "PlaceQuerySet":
-        """Return the pages with URLs, in the order of the index, with their stored pages."""
+        """Return the places of pages that list URLs, in the order of the index."""
         done = self.filter(status=Place.Status.DONE).defer("override_hashes")
         return done.exclude(section="").select_related("page").order_by(*INDEX_ORDER)
 
     def totals(self, *by: str, **more: Any) -> Any:
-        """Return the totals of the pages with URLs, by build or section or both.
+        """Return the sums of pages, URLs, bytes and skipped rows for each build, section or both.
 
-        ``more`` are further aggregates, by name.
+        ``by`` names the fields to group by, ``build`` and ``section``; ``more`` are further
+        aggregates by name. Indexes are not counted.
         """
         return (
-            self.exclude(self.model.only_withdraws() | Q(section=""))
+            self.exclude(self.model.withdrawing_condition() | Q(section=""))
             .order_by(*by)
             .values(*by)
             .annotate(
@@ -84,15 +93,16 @@ class PlaceQuerySet(models.QuerySet["Place"]):
         )
 
     def answering(self, site: SitemapSite) -> "PlaceQuerySet":
-        """Return the places that answer at a site's addresses; for each the first one counts.
+        """Return the places whose files a site serves, the one to serve for each address first.
 
-        This is the place in the published build, else in the build that was replaced last, within
-        the grace period. An empty one means 404: editors have excluded all URLs of the page.
+        An address is served from the published build, else from the build that was replaced last,
+        within the grace period. A place without a file means 404: editors have excluded all URLs of
+        the page.
         """
         grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
         places = self.filter(
             Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
-            self.model.decides_answer(),
+            self.model.answering_condition(),
             build__site=site.key,
             build__status=Build.Status.PUBLISHED,
             build__pruned_at=None,
@@ -106,10 +116,10 @@ FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
 
 
 class PlaceManager(PrimaryManager["Place"]):
-    """Reads places without the hashes of what they list."""
+    """Reads places without ``url_hashes``, which may be large."""
 
     def get_queryset(self) -> "models.QuerySet[Place]":
-        """Return all places."""
+        """Return all places, with ``url_hashes`` deferred."""
         return super().get_queryset().defer("url_hashes")
 
 
@@ -118,7 +128,7 @@ OVERDUE_SECONDS = 600.0
 
 
 class BuildRequestManager(PrimaryManager["BuildRequest"]):
-    """Finds open requests."""
+    """Finds the open requests of sites."""
 
     def open(self, *sites: SitemapSite) -> "models.QuerySet[Any]":
         """Return the requests of sites that have not ended, oldest first, with ``is_overdue``."""
@@ -204,10 +214,7 @@ class Build(models.Model):
 
     @property
     def outcome(self) -> str:
-        """Its status; "preview" of a held one that only shows what would change.
-
-        Of a published one it is "live" as long as its site serves it, then "replaced".
-        """
+        """Its status, but "live" or "replaced" if published, and "preview" for a preview."""
         if self.status == self.Status.HELD and code_of(self.reason).startswith("preview"):
             return "preview"
         if self.status != Build.Status.PUBLISHED:
@@ -216,31 +223,31 @@ class Build(models.Model):
 
     @property
     def reason_text(self) -> str:
-        """Why it ended as it did, in the language in force; often ""."""
+        """Why it is held, failed or was abandoned, in the active language; often ""."""
         return words_of(self.reason)
 
     @property
     def findings(self) -> list[tuple[str, str]]:
-        """The URLs that hold it for review, each with an explanation in the language in force."""
+        """The URLs for which it is held, each with an explanation in the active language."""
         return findings_of(self.reason)
 
     def newness(self) -> tuple[int, int]:
-        """Return what is larger the newer the rows are that its files list.
+        """Return a sort key of builds: larger if the rows that its files list were read later.
 
-        A build of some sections, such as that of "Exclude now", has others as they were before.
+        A build of some sections, such as that of "Exclude now", takes over the files of all others.
         """
         return min(self.checked_by.values(), default=self.pk), self.pk
 
-    def checkers_by_section(self, sections: Iterable[str]) -> dict[str, int]:
+    def checking_build_ids(self, sections: Iterable[str]) -> dict[str, int]:
         """Return by section the id of the build that last compared its files with the rows.
 
-        Where none is recorded, it is this one.
+        This build's own id stands for each section for which ``checked_by`` records none.
         """
         return {name: self.checked_by.get(name, self.pk) for name in sections}
 
 
 class SitemapsOverview(Build):
-    """The entry of the overview among the models of the admin, such as in its sidebar."""
+    """A proxy without rows of its own: the entry of the overview in the admin's lists of models."""
 
     class Meta:
         proxy = True
@@ -378,21 +385,21 @@ class Place(models.Model):
 
     @property
     def problem_texts(self) -> list[str]:
-        """The first problems of each kind in words, in the order in which they were found."""
+        """The first examples of each kind of problem, in the order in which they were found."""
         examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
         return [text for _place, text, _key in sorted(examples)]
 
     @classmethod
-    def decides_answer(cls) -> Q:
-        """Return the condition for places that answer: with a file, or emptied by editors."""
+    def answering_condition(cls) -> Q:
+        """Return a condition: places that answer requests, with a file or emptied by editors."""
         emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
         return Q(status=cls.Status.DONE) | emptied
 
     @classmethod
-    def only_withdraws(cls) -> Q:
-        """Return the condition for places that only withdraw the page of an earlier build.
+    def withdrawing_condition(cls) -> Q:
+        """Return a condition: empty places whose page the build did not make.
 
-        They follow no revision, since the build made no such page.
+        They exist to answer 404 for the page of an earlier build, and follow no revision.
         """
         return Q(status=cls.Status.EMPTY, revision=0) & ~Q(override_hashes=b"")
 
@@ -423,15 +430,15 @@ class BuildDifferences(models.Model):
     def __str__(self) -> str:
         return f"{self.before_id} → {self.build_id}"
 
-    def count(self, kind: str, *, besides: Collection[str] = ()) -> int:
+    def count(self, kind: str, *, excluding: Collection[str] = ()) -> int:
         """Return how many URLs are added ("+"), removed ("-") or changed ("~").
 
-        Those of the sections ``besides`` are not counted.
+        ``excluding`` names sections whose URLs are not counted.
         """
         return sum(
             count
             for each, section, _folder, count in self.groups
-            if each == kind and section not in besides
+            if each == kind and section not in excluding
         )
 
 
@@ -509,10 +516,10 @@ class BuildRequest(models.Model):
 
     @property
     def failed(self) -> bool:
-        """Whether the request failed: its outcome is the text of an error, or such a code."""
+        """Whether the request failed: its outcome is one of FAILURES."""
         return code_of(self.outcome) in FAILURES
 
     @property
     def outcome_text(self) -> str:
-        """The outcome in the language in force; "" until it ends."""
+        """The outcome in the active language; "" until the request ends."""
         return words_of(self.outcome)

@@ -20,7 +20,7 @@ CHANGEFREQ_CHOICES = [
 
 
 def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
-    """Return a field for a priority from 0.00 to 1.00; null inherits."""
+    """Return a model field for a priority from 0.00 to 1.00; null inherits it."""
     return models.DecimalField(
         _("priority"),
         max_digits=3,
@@ -36,7 +36,7 @@ def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
 
 
 def changefreq_field() -> "models.CharField[str, str]":
-    """Return a field for a changefreq; "" inherits."""
+    """Return a model field for a changefreq; "" inherits it."""
     return models.CharField(
         _("change frequency"),
         max_length=10,

@@ -21,10 +21,10 @@ _Row = TypeVar("_Row", bound=models.Model)
 
 
 class PrimaryManager(models.Manager[_Row]):
-    """Reads from the database for writes: a replica may lag behind."""
+    """Reads from the database for writes, since a replica may lag behind."""
 
     def get_queryset(self) -> "models.QuerySet[_Row, Any]":
-        """Return the rows of the database for writes."""
+        """Return all rows, to be read from the database for writes."""
         return super().get_queryset().using(self._db or router.db_for_write(self.model))
 
 
@@ -32,15 +32,15 @@ class DatabaseNow(Now):
     """The database's clock, in UTC: the one clock that all machines of a site share."""
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Use the time in UTC, as Django stores it, whatever the session's time zone is."""
+        """Return SQL for the time in UTC, whatever the time zone of the session is."""
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
 
 
 class StoredNow(DatabaseNow):
-    """The database's clock as Django stores moments: in local time under USE_TZ = False."""
+    """The database's clock as Django stores a DateTimeField: in local time under USE_TZ = False."""
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Use the time with milliseconds, in the zone of what is stored."""
+        """Return SQL for the time with milliseconds, in the time zone of stored values."""
         template = (
             "STRFTIME('%%%%Y-%%%%m-%%%%d %%%%H:%%%%M:%%%%f', 'NOW',"
             f" '{_utc_offset_seconds(connection):+} seconds')"
@@ -48,13 +48,13 @@ class StoredNow(DatabaseNow):
         return self.as_sql(compiler, connection, template=template, **context)
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Use the time with microseconds, in the zone of what is stored."""
+        """Return SQL for the time with microseconds, in the time zone of stored values."""
         template = f"(UTC_TIMESTAMP(6) + INTERVAL {_utc_offset_seconds(connection)} SECOND)"
         return self.as_sql(compiler, connection, template=template, **context)
 
 
 def _utc_offset_seconds(connection: Any) -> int:
-    """Return the offset from UTC, in seconds, of a connection's stored times."""
+    """Return the offset from UTC, in seconds, of the times that a connection stores."""
     zone = connection.timezone or timezone.get_default_timezone()
     offset = dt.datetime.now(zone).utcoffset() or dt.timedelta()
     return int(offset.total_seconds())
@@ -66,15 +66,16 @@ def lease_name(site: str, work: str = "build") -> str:
 
 
 class LeaseManager(PrimaryManager["Lease"]):
-    """Takes and gives back leases by single conditional statements."""
+    """Acquires leases by single conditional statements."""
 
     def acquire(
         self, name: str, *, seconds: float, owner: str = "", makes_build: bool = False
     ) -> "Lease | None":
-        """Take the lease ``name`` and return it, or None while someone else holds it.
+        """Take the lease ``name`` and return it, or return None if someone else holds it.
 
         A holder without a heartbeat for ``seconds`` loses it. Each holder gets a higher fencing
-        token than all before it. ``owner`` names the holder for people.
+        token than all before it. ``owner`` names the holder for people. ``makes_build`` is whether
+        it makes a build, which can be cancelled.
         """
         owner = f"{owner or socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         free = models.Q(owner="") | models.Q(
@@ -115,7 +116,7 @@ class Lease(models.Model):
 
     @property
     def holder(self) -> State:
-        """Who holds it since when, for people."""
+        """Who holds the lease and since when, as a state to be shown."""
         host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
         return {
             "code": "holder",
@@ -125,38 +126,40 @@ class Lease(models.Model):
         }
 
     def renew(self) -> bool:
-        """Send a heartbeat; return whether the lease is still this holder's.
+        """Send a heartbeat; return False if another process holds the lease by now.
 
         Within a transaction it locks the lease, so that nobody takes it before the commit.
         """
-        return bool(self._mine().update(heartbeat=DatabaseNow()))
+        return bool(self._own_row().update(heartbeat=DatabaseNow()))
 
-    def raise_fence(self) -> bool:
-        """Take the next fencing token; return whether the lease is still this holder's."""
-        raised = self._mine().update(fence=self.fence + 1, heartbeat=DatabaseNow())
+    def take_next_fence(self) -> bool:
+        """Increment the fencing token of a held lease; return False if another process holds it.
+
+        It begins another build under the same lease.
+        """
+        raised = self._own_row().update(fence=self.fence + 1, heartbeat=DatabaseNow())
         self.fence += raised
         return bool(raised)
 
     def revoke(self) -> bool:
-        """Take the lease from its holder, who notices at the next heartbeat.
+        """Take the lease from the holder that this row names, who notices at the next heartbeat.
 
-        Return False, and change nothing, if the holder is not the one of this row any more.
+        Returns False, and changes nothing, if that one does not hold it any more.
         """
-        return bool(self._mine().update(owner=""))
+        return bool(self._own_row().update(owner=""))
 
     def release(self) -> None:
-        """Give the lease back, unless someone else has it by now.
+        """Give the lease back, unless someone else holds it by now; never raises a database error.
 
-        Whatever state the work under it has left the connection in. Never raises an error of the
-        database, which would replace the one that ended the work: the log has it, and the lease
-        expires.
+        It works in any state that the work under the lease left the connection in. An error of its
+        own would replace the one that ended the work: it is logged, and the lease expires.
         """
         connection = transaction.get_connection(router.db_for_write(Lease))
         for is_last in (False, True):
             try:
                 # Closing a cursor raises the driver's own errors, which Django leaves as they are.
                 with connection.wrap_database_errors:
-                    self._mine().update(owner="")
+                    self._own_row().update(owner="")
             except Error as error:
                 if is_last or connection.in_atomic_block:
                     logger.warning("%s could not be released, and will expire: %s", self, error)
@@ -167,5 +170,6 @@ class Lease(models.Model):
             else:
                 return
 
-    def _mine(self) -> "models.QuerySet[Lease]":
+    def _own_row(self) -> "models.QuerySet[Lease]":
+        """Return a queryset of the lease's row; it is empty once someone else holds the lease."""
         return Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner)

@@ -15,7 +15,7 @@ _LACKS = re.compile(r"no such|does ?n[o\']t exist|Unknown column|42P01|42703|ORA
 
 
 def missing_model(error: BaseException) -> type[Model] | None:
-    """Return the model whose table or column the database lacks by its error; None for others."""
+    """Return the model whose table or column a database error reports as missing, or None."""
     # The next lines of PostgreSQL quote the statement, with tables that are there.
     first_line = str(error).partition("\n")[0]
     text = f"{first_line} {getattr(error.__cause__, 'sqlstate', '')}"
@@ -24,20 +24,20 @@ def missing_model(error: BaseException) -> type[Model] | None:
     return next(named, None)
 
 
-def schema_fault(error: BaseException) -> str:
-    """Return a database error's text with what the database lacks and what to run.
+def schema_error_message(error: BaseException) -> str:
+    """Return a database error's text with the missing table or migration, and what to run.
 
     Returns "" if nothing is known to be missing. Call it only after a database error, as
-    ``unapplied_migrations()``.
+    ``unapplied_migrations_message()``.
     """
-    model, missing = missing_model(error), unapplied_migrations()
+    model, missing = missing_model(error), unapplied_migrations_message()
     lacks = f" The database lacks a table or column of {model._meta.label}." if model else ""
     run = missing or (model and "Make and apply its migrations: `makemigrations`, `migrate`.")
     return f"{error}.{lacks} {run}" if run else ""
 
 
-def unapplied_migrations(*, own: bool = False) -> str:
-    """Return which apps have migrations that are not applied, and what to run; "" for none.
+def unapplied_migrations_message(*, own: bool = False) -> str:
+    """Return a sentence on the apps with unapplied migrations, and what to run; "" for none.
 
     Considers all apps, because sections read the tables of others, or only the package's ``own``.
     Call it only after a database error: it loads the migrations of all apps. Returns "" too if the

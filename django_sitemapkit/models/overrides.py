@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.identities import identity_of, model_name
+from django_sitemapkit.identities import identity_of, verbose_name_of
 from django_sitemapkit.models.fields import changefreq_field, priority_field
 from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
@@ -19,10 +19,10 @@ from django_sitemapkit.protocol.locations import normalise_path, normalise_patte
 
 
 def hash_of(text: str) -> int:
-    """Return a signed 64-bit hash of a path or an object, for an index of the database.
+    """Return a signed 64-bit hash of a text, to find by an index the row that it identifies.
 
-    Rows with equal hashes are compared by their text in Python: a collation may treat ``/Cafe``
-    and ``/café`` as equal.
+    Rows with equal hashes are compared by their text in Python: a collation may treat ``/Cafe`` and
+    ``/café`` as equal.
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
@@ -49,8 +49,8 @@ class Revision(models.Model):
         return f"{self.site} {self.number}"
 
     @classmethod
-    def next_of(cls, site: str, using: str) -> int:
-        """Increment and return a site's revision; other transactions wait for the commit."""
+    def increment(cls, site: str, using: str) -> int:
+        """Increment and return the revision of a site; other transactions wait for the commit."""
         rows = cls._default_manager.using(using).filter(site=site)
         if not rows.exists():
             # If several transactions are the first, all but one wait here, and increment its row.
@@ -68,7 +68,7 @@ class Revision(models.Model):
 
 
 class EditorSettingQuerySet(models.QuerySet[Any]):
-    """Increments the revisions of the sites with every change, including bulk ones."""
+    """Editor settings: every change, a bulk one too, increments the revisions of their sites."""
 
     def update(self, **values: Any) -> int:
         """Update rows, with one new revision per site.
@@ -77,14 +77,14 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
         """
         if identity := {"site", "path", "pattern", "model", "object_id", "hash"} & set(values):
             raise TypeError(f"Set {', '.join(sorted(identity))} with save(), one row at a time.")
-        database = self._for_write_alias()
+        database = self._write_alias()
         with transaction.atomic(using=database):
             rows = self.using(database)
             return sum(
                 super(EditorSettingQuerySet, rows.filter(site=site)).update(
-                    **values, revision=Revision.next_of(site, database)
+                    **values, revision=Revision.increment(site, database)
                 )
-                for site in rows._sites()
+                for site in rows._site_keys()
             )
 
     update.alters_data = True  # type: ignore[attr-defined]
@@ -94,10 +94,10 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
         objs = list(objs)
         if fields := options.get("update_fields"):
             options["update_fields"] = {*fields, *self.model.derived_fields}
-        database = self._for_write_alias()
+        database = self._write_alias()
         with transaction.atomic(using=database):
             for site in sorted({obj.site for obj in objs}):
-                revision = Revision.next_of(site, database)
+                revision = Revision.increment(site, database)
                 for obj in objs:
                     if obj.site == site:
                         obj.revision = revision
@@ -106,25 +106,26 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete rows, and increment the revisions of their sites."""
-        database = self._for_write_alias()
+        database = self._write_alias()
         with transaction.atomic(using=database):
-            for site in self.using(database)._sites():
-                Revision.next_of(site, database)
+            for site in self.using(database)._site_keys():
+                Revision.increment(site, database)
             return super().delete()
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
 
-    def _sites(self) -> list[str]:
-        """Return the sites of the rows, in the order in which all transactions lock them."""
+    def _site_keys(self) -> list[str]:
+        """Return the keys of the rows' sites, sorted: all transactions lock them in that order."""
         return sorted(self.order_by().values_list("site", flat=True).distinct())
 
-    def _for_write_alias(self) -> str:
+    def _write_alias(self) -> str:
+        """Return the alias of the database that the queryset writes to."""
         return self._db or router.db_for_write(self.model)  # type: ignore[attr-defined]
 
 
 class EditorSetting(models.Model):
-    """An editor setting of one site."""
+    """A row that editors set at one site; every change increments the site's revision."""
 
     site = models.CharField(_("site"), max_length=100)
     revision = models.PositiveBigIntegerField(_("revision"), default=0, editable=False)
@@ -145,7 +146,7 @@ class EditorSetting(models.Model):
             rows = type(self)._default_manager.using(database).filter(pk=self.pk)
             previous = set(rows.values_list("site", flat=True)) if self.pk else set()
             for site in sorted(previous | {self.site}):
-                revision = Revision.next_of(site, database)
+                revision = Revision.increment(site, database)
                 self.revision = revision if site == self.site else self.revision
             self.normalise()
             if (fields := options.get("update_fields")) is not None:
@@ -156,11 +157,11 @@ class EditorSetting(models.Model):
         """Delete the row, and increment the revision of its site."""
         database = options.get("using") or router.db_for_write(type(self), instance=self)
         with transaction.atomic(using=database):
-            Revision.next_of(self.site, database)
+            Revision.increment(self.site, database)
             return super().delete(*args, **options)
 
     def normalise(self) -> None:
-        """Update the fields that derive from others; called before each write."""
+        """Update the fields that are derived from others, if any; called before each write."""
 
 
 class SectionSettings(EditorSetting):
@@ -191,7 +192,7 @@ class SectionSettings(EditorSetting):
 
 
 class HashedEditorSetting(EditorSetting):
-    """A setting that is identified by a text, which is unique per site by its hash."""
+    """An editor setting that a text identifies; its hash is unique at the site."""
 
     hash = models.BigIntegerField(_("hash"), editable=False)
     note = models.CharField(
@@ -210,11 +211,11 @@ class HashedEditorSetting(EditorSetting):
 
     @property
     def identity(self) -> str:
-        """The text that is hashed."""
+        """The text that is hashed, by which the row is found."""
         return str(self)
 
     def clean(self) -> None:
-        """Normalise the text; raises ValidationError if it is invalid."""
+        """Normalise the text and its hash; raises ValidationError if the text is invalid."""
         super().clean()
         try:
             self.normalise()
@@ -224,12 +225,12 @@ class HashedEditorSetting(EditorSetting):
                 raise ValidationError({self.text_field: invalid}) from error
 
     def normalise(self) -> None:
-        """Normalise the text and hash it; raises InvalidValue if it is invalid."""
+        """Normalise the text in ``text_field`` and hash the identity; raises InvalidValue."""
         setattr(self, self.text_field, self.normalise_text(getattr(self, self.text_field)))
         self.hash = hash_of(self.identity)
 
     def normalise_text(self, text: str) -> str:
-        """Return the normal form of the text; raises InvalidValue."""
+        """Return the normal form of ``text``, a path here; raises InvalidValue if it is invalid."""
         return normalise_path(text)
 
 
@@ -310,15 +311,15 @@ class UrlOverride(HashedEditorSetting):
         ]
 
     def __str__(self) -> str:
-        return self.path or f"{capfirst(model_name(self.model))} {self.object_id}"
+        return self.path or f"{capfirst(verbose_name_of(self.model))} {self.object_id}"
 
     @property
     def identity(self) -> str:
-        """The path, or the model's label and the key of the object."""
+        """The path, or the model's label and the object's key with a space between them."""
         return self.path or f"{self.model} {self.object_id}"
 
     def normalise_text(self, text: str) -> str:
-        """Return the normal form of the path, or "" for an override by object."""
+        """Return the normal form of a path, "" for an override by object; raises InvalidValue."""
         return text and normalise_path(text)
 
 
@@ -376,9 +377,9 @@ class ExclusionRule(HashedEditorSetting):
 
     @property
     def identity(self) -> str:
-        """The pattern with a prefix, so that it differs from an equal path."""
+        """The pattern after the word ``rule``, so that its hash differs from that of a path."""
         return f"rule {self.pattern}"
 
     def normalise_text(self, text: str) -> str:
-        """Return the normal form of the pattern; raises InvalidValue."""
+        """Return the normal form of a pattern; raises InvalidValue if it is invalid."""
         return normalise_pattern(text)

@@ -1,25 +1,25 @@
 """Sections in force: declarations combined with editor settings."""
 
 from django_sitemapkit.overrides.in_force import (
-    OverrideResult,
+    OverrideEffects,
     Overrides,
-    call_methods_from_now_on,
+    disable_methods_as_columns,
+    disabled_sections_of,
     overrides_of,
     require_sections,
     section_of,
     sections_of,
-    sections_off,
     with_overrides,
 )
 
 __all__ = [
-    "OverrideResult",
+    "OverrideEffects",
     "Overrides",
-    "call_methods_from_now_on",
+    "disable_methods_as_columns",
+    "disabled_sections_of",
     "overrides_of",
     "require_sections",
     "section_of",
     "sections_of",
-    "sections_off",
     "with_overrides",
 ]

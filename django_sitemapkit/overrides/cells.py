@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.identities import named_model
+from django_sitemapkit.identities import model_by_label
 from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.protocol.locations import UNSAFE
@@ -36,8 +36,8 @@ _WORDS = {"": None, "yes": True, "no": False, "true": True, "false": False, "1":
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A model with CSV import and export."""
+class CsvTable:
+    """A model whose rows can be exported to and imported from CSV, and its columns."""
 
     model: type[Any]
     """The model: ``UrlOverride`` or ``ExtraUrl``."""
@@ -48,22 +48,22 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns, in the order of exported files."""
+        """All columns: those that identify a row, then the others; files have this order."""
         return (*self.identity, *self.values)
 
 
-OVERRIDE_TABLE = Table(
+OVERRIDE_TABLE = CsvTable(
     UrlOverride,
     ("site", "path", "model", "object_id"),
     ("include", "priority", "changefreq", "lastmod", "note"),
 )
-EXTRA_URL_TABLE = Table(
+EXTRA_URL_TABLE = CsvTable(
     ExtraUrl, ("site", "path"), ("title", "lastmod", "changefreq", "priority", "note")
 )
 
 
-def text_of(value: Any) -> str:
-    """Return a value as the text of a cell."""
+def cell_text(value: Any) -> str:
+    """Return a value of a setting as the text of a cell: "" for None, "yes" for True."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -76,19 +76,23 @@ def text_of(value: Any) -> str:
 
 
 def escape_formulas(text: str) -> str:
-    """Return a text that no spreadsheet reads as a formula, wherever it starts a cell."""
+    """Return a text with an apostrophe before whatever a spreadsheet could read as a formula.
+
+    That is at its start, and after each separator in it: a spreadsheet may take it for several
+    cells.
+    """
     return _TO_GUARD.sub(r"\1'", text)
 
 
 def unescape_formulas(text: str) -> str:
-    """Return the text before ``escape_formulas``."""
+    """Return a text without the apostrophes that ``escape_formulas`` adds."""
     return _GUARDED.sub(r"\1", text)
 
 
 class RowReader:
-    """Makes model rows from cells and validates them, without the database."""
+    """Makes unsaved model instances of the cells of a file, and validates them without queries."""
 
-    def __init__(self, table: Table, sites: Mapping[str, SitemapSite]) -> None:
+    def __init__(self, table: CsvTable, sites: Mapping[str, SitemapSite]) -> None:
         self._table = table
         self._sites = sites
         self._scope_of = cache(SitemapSite.scope)
@@ -99,7 +103,7 @@ class RowReader:
         }
 
     def row(self, columns: Sequence[str], cells: Sequence[str]) -> Any:
-        """Return the row; raises InvalidValue for an invalid cell."""
+        """Return an unsaved instance made of a row's cells; raises InvalidValue for a wrong one."""
         if len(cells) != len(columns):
             text = _("The number of cells (%(cells)s) differs from that of columns (%(columns)s).")
             raise csv_error(text % {"cells": len(cells), "columns": len(columns)})
@@ -118,7 +122,10 @@ class RowReader:
         return row
 
     def _set_identity(self, row: Any, texts: Mapping[str, str]) -> None:
-        """Set the fields that identify the row."""
+        """Set the site of a row, and its path or object; raises InvalidValue if they are invalid.
+
+        The site may be missing if there is only one.
+        """
         key = texts.get("site") or (next(iter(self._sites)) if len(self._sites) == 1 else "")
         site = self._sites.get(key)
         if site is None:
@@ -129,7 +136,7 @@ class RowReader:
         if label or object_id:
             if texts.get("path"):
                 raise csv_error(_("The line has both a path and an object."))
-            row.model, row.object_id = _identity(label, object_id)
+            row.model, row.object_id = _parse_object(label, object_id)
             return
         try:
             row.path = pasted_path(site, texts.get("path", ""), self._scope_of(site))
@@ -137,6 +144,7 @@ class RowReader:
             raise csv_error(f"path: {error}") from error
 
     def _parse_value(self, name: str, text: str) -> Any:
+        """Return a cell's text as a value of the field ``name``; raises InvalidValue."""
         value: Any = self._readers.get(name, str)(text)
         try:
             field = self._table.model._meta.get_field(name)
@@ -145,11 +153,13 @@ class RowReader:
             raise csv_error(f"{name}: {' '.join(error.messages)}") from error
 
     def _parse_include(self, text: str) -> bool | None:
+        """Return True for "yes", False for "no" and None for "", or raise InvalidValue."""
         if text.lower() not in _WORDS:
             raise csv_error(_("include: enter yes, no or nothing."))
         return _WORDS[text.lower()]
 
     def _parse_lastmod(self, text: str) -> dt.datetime | None:
+        """Return a date and time, or None for ""; raises InvalidValue if it is in the future."""
         if not text:
             return None
         try:
@@ -167,9 +177,13 @@ class RowReader:
         return value  # type: ignore[no-any-return]
 
 
-def _identity(label: str, text: str) -> tuple[str, str]:
-    """Return the identity of an object, with the key written as by the database."""
-    model = named_model(label.lower())
+def _parse_object(label: str, text: str) -> tuple[str, str]:
+    """Return the model label and the key of the object that two cells name.
+
+    The key is the text that the database has for it: "7" for "007". Raises InvalidValue if there is
+    no such model, or no object can have that key.
+    """
+    model = model_by_label(label.lower())
     if model is None:
         raise csv_error(
             _("model: %(label)s is not a model. For a child or proxy, use its parent model.")
@@ -185,5 +199,5 @@ def _identity(label: str, text: str) -> tuple[str, str]:
 
 
 def csv_error(message: str) -> InvalidValue:
-    """Return the error for a file or for one of its lines."""
+    """Return an InvalidValue, to be raised, for a mistake in a file or in one line of it."""
     return InvalidValue("invalid-csv", message)

@@ -20,7 +20,7 @@ from django_sitemapkit.models import (
     hash_of,
 )
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, BloomFilter, OverrideLookup
-from django_sitemapkit.overrides.patterns import Pattern, first_matches
+from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import read_by_key
@@ -39,7 +39,7 @@ MAX_ROWS_WITHOUT_FILTER = 250
 
 
 @dataclass(slots=True)
-class OverrideResult:
+class OverrideEffects:
     """The effects of overrides and rules on some rows, by the rows' indexes."""
 
     excluded: dict[int, str] = field(default_factory=dict)
@@ -50,11 +50,12 @@ class OverrideResult:
     """The hashes of all overrides and rules that apply to a row."""
 
     def __bool__(self) -> bool:
+        """Whether any override or rule applies to any row."""
         return bool(self.hashes)
 
 
 class Overrides:
-    """The editor settings of one site at one revision."""
+    """The editor settings of one site at one revision, each read when it is first needed."""
 
     def __init__(self, site: str, origin: str, revision: int, database: str) -> None:
         self.site = site
@@ -74,19 +75,19 @@ class Overrides:
         return {row.section: row for row in self._rows(SectionSettings)}
 
     @cached_property
-    def enabled(self) -> dict[str, bool]:
-        """Which sections the section settings enable or disable."""
+    def enabled_by_section(self) -> dict[str, bool]:
+        """Whether a section is enabled, by name, for those that the section settings decide on."""
         rows = self.settings.items()
         return {name: row.enabled for name, row in rows if row.enabled is not None}
 
     @cached_property
     def has_extra_urls(self) -> bool:
-        """Whether the site has extra URLs, and lists them."""
-        return self.enabled.get(EXTRA_URLS, True) and self._rows(ExtraUrl).exists()
+        """Whether the site has extra URLs, and their section is not disabled."""
+        return self.enabled_by_section.get(EXTRA_URLS, True) and self._rows(ExtraUrl).exists()
 
     @cached_property
     def patterns(self) -> list[Pattern]:
-        """The exclusion rules."""
+        """The patterns of the exclusion rules, the oldest rule first."""
         return [Pattern(row.pattern) for row in self._rows(ExclusionRule).order_by("pk")]
 
     @cached_property
@@ -100,9 +101,9 @@ class Overrides:
         return bool(self.model_labels) and self._rows(UrlOverride).exclude(lastmod=None).exists()
 
     def may_affect(self, section: SectionReader, prefixes: Sequence[str] = ("",)) -> bool:
-        """Return whether any override or rule may affect a section's rows.
+        """Return whether an override or rule may affect any row of a section.
 
-        The paths of all its rows begin with one of the ``prefixes``.
+        ``prefixes`` are what the paths of its rows begin with: each begins with one of them.
         """
         if self.model_labels and ("" in self.model_labels or section.label in self.model_labels):
             return True
@@ -110,29 +111,34 @@ class Overrides:
 
     def effects(
         self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]
-    ) -> OverrideResult:
-        """Return the effects on some rows of a section, by their keys and final locations.
+    ) -> OverrideEffects:
+        """Return what overrides and rules do to some rows of a section.
 
-        For each value, an override by path takes precedence over one by object, and both over a
-        rule.
+        The rows are given by their keys and, in the same order, their final locations. For each
+        value, an override by path takes precedence over one by object, and both over a rule.
         """
-        effects = OverrideResult()
+        effects = OverrideEffects()
         if self.patterns:
-            for index, pattern in first_matches(self.patterns, self.origin, locations):
+            for index, pattern in first_matching_patterns(self.patterns, self.origin, locations):
                 effects.excluded[index] = pattern.text
                 effects.hashes.add(hash_of(f"rule {pattern.text}"))
         if not self.model_labels:
             return effects
-        candidates = list(self._candidates(section, keys, locations))
+        candidates = list(self._possibly_overridden(section, keys, locations))
         # The lookup is by hash; the text confirms the match.
         found = dict(self._lookup.by_hash({hash_of(identity) for _, identity in candidates}))
-        _merge(effects, [(index, found[text]) for index, text in candidates if text in found])
+        _add_effects_of(
+            effects, [(index, found[text]) for index, text in candidates if text in found]
+        )
         return effects
 
-    def _candidates(
+    def _possibly_overridden(
         self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]
     ) -> Iterator[tuple[int, str]]:
-        """Yield the index and identity of rows that may have overrides, the strongest last."""
+        """Yield the index of each row that may have an override, with the override's identity.
+
+        A row can come twice: first for its object, then for its path, which takes precedence.
+        """
         label = section.label
         if label is not None and label in self.model_labels:
             keys = section.row_keyset.primary_keys(keys)
@@ -144,7 +150,10 @@ class Overrides:
                 yield index, locations[index][begin:]
 
     def _indexes_of_overridden(self, model: str, texts: Sequence[str]) -> Sequence[int]:
-        """Return the indexes of keys of a model, or of locations, that may have an override."""
+        """Return the indexes of those texts that may be overridden; a few of them may not be.
+
+        The texts are keys of objects of ``model`` or, if it is "", locations.
+        """
         if len(texts) <= MAX_ROWS_WITHOUT_FILTER:
             return range(len(texts))
         with self._lock:  # The threads of a server wait for the one that builds the filter.
@@ -158,15 +167,20 @@ class Overrides:
 
     @cached_property
     def _lookup(self) -> OverrideLookup:
+        """The query for overrides of the site by their hashes."""
         return OverrideLookup(self._rows(UrlOverride))
 
     def _rows(self, model: Any) -> QuerySet[Any]:
+        """Return the site's rows of a model of editor settings; without a query if it has none."""
         rows: QuerySet[Any] = model._default_manager.using(self._database).filter(site=self.site)
         return rows if self.revision else rows.none()  # Before the first setting, no query.
 
 
-def _merge(effects: OverrideResult, found: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
-    """Add the effects of some overrides; for each value, the later override wins."""
+def _add_effects_of(effects: OverrideEffects, found: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+    """Add the effects of overrides, each given as a row's index and its OVERRIDE_FIELDS.
+
+    For each value of a row, the last override that sets it wins.
+    """
     for index, (hashed, include, *_values) in found:
         effects.hashes.add(hashed)
         if include:
@@ -196,42 +210,48 @@ class ExtraUrls(Section):
 
 
 class ExtraUrlsReader(QuerySetReader):
-    """Reads the URLs that editors added."""
+    """Reads the section of extra URLs, whose rows have their own changefreq and priority."""
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
-        """The columns whose values take precedence over those of the section."""
+        """The columns of a row that take precedence over the section's values, by tag."""
         return {"changefreq": "changefreq", "priority": "priority"}
 
 
-def extra_urls_of(site: SitemapSite) -> SectionReader:
-    """Return the section of the URLs that editors added to a site."""
+def extra_urls_section(site: SitemapSite) -> SectionReader:
+    """Return the section of a site that lists the extra URLs, ready to be read."""
     return ExtraUrlsReader(ExtraUrls(site))
 
 
 def sections_of(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
-    """Return the enabled sections of a site, with their section settings.
+    """Return the enabled sections of a site, ready to be read, with its overrides and settings.
 
-    Each section has the site's current ``overrides``, which are looked up if they are not given.
+    ``overrides`` are the site's current ones; they are looked up unless given.
     """
     overrides = overrides or overrides_of(site)
-    sections = registry.of(site, overrides.enabled)
+    sections = registry.enabled_readers(site, overrides.enabled_by_section)
     if overrides.has_extra_urls:
-        sections.append(extra_urls_of(site))
+        sections.append(extra_urls_section(site))
     return [with_overrides(section, overrides) for section in sections]
 
 
-def sections_off(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
-    """Return the sections that a site has, but that are switched off, as ``sections_of`` does.
+def disabled_sections_of(
+    site: SitemapSite, overrides: Overrides | None = None
+) -> list[SectionReader]:
+    """Return the disabled sections of a site, ready to be read, with its overrides and settings.
 
-    They declare it, or the section settings say so.
+    Their declaration disables them, or the section settings do. ``overrides`` are the site's
+    current ones; they are looked up unless given.
     """
     overrides = overrides or overrides_of(site)
-    classes = {cls.get_name(): cls for cls in registry.at(site)}
-    others = {name: not overrides.enabled.get(name, cls.enabled) for name, cls in classes.items()}
-    sections = registry.of(site, others)
-    if not overrides.enabled.get(EXTRA_URLS, True):
-        sections.append(extra_urls_of(site))
+    classes = {cls.get_name(): cls for cls in registry.classes_of(site)}
+    others = {
+        name: not overrides.enabled_by_section.get(name, cls.enabled)
+        for name, cls in classes.items()
+    }
+    sections = registry.enabled_readers(site, others)
+    if not overrides.enabled_by_section.get(EXTRA_URLS, True):
+        sections.append(extra_urls_section(site))
     return [with_overrides(section, overrides) for section in sections]
 
 
@@ -247,20 +267,20 @@ def require_sections(site: SitemapSite, names: Collection[str]) -> None:
 def section_of(
     site: SitemapSite, name: str, state: tuple[int, int] | None = None
 ) -> SectionReader | None:
-    """Return one enabled section of a site by name, like ``sections_of``, or None.
+    """Return one enabled section of a site by name, with overrides and settings, or None.
 
-    ``state`` is passed to ``overrides_of``.
+    ``state`` is the number and nonce of the site's revision, if they were just read.
     """
     overrides = overrides_of(site, state)
     if name == EXTRA_URLS:
-        section = extra_urls_of(site) if overrides.has_extra_urls else None
+        section = extra_urls_section(site) if overrides.has_extra_urls else None
     else:
-        section = registry.get(site, name, overrides.enabled)
+        section = registry.get(site, name, overrides.enabled_by_section)
     return with_overrides(section, overrides) if section else None
 
 
 def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
-    """Return a section that applies a site's overrides and its own section settings."""
+    """Set a site's overrides and its section settings on a section, and return the section."""
     section.overrides = overrides
     if (settings := overrides.settings.get(section.get_name())) is None:
         return section
@@ -272,8 +292,12 @@ def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
     return section
 
 
-def call_methods_from_now_on(section: SectionReader, difference: str) -> None:
-    """Have the methods of a section called from now on: one is not what its source says."""
+def disable_methods_as_columns(section: SectionReader, difference: str) -> None:
+    """Have a section's methods called for each object, not read as columns, until one changes.
+
+    To be called if a method returned another value than the columns that stand in for it.
+    ``difference`` says which, for the log.
+    """
     logger.error(
         "%r: %s. Its methods are called for each object from now on, until one of them changes.",
         *(section, difference),
@@ -290,11 +314,11 @@ _lock = Lock()
 
 
 def overrides_of(site: SitemapSite, state: tuple[int, int] | None = None) -> Overrides:
-    """Return the editor settings of a site, by one query unless they have changed.
+    """Return the editor settings of a site, which are cached until an editor changes one.
 
-    Callers that have just read the revision's number and nonce pass them as ``state``, which saves
-    the query. The query uses the database for writes: after an editor excludes a URL, a lagging
-    replica must not make it listed again.
+    It takes one query of the revision, unless the caller has just read its number and nonce and
+    passes them as ``state``. The query uses the database for writes: after an editor excludes a
+    URL, a lagging replica must not make it listed again.
     """
     database = router.db_for_write(Revision)
     if state is None:

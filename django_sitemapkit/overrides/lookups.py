@@ -28,7 +28,7 @@ _FIELDS = ("path", "model", "object_id", *OVERRIDE_FIELDS)
 
 
 class OverrideLookup:
-    """The query for some of a site's overrides."""
+    """Finds some of a site's overrides by their hashes, with SQL that is compiled once."""
 
     def __init__(self, overrides: QuerySet[UrlOverride]) -> None:
         self._alias = overrides.db
@@ -39,7 +39,7 @@ class OverrideLookup:
         self._hash = f"{quote(meta.db_table)}.{quote(str(meta.get_field('hash').column))}"
 
     def by_hash(self, hashes: Iterable[int]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield the identity and the OVERRIDE_FIELDS of the overrides with these hashes."""
+        """Yield the identity and the OVERRIDE_FIELDS of each override with one of these hashes."""
         remaining = iter(hashes)
         while batch := list(islice(remaining, MAX_PARAMETERS)):
             listed, parameters = self._in_list_sql(batch)
@@ -49,21 +49,24 @@ class OverrideLookup:
                 )
                 rows = cursor.fetchall()
             if rows:
-                paths, models, objects, *found = self._converted(rows)
+                paths, models, objects, *found = self._converted_columns(rows)
                 names = zip(paths, models, objects, strict=True)
                 texts = [path or f"{model} {object_id}" for path, model, object_id in names]
                 yield from zip(texts, zip(*found, strict=True), strict=True)
 
     def _in_list_sql(self, hashes: list[int]) -> tuple[str, list[int]]:
-        """Return the SQL of a list of hashes, and its parameters."""
+        """Return the SQL for the hashes in ``IN (...)``, and its parameters."""
         if connections[self._alias].vendor != "sqlite":
             return ",".join(map(str, hashes)), []
         # Python's driver caches compiled statements by their text, so texts should rarely differ.
         hashes = hashes + hashes[-1:] * (-len(hashes) % PARAMETER_STEP)
         return ",".join(["%s"] * len(hashes)), hashes
 
-    def _converted(self, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Return the columns of the rows, converted as Django would; each value only once."""
+    def _converted_columns(self, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return fetched rows as columns, with values converted as Django would convert them.
+
+        Each different value is converted once.
+        """
         columns = list(zip(*rows, strict=True))
         for index, (converters, expression) in self._converters.items():
             values = {value: value for value in columns[index]}
@@ -92,19 +95,19 @@ class BloomFilter:
     """
 
     def __init__(self, count: int) -> None:
-        """Allocate memory for ``count`` texts."""
+        """Allocate memory for about ``count`` texts."""
         size = 1 << max(MIN_BYTES, 8 * count).bit_length() - 1
         self._bytes = bytearray(size)
         self._mask = size - 1
 
     def update(self, texts: Iterable[str]) -> None:
-        """Add texts."""
+        """Add texts to the set."""
         content, mask = self._bytes, self._mask
         for place in map(hash, texts):
             content[place & mask] |= _BITS[place >> 48 & 255]
 
     def find(self, texts: Sequence[str]) -> list[int]:
-        """Return the indexes of the texts that may be in the set."""
+        """Return the indexes of those texts that may be in the set; all others are not in it."""
         hashes = list(map(hash, texts))
         # With fewer than two items, itemgetter would not return a tuple.
         get_bytes = itemgetter(0, 0, *map(and_, hashes, repeat(self._mask)))

@@ -22,12 +22,13 @@ _WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 
 
 def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str:
-    """Return the normalised path, with its query, that ``text`` means on ``site``.
+    """Return the normalised path on ``site``, with its query, of a text that an editor entered.
 
     ``text`` is a URL of the site or a path. The URL can be http or https, and its host can be in
     upper case, have the default port, or be internationalised. The path can be percent-encoded or
-    not; its leading slash is optional if the text can only be a path. ``scope`` is the site's, for
-    callers with many texts. Raises InvalidValue for all else, and for paths outside of the scope.
+    not; its leading slash is optional if the text can only be a path. Pass the site's ``scope``
+    when you call it for many texts. Raises InvalidValue for any other text, and for paths outside
+    the scope.
     """
     text = text.strip()
     if not text:
@@ -46,11 +47,11 @@ def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str
     path = _path_from_root(site, text)
     if has_dot_segment(path):
         raise _invalid_url(_("It has a . or .. segment. Enter the path it leads to."))
-    return _within_scope(scope or site.scope(), normalise_path(path))
+    return _checked_path(scope or site.scope(), normalise_path(path))
 
 
 def _path_from_root(site: SitemapSite, text: str) -> str:
-    """Return the path in ``text``, from the root of the host, not normalised."""
+    """Return the path in ``text``, with a leading slash, not normalised; raises InvalidValue."""
     if text.startswith("//"):
         return _without_host(site, f"{site.origin.partition(':')[0]}:{text}")
     if text.startswith("/"):
@@ -58,7 +59,7 @@ def _path_from_root(site: SitemapSite, text: str) -> str:
     if _WEB_ADDRESS.match(text):
         return _without_host(site, text)
     first = re.split("[/?]", text, maxsplit=1)[0]
-    if first.lower() == _host(site.origin):
+    if first.lower() == _host_and_port(site.origin):
         return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
     if ":" in first:
         raise _invalid_url(_not_a_web_address_message())
@@ -68,15 +69,16 @@ def _path_from_root(site: SitemapSite, text: str) -> str:
 
 
 def _without_host(site: SitemapSite, url: str) -> str:
-    """Return what follows the host in a URL of the site.
+    """Return the path and query of a URL of the site.
 
-    Raises InvalidValue for another host, for what is no web address, and for two slashes after it.
+    Raises InvalidValue if its host is another, if it is not a web address, or if its path begins
+    with two slashes.
     """
     try:
         origin, rest = split_origin(url)
     except InvalidValue as error:
         raise _invalid_url(_not_a_web_address_message()) from error
-    if _host(origin) != _host(site.origin):
+    if _host_and_port(origin) != _host_and_port(site.origin):
         raise InvalidValue(
             "url-not-allowed",
             _("It is on another host. The site is %(origin)s.") % {"origin": site.origin},
@@ -86,12 +88,13 @@ def _without_host(site: SitemapSite, url: str) -> str:
     return rest
 
 
-def _host(origin: str) -> str:
-    """Return host and port, without the scheme: a pasted URL may still have http."""
+def _host_and_port(origin: str) -> str:
+    """Return an origin without its scheme: a pasted URL may have http for https."""
     return origin.partition("://")[2]
 
 
-def _within_scope(scope: Scope, path: str) -> str:
+def _checked_path(scope: Scope, path: str) -> str:
+    """Return a normalised path; raises InvalidValue if it is outside the scope or too long."""
     if not path.startswith(scope.directory):
         raise InvalidValue(
             "url-not-allowed",
@@ -114,4 +117,5 @@ def _too_long_message() -> str:
 
 
 def _invalid_url(message: str) -> InvalidValue:
+    """Return an InvalidValue, to be raised, for a text that is not a URL or path."""
     return InvalidValue("invalid-url", message)

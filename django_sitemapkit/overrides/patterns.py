@@ -24,7 +24,7 @@ class Pattern:
 
     @property
     def expression(self) -> str:
-        """A regular expression that matches the same whole paths, if none contains a ``<``."""
+        """A regular expression that matches the same paths, if they contain no ``<``."""
         head, *parts = map(re.escape, (self.head, *self.parts))
         end = "[^<]*+"
         if self.ends:
@@ -32,11 +32,11 @@ class Pattern:
         return head + "".join(f"(?>[^<]*?{part})" for part in parts) + end
 
     def may_match(self, prefix: str) -> bool:
-        """Return whether any path that begins with ``prefix`` may match."""
+        """Return whether the pattern may match any path that begins with ``prefix``."""
         return self.head.startswith(prefix) or prefix.startswith(self.head)
 
     def matches(self, path: str) -> bool:
-        """Return whether a normalised path with its query matches."""
+        """Return whether the pattern matches a path, which is normalised and has its query."""
         if not path.startswith(self.head):
             return False
         begin, end = len(self.head), len(path)
@@ -56,10 +56,13 @@ class Pattern:
         return True
 
 
-def first_matches(
+def first_matching_patterns(
     patterns: Sequence[Pattern], origin: str, locations: Sequence[str]
 ) -> Iterator[tuple[int, Pattern]]:
-    """Yield the indexes of matching locations, with the first pattern that matches each."""
+    """Yield the index of each location that a pattern matches, with the first pattern that does.
+
+    All locations begin with ``origin``.
+    """
     text = "\n".join(locations)  # No location contains a line break.
     patterns = [
         pattern

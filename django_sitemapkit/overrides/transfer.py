@@ -17,14 +17,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.identities import named_model, named_objects
+from django_sitemapkit.identities import model_by_label, objects_by_key
 from django_sitemapkit.overrides.cells import (
     OVERRIDE_TABLE,
+    CsvTable,
     RowReader,
-    Table,
+    cell_text,
     csv_error,
     escape_formulas,
-    text_of,
 )
 from django_sitemapkit.printable import without_controls
 from django_sitemapkit.reading.keysets import read_by_key
@@ -51,7 +51,7 @@ class LineOutcome(Enum):
 
 @dataclass(slots=True)
 class Line:
-    """One row of a file."""
+    """One row of a file that is imported, and what the import does with it."""
 
     number: int
     """The line of the file where the row starts, from 1."""
@@ -65,15 +65,15 @@ class Line:
     """Why the line is invalid."""
 
     def mark_invalid(self, error: object) -> None:
-        """Set the outcome to invalid."""
+        """Set the outcome to invalid for the reason ``error``: the import skips the line."""
         self.outcome, self.row, self.error = LineOutcome.INVALID, None, str(error)
 
 
 @dataclass(slots=True)
 class Comparison:
-    """A file compared with the stored rows."""
+    """The lines of a file, each compared with the stored row that it would create or change."""
 
-    table: Table
+    table: CsvTable
     """The model of its rows."""
     columns: Sequence[str]
     """The columns it has."""
@@ -89,7 +89,10 @@ class Comparison:
         return len(self.lines_with(outcome))
 
     def apply(self) -> tuple[list[Any], list[Any]]:
-        """Write the created and changed rows in one transaction; return both, as stored."""
+        """Import the file: write its new and its changed rows in one transaction.
+
+        Returns the created rows and the changed rows, as stored.
+        """
         model = self.table.model
         created = [line.row for line in self.lines_with(LineOutcome.CREATED)]
         changed = [line.row for line in self.lines_with(LineOutcome.CHANGED)]
@@ -107,40 +110,45 @@ class Comparison:
             return list(_stored_rows(model, created).values()), changed
 
 
-def exported_lines(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
-    """Yield the lines of a CSV file of ``rows``, in constant memory."""
+def exported_lines(table: CsvTable, rows: QuerySet[Any]) -> Iterator[str]:
+    """Yield the lines of a CSV file of the ``rows`` of a table, in constant memory."""
     return csv_lines(table.columns, read_by_key(rows, *table.columns))
 
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV file.
+    """Yield the lines of a CSV file with a header of ``columns``, in constant memory.
 
     It starts with a byte order mark, without which spreadsheets expect an older encoding. An
     apostrophe escapes text that a spreadsheet would read as a formula; no control character of a
     terminal is left.
     """
-    writer = csv.writer(_Lines())
+    writer = csv.writer(_Echo())
     yield "\ufeff" + writer.writerow(columns)
     for row in rows:
-        yield writer.writerow(escape_formulas(without_controls(text_of(cell))) for cell in row)
+        yield writer.writerow(escape_formulas(without_controls(cell_text(cell))) for cell in row)
 
 
-def compare_file(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
-    """Return what importing a file would do with each line, without writing anything.
+def compare_file(table: CsvTable, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
+    """Return what importing a CSV file would do with each line, without writing anything.
 
-    Raises InvalidValue if the whole file cannot be read.
+    ``data`` is its content. Raises InvalidValue if the file as a whole cannot be read; a line that
+    cannot be imported is part of the result.
     """
-    columns, rows = _columns_and_rows(table, _decoded(data))
+    columns, rows = _columns_and_rows(table, _decode_file(data))
     return compare_rows(table, columns, rows, sites)
 
 
 def compare_rows(
-    table: Table,
+    table: CsvTable,
     columns: Sequence[str],
     rows: Iterable[tuple[int, Sequence[str]]],
     sites: Sequence[SitemapSite],
 ) -> Comparison:
-    """Return the same for rows of cells, each with its line number."""
+    """Return what importing some rows would do with each, without writing anything.
+
+    ``rows`` are their line numbers and cells, in the order of ``columns``. A row that cannot be
+    imported is part of the result.
+    """
     lines: list[Line] = []
     reader = RowReader(table, {site.key: site for site in sites})
     seen: dict[tuple[str, int], int] = {}
@@ -156,18 +164,20 @@ def compare_rows(
         if first != number:
             line.mark_invalid(_("This is a duplicate of line %(number)s.") % {"number": first})
     for start in range(0, len(lines), CSV_ROWS_PER_QUERY):
-        _compare(table, columns, lines[start : start + CSV_ROWS_PER_QUERY])
+        _compare_with_stored(table, columns, lines[start : start + CSV_ROWS_PER_QUERY])
     return Comparison(table, columns, lines)
 
 
-class _Lines:
-    """A write target for ``csv.writer``: its ``write`` returns the line."""
+class _Echo:
+    """A target for ``csv.writer``, whose ``writerow()`` then returns the line."""
 
     def write(self, line: str) -> str:
+        """Return the line instead of storing it."""
         return line
 
 
-def _decoded(data: bytes) -> str:
+def _decode_file(data: bytes) -> str:
+    """Return a file's text; raises InvalidValue if it is too large, too long or not UTF-8."""
     if len(data) > MAX_CSV_BYTES:
         text = _("The file is larger than %(count)s bytes. Split it.")
         raise csv_error(text % {"count": f"{MAX_CSV_BYTES:,}"})
@@ -181,19 +191,28 @@ def _decoded(data: bytes) -> str:
         raise csv_error(_("The file is not encoded in UTF-8.")) from error
 
 
-def _columns_and_rows(table: Table, text: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """Return the columns of a file, and its rows with their line numbers."""
+def _columns_and_rows(
+    table: CsvTable, text: str
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the columns of a file, from its first row, and the others with their line numbers.
+
+    Raises InvalidValue if the columns are wrong.
+    """
     head = text.partition("\n")[0]
     delimiter = max(",;\t", key=head.count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows = _numbered(reader)
+    rows = _numbered_rows(reader)
     _number, cells = next(rows, (1, []))
     columns = [cell.strip().lower() for cell in cells]
     _check_columns(table, columns)
     return columns, rows
 
 
-def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+def _numbered_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row of a CSV reader that is not empty, with the number of its first line, from 1.
+
+    Raises InvalidValue for a line that cannot be read.
+    """
     while True:
         number = reader.line_num + 1
         try:
@@ -207,7 +226,8 @@ def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _check_columns(table: Table, columns: Sequence[str]) -> None:
+def _check_columns(table: CsvTable, columns: Sequence[str]) -> None:
+    """Raise InvalidValue if a column is unknown or repeated, or none identifies the URL."""
     known = ", ".join(table.columns)
     if unknown := [repr(name[:50]) for name in columns if name not in table.columns]:
         text = _("Unknown columns: %(unknown)s. Known columns: %(known)s.")
@@ -219,8 +239,8 @@ def _check_columns(table: Table, columns: Sequence[str]) -> None:
         raise csv_error(text % {"known": known})
 
 
-def _compare(table: Table, columns: Sequence[str], lines: Iterable[Line]) -> None:
-    """Set the outcome of some lines by comparing them with the stored rows."""
+def _compare_with_stored(table: CsvTable, columns: Sequence[str], lines: Iterable[Line]) -> None:
+    """Set outcome, changes and row of some lines by comparing them with the stored rows."""
     lines = [line for line in lines if line.row is not None]
     stored = _stored_rows(table.model, [line.row for line in lines])
     new: list[Line] = []
@@ -235,7 +255,7 @@ def _compare(table: Table, columns: Sequence[str], lines: Iterable[Line]) -> Non
         for name in (name for name in columns if name in table.values):
             before, after = getattr(previous, name), getattr(line.row, name)
             if before != after:
-                line.changes[name] = text_of(before), text_of(after)
+                line.changes[name] = cell_text(before), cell_text(after)
                 setattr(previous, name, after)
         line.outcome = LineOutcome.CHANGED if line.changes else LineOutcome.UNCHANGED
         line.row = previous
@@ -244,15 +264,15 @@ def _compare(table: Table, columns: Sequence[str], lines: Iterable[Line]) -> Non
 
 
 def _reject_missing_objects(lines: Iterable[Line]) -> None:
-    """Mark new overrides of missing objects as invalid."""
+    """Mark lines as invalid whose override is for an object that does not exist."""
     by_model: dict[str, list[Line]] = {}
     for line in lines:
         if line.row.model:
             by_model.setdefault(line.row.model, []).append(line)
     for label, lines_of_model in by_model.items():
-        model = named_model(label)
+        model = model_by_label(label)
         assert model is not None  # noqa: S101  it was looked up for the row
-        found = named_objects(model, [line.row.object_id for line in lines_of_model])
+        found = objects_by_key(model, [line.row.object_id for line in lines_of_model])
         for line in lines_of_model:
             obj = found.get(line.row.object_id)
             if obj is None:
@@ -262,7 +282,7 @@ def _reject_missing_objects(lines: Iterable[Line]) -> None:
 
 
 def _stored_rows(model: type[Any], rows: Sequence[Any]) -> dict[tuple[str, int], Any]:
-    """Return the stored rows with the identities of ``rows``, by site and hash."""
+    """Return the stored rows that have the site and hash of one of ``rows``, by site and hash."""
     found: dict[tuple[str, int], Any] = {}
     wanted = {(row.site, row.hash) for row in rows}
     hashes = [row.hash for row in rows]

@@ -39,13 +39,13 @@ StoredPlans = dict[str, list[Page]]
 """The stored pages of plans, by the section's name."""
 
 
-PlanNow = Callable[[SectionReader, Keyset], "list[PlannedPage]"]
+MakePlan = Callable[[SectionReader, Keyset], "list[PlannedPage]"]
 """Plans a section that was never planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPage:
-    """One page of a section: its number and the rows it holds."""
+    """One page of a section: its number and its key range."""
 
     number: int
     """The number in its address."""
@@ -60,10 +60,7 @@ class PlannedPage:
 
 
 def current_plan(section: SectionReader) -> Plan | None:
-    """Return the stored plan of a section's pages.
-
-    None without a key column, or if no plan is stored for the present one.
-    """
+    """Return the stored plan of a section, if it was made by the section's present key, or None."""
     if section.keyset is None:
         return None
     return Plan.objects.filter(
@@ -72,7 +69,7 @@ def current_plan(section: SectionReader) -> Plan | None:
 
 
 def pages_by_position(section: SectionReader) -> list[PlannedPage]:
-    """Return the pages of a section without a key: ranges of positions."""
+    """Return the pages of a section without a keyset; their ranges are positions of items."""
     step = section.rows_per_page
     return [
         PlannedPage(number, KeyRange(start, start + step))
@@ -80,13 +77,13 @@ def pages_by_position(section: SectionReader) -> list[PlannedPage]:
     ]
 
 
-def stored_page_and_current_edits(
+def stored_page_and_edit_state(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Page | None, EditState | None]:
-    """Return a page of a section's plan with the state of the site's edits, by one query.
+    """Return a page of a section's stored plan and the number and nonce of the site's revision.
 
-    The state is None where there is no such page. Whether the plan is one by the section's present
-    key is for the caller to judge.
+    Both are None if there is no such page. It takes one query. The plan may be by another key than
+    the section's present one: the caller compares them.
     """
     edits = Revision.objects.filter(site=OuterRef("plan__site"))
     page = (
@@ -98,20 +95,20 @@ def stored_page_and_current_edits(
     return page, None if page is None else (page.edit or 0, page.nonce or 0)
 
 
-def planned_rows(section: SectionReader, keyset: Keyset) -> int:
-    """Return the number of rows that a new page is planned for.
+def rows_per_new_page(section: SectionReader, keyset: Keyset) -> int:
+    """Return how many rows a page gets when it is planned.
 
-    It is less than a full page, unless new rows always come last.
+    Fewer than fit, unless new rows always come last: a full page would split at once.
     """
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
 
 
 def create_plan(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Plan a section from nothing and return the pages, which are stored.
+    """Plan a section from nothing, store the plan, and return its pages.
 
-    The pages of a plan before it go; new ones get new numbers.
+    It replaces the stored plan of the section, if any; its pages get numbers that none had before.
     """
-    ranges = _ranges(section, keyset)
+    ranges = _new_page_ranges(section, keyset)
     with transaction.atomic(using=router.db_for_write(Plan)):
         plan, _ = Plan.objects.update_or_create(
             site=section.site.key,
@@ -122,41 +119,41 @@ def create_plan(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
         return store_pages(plan, keyset, [], [PlannedPage(NEW, keys) for keys in ranges]) or []
 
 
-def _ranges(section: SectionReader, keyset: Keyset) -> list[KeyRange]:
-    """Cut all rows of a section into the key ranges of pages."""
-    bounds = keyset.boundaries(planned_rows(section, keyset))
+def _new_page_ranges(section: SectionReader, keyset: Keyset) -> list[KeyRange]:
+    """Return the key ranges of the pages of a new plan, which together have all rows."""
+    bounds = keyset.boundaries(rows_per_new_page(section, keyset))
     return list(map(KeyRange, [None, *bounds], [*bounds, None]))
 
 
 def store_pages(
     plan: Plan, keyset: Keyset, old: Sequence[PlannedPage], new: Sequence[PlannedPage]
 ) -> list[PlannedPage] | None:
-    """Replace ``old`` pages of a plan by ``new`` ones, which have the same rows; return these.
+    """Replace the ``old`` pages of a stored plan by the ``new`` ones; return these, numbered.
 
-    Pages that are NEW get the next numbers. Returns None, and changes nothing, if someone else has
-    changed one of the old pages.
+    Together they have the same rows. Pages that are NEW get the next numbers. Returns None, and
+    changes nothing, if someone else has changed one of the old pages.
     """
     using = router.db_for_write(Plan)
     with transaction.atomic(using=using):
-        numbers = count(_take_numbers(plan, [page.number for page in new].count(NEW)))
+        numbers = count(_reserve_numbers(plan, [page.number for page in new].count(NEW)))
         pages = [replace(page, number=page.number or next(numbers)) for page in new]
         gone = [plan.pages.filter(some).delete()[0] for some in _page_filters(old, keyset)]
         if sum(gone) != len(old):
             transaction.set_rollback(True, using=using)
             return None
-        stored = [Page(plan=plan, number=p.number, **stored_bounds(keyset, p.keys)) for p in pages]
+        stored = [Page(plan=plan, number=p.number, **encoded_bounds(keyset, p.keys)) for p in pages]
         plan.pages.bulk_create(stored)
     return pages
 
 
 def _page_filters(pages: Collection[PlannedPage], keyset: Keyset) -> Iterator[Q]:
-    """Yield filters for stored pages by number and bounds, each for a batch of pages."""
-    same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
+    """Yield conditions for stored pages by number and bounds, each for a batch of ``pages``."""
+    same = [Q(number=page.number, **encoded_bounds(keyset, page.keys)) for page in pages]
     for start in range(0, len(same), PAGES_PER_UPDATE):
         yield reduce(or_, same[start : start + PAGES_PER_UPDATE])
 
 
-def _take_numbers(plan: Plan, size: int) -> int:
+def _reserve_numbers(plan: Plan, size: int) -> int:
     """Reserve ``size`` page numbers in a plan and return the first.
 
     Within a transaction it locks the plan, so that nobody else changes it before the commit.
@@ -166,21 +163,22 @@ def _take_numbers(plan: Plan, size: int) -> int:
     return plan.last_number - size + 1
 
 
-def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
-    """Return the bounds of a page as they are stored."""
+def encoded_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
+    """Return the bounds of a key range as the fields of a Page, encoded as text."""
     return {"lower": keyset.encode(keys.lower), "upper": keyset.encode(keys.upper)}
 
 
 def planned_page_of(page: Page, keyset: Keyset) -> PlannedPage:
-    """Return a stored page as a PlannedPage, with its bounds decoded."""
+    """Return a stored page as a PlannedPage, whose bounds are decoded."""
     keys = KeyRange(keyset.decode(page.lower), keyset.decode(page.upper))
     return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
 
 
 def in_key_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
-    """Return a plan's pages from the open lower end to the open upper end.
+    """Return a plan's pages in the order of their keys, as a chain without gaps.
 
-    Each page begins where one before it ends; where that chain is broken, the list ends early.
+    Each page begins where the one before it ends. If a page is missing, the list ends before the
+    gap.
     """
     by_lower = {page.keys.lower: page for page in pages}
     ordered: list[PlannedPage] = []
@@ -193,19 +191,19 @@ def in_key_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
     return ordered
 
 
-def pages_of(section: SectionReader) -> list[PlannedPage]:
-    """Return a section's pages that hold any row, in the order of their keys.
+def pages_with_rows(section: SectionReader) -> list[PlannedPage]:
+    """Return those pages of a section's plan that have rows now, in the order of their keys.
 
-    Plans the section where it was not yet. Raises NotPlanned while someone else does.
+    Plans the section if it has no plan. Raises NotPlanned while another process does.
     """
-    (pages,) = pages_of_all([section])
+    (pages,) = pages_with_rows_of_all([section])
     return pages
 
 
-def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
-    """Return for each of a site's sections what ``pages_of`` does.
+def pages_with_rows_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
+    """Return what ``pages_with_rows`` does for each section, as one list per section.
 
-    It takes one query for all plans, and another one for each hundred pages.
+    All sections are of one site. It takes one query for all plans, and one for each hundred pages.
     """
     planned = planned_pages_of_all(sections)
     ranges = [
@@ -222,16 +220,17 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
 
 
 def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
-    """Return for each of a site's sections all pages of its plan, in the order of their keys.
+    """Return all pages of each section's plan, in the order of their keys; one list per section.
 
-    It takes one query. Plans each section that was not yet; raises NotPlanned as ``pages_of`` does.
+    All sections are of one site, and take one query. Plans and stores sections that have no plan;
+    raises NotPlanned as ``pages_with_rows`` does.
     """
     plans = stored_plans(sections)
-    return [_pages(plans, section, _plan_now) for section in sections]
+    return [_stored_or_new_pages(plans, section, _plan_under_lease) for section in sections]
 
 
 def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
-    """Return the stored pages of all plans of a site's sections, by one query."""
+    """Return the stored pages of the plans of some sections of a site, by section name."""
     plans: StoredPlans = {}
     stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
     if len(sections) == 1:
@@ -241,10 +240,11 @@ def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
     return plans
 
 
-def pages_in(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | None:
-    """Return a section's pages in the order of their keys; None if no plan is by its present key.
+def stored_pages_of(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | None:
+    """Return a section's pages from ``plans``, in the order of their keys.
 
-    ``plans`` is what ``stored_plans`` has returned.
+    ``plans`` is a result of ``stored_plans``. Returns None if it has no plan by the section's
+    present key.
     """
     stored, keyset = plans.get(section.get_name()), section.keyset
     if not stored or keyset is None or stored[0].plan.key != keyset.identity:
@@ -254,28 +254,33 @@ def pages_in(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | 
 
 
 def all_pages(section: SectionReader, plans: StoredPlans | None = None) -> list[PlannedPage]:
-    """Return all of a section's pages as the plan has them, with and without rows.
+    """Return all pages of a section's plan, with and without rows.
 
-    A section that was never planned is cut here and now, without the cuts being stored. ``plans``
-    is what ``stored_plans`` has returned, if it is read already.
+    If the section has no plan, these are the pages that a new one would have; they are not stored.
+    ``plans`` is a result of ``stored_plans``; without it, the plan is read.
     """
-    return _pages(stored_plans([section]) if plans is None else plans, section, _draft_now)
+    return _stored_or_new_pages(
+        stored_plans([section]) if plans is None else plans, section, _unstored_pages
+    )
 
 
-def _pages(plans: StoredPlans, section: SectionReader, plan_now: PlanNow) -> list[PlannedPage]:
-    """Return the pages of a section, which ``plan_now`` plans if it has no plan."""
+def _stored_or_new_pages(
+    plans: StoredPlans, section: SectionReader, make_plan: MakePlan
+) -> list[PlannedPage]:
+    """Return a section's pages from ``plans`` or, if it has no plan there, from ``make_plan``."""
     require_pageable(section)
     if section.keyset is None:
         return pages_by_position(section)
-    known = pages_in(plans, section)
-    return plan_now(section, section.keyset) if known is None else known
+    known = stored_pages_of(plans, section)
+    return make_plan(section, section.keyset) if known is None else known
 
 
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
-    """Return one page of a section, or None where it has none of that number.
+    """Return the page of a section with a number, or None.
 
-    Costs the same for every number, and no query where ``stored`` is the page as
-    ``stored_page_and_current_edits`` found it. Raises NotPlanned as ``pages_of`` does.
+    It costs the same for every number, and no query if ``stored`` is the page that
+    ``stored_page_and_edit_state`` returned. Plans the section if it has no plan; raises NotPlanned
+    as ``pages_with_rows`` does.
     """
     require_pageable(section)
     if section.keyset is None:
@@ -284,7 +289,7 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
         return planned_page_of(stored, section.keyset)
     plan = current_plan(section)
     if plan is None:
-        pages = _plan_now(section, section.keyset)
+        pages = _plan_under_lease(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
     if number > plan.last_number:
         return None
@@ -292,13 +297,13 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     return planned_page_of(page, section.keyset) if page else None
 
 
-def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int | None:
-    """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
+def split_page(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int | None:
+    """Store in the plan that ``page`` ends before the key ``at``, and that a new page begins there.
 
-    That one ends before the next of the keys, if there are ``more``, and so on. Returns the number
-    of the first new page, or None where nothing was recorded: where a key is a bound of the page,
-    the page has changed meanwhile, or the database cannot be written to. Then the next reader of
-    the page records it.
+    If there are ``more`` keys, the new page ends before the first of them, and so on. Returns the
+    number of the first new page. Returns None, and stores nothing, if a key is a bound of the page,
+    the page has changed meanwhile, or the database cannot be written to; the next reader of the
+    page tries again.
     """
     keyset, plan = section.keyset, current_plan(section)
     if keyset is None or plan is None:
@@ -317,16 +322,16 @@ def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int
 
 
 def overrides_revision_of(section: SectionReader) -> int:
-    """Return the revision of the site's overrides; 0 if none can affect the section."""
+    """Return the revision of a site's overrides; 0 if none of them can affect the section."""
     overrides = section.overrides
     return overrides.revision if overrides and overrides.may_affect(section) else 0
 
 
 def record_listing(section: SectionReader, pages: Collection[PlannedPage], *, lists: bool) -> None:
-    """Record whether pages that were just read list any URL.
+    """Store in the plan whether some pages, which were just read, list any URL.
 
-    Pages that were split meanwhile are not recorded. If the database cannot be written to, the
-    pages are read again the next time.
+    ``lists`` is true or false of all of them. Pages that were split meanwhile are left out. If the
+    database cannot be written to, the pages are read again the next time.
     """
     keyset, plan = section.keyset, current_plan(section) if pages else None
     if plan is None or keyset is None:
@@ -348,38 +353,38 @@ def record_listing(section: SectionReader, pages: Collection[PlannedPage], *, li
             return
 
 
-def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]:
-    """Give pages of a section new numbers; return a dict from old to new numbers."""
+def renumber_pages(section: SectionReader, numbers: Collection[int]) -> dict[int, int]:
+    """Give the pages with these numbers new ones; return the new number by the old one."""
     plan = current_plan(section) if numbers else None
     if plan is None:
         return {}
     with transaction.atomic(using=router.db_for_write(Plan)):
-        first = _take_numbers(plan, len(numbers))
+        first = _reserve_numbers(plan, len(numbers))
         renumbered = {old: first + place for place, old in enumerate(sorted(numbers))}
         for old, new in renumbered.items():
             plan.pages.filter(number=old).update(number=new)
     return renumbered
 
 
-def new_number(section: SectionReader) -> int | None:
-    """Return a number that no page of a section has or has had; None if it has no plan."""
+def reserve_page_number(section: SectionReader) -> int | None:
+    """Return a new number for a page of a section, never used before; None without a plan."""
     if (plan := current_plan(section)) is None:
         return None
     with transaction.atomic(using=router.db_for_write(Plan)):
-        return _take_numbers(plan, 1)
+        return _reserve_numbers(plan, 1)
 
 
-def _draft_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Return the pages that a new plan would have, without storing them."""
-    ranges = _ranges(section, keyset)
+def _unstored_pages(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
+    """Return the pages that a new plan of a section would have, without storing it."""
+    ranges = _new_page_ranges(section, keyset)
     return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 
 
-def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Plan a section on its first request, under a lease: one request works, the others wait.
+def _plan_under_lease(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
+    """Plan a section and return its pages: one process plans it, the others do not wait.
 
-    Returns its pages. One that fits on one page needs no plan to be served; for another one,
-    NotPlanned is raised.
+    If another process plans it, or the plan cannot be stored, a section that fits on one page is
+    served all the same; for others NotPlanned is raised.
     """
     try:
         lease = Lease.objects.acquire(
@@ -388,7 +393,7 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
         if lease is not None:
             try:
                 # Another process may have planned it before this one got the lease.
-                known = pages_in(stored_plans([section]), section)
+                known = stored_pages_of(stored_plans([section]), section)
                 return create_plan(section, keyset) if known is None else known
             finally:
                 lease.release()

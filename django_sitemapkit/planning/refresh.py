@@ -15,7 +15,7 @@ from django_sitemapkit.planning.pages import (
     in_key_order,
     pages_by_position,
     planned_page_of,
-    planned_rows,
+    rows_per_new_page,
     store_pages,
     stored_plans,
 )
@@ -56,7 +56,7 @@ class PlanChange:
     def between(
         cls, old: Iterable[Page | PlannedPage], new: Iterable[PlannedPage], replanned: str = ""
     ) -> "PlanChange":
-        """Return what changed from the old pages to the new ones."""
+        """Return the difference between the old pages of a plan and the new ones."""
         planned = tuple(new)
         before, after = {page.number for page in old}, {page.number for page in planned}
         return cls(
@@ -69,7 +69,7 @@ class PlanChange:
 
 @dataclass(slots=True)
 class _Draft:
-    """A page while the plan is being changed."""
+    """A page of the plan while it is refreshed, with the counts by which it splits or merges."""
 
     page: PlannedPage
     rows: int
@@ -79,19 +79,19 @@ class _Draft:
     """URLs in that file."""
 
 
-def refresh(
+def refresh_plan(
     section: SectionReader,
     *,
     counts: Counts | None = None,
     sizes: Mapping[int, tuple[int, int]] = MappingProxyType({}),
 ) -> PlanChange:
-    """Bring the stored plan of a section up to date, and return what changed.
+    """Bring the stored plan of a section up to date by splits and merges; return what changed.
 
-    Counts every page of the section, so it belongs in a build, not in a request. ``counts`` is
-    asked first how many rows the pages have. ``sizes`` has the bytes and URLs of the stored pages,
-    by number: pages do not merge that a file is too small for.
+    It counts the rows of every page, so it belongs in a build, not in a request. ``counts`` may
+    know some of these counts without a query. ``sizes`` has the bytes and URLs of the stored files,
+    by page number: pages that would not fit into one file do not merge.
 
-    A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
+    A section without a keyset has no plan. Raises RuntimeError if requests keep splitting its
     pages.
     """
     require_pageable(section)
@@ -112,7 +112,7 @@ def refresh(
             )
             for page in pages
         ]
-        drafts = _merge_thin(_split_full(drafts, section, keyset), section)
+        drafts = _merge_thin_pages(_split_full_pages(drafts, section, keyset), section)
         planned = [draft.page for draft in drafts]
         before, after = set(pages), set(planned)
         if before == after:
@@ -129,7 +129,10 @@ def refresh(
 def _usable_pages_or_reason(
     stored: Sequence[Page], section: SectionReader, keyset: Keyset
 ) -> tuple[list[PlannedPage], str]:
-    """Return a stored plan's pages in order, and the reason to replan, or ""."""
+    """Return a stored plan's pages in the order of their keys, and why they cannot be used, or "".
+
+    With a reason, the section has to be planned from nothing.
+    """
     if not stored:
         return [], "it was never planned"
     plan = stored[0].plan
@@ -151,7 +154,10 @@ def _row_count(
     keyset: Keyset,
     rows: int | None,
 ) -> int:
-    """Return the number of rows in a range: ``rows`` if they fit on a page, else counted."""
+    """Return how many rows a key range has.
+
+    ``rows`` is a count that is already known, or None. One above a page's limit is counted again.
+    """
     heartbeat()
     most = section.rows_per_page
     if rows is None:
@@ -163,18 +169,21 @@ def _row_count(
     return len(bounds) * most + keyset.count(last, most + 1)
 
 
-def _split_full(
+def _split_full_pages(
     drafts: list[_Draft],
     section: SectionReader,
     keyset: Keyset,
 ) -> list[_Draft]:
-    """Cut pages that hold too much: the open end where it is full, others evenly."""
+    """Split pages that have more rows than fit, and return all pages.
+
+    The last page of a growing key is filled up; others are cut into equal parts.
+    """
     result: list[_Draft] = []
     for draft in drafts:
         if draft.rows <= section.rows_per_page:
             result.append(draft)
             continue
-        step = planned_rows(section, keyset)
+        step = rows_per_new_page(section, keyset)
         if draft.page.keys.upper is not None or not keyset.grows:
             step = math.ceil(draft.rows / math.ceil(draft.rows / step))
         bounds = keyset.boundaries(step, draft.page.keys)
@@ -187,10 +196,11 @@ def _split_full(
     return result
 
 
-def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
-    """Join neighbours that fit on one page together; the page of the lower number stays.
+def _merge_thin_pages(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
+    """Merge neighbours that fit on one page, and return all pages.
 
-    An empty page always joins, and then the number of the other one stays: no URL moves.
+    The merged page has the lower number. An empty page always merges, and the other one's number
+    stays: no URL moves.
     """
     result: list[_Draft] = []
     for draft in drafts:
@@ -215,10 +225,10 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
 
 
 def _fit_together(one: _Draft, other: _Draft, section: SectionReader) -> bool:
-    """Return whether two neighbours fit on one page, by rows, by URLs and by bytes.
+    """Return whether two neighbours fit on one page by rows, URLs and bytes, with room to grow.
 
-    What was cut by URLs or bytes would be cut again by each build. URLs count where a row may have
-    any number of them.
+    A page that was cut because of its URLs or bytes would otherwise be merged and cut by each
+    build. URLs count if a row may have any number of them.
     """
     urls = one.urls + other.urls if section.has_entries else 0
     return (

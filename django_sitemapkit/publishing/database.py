@@ -40,7 +40,7 @@ class DatabaseStorage(Storage):
         return _complete_files(name).exists()
 
     def size(self, name: str) -> int:
-        """Return the bytes of a file. Raises FileNotFoundError if there is none."""
+        """Return the size of a file in bytes; raises FileNotFoundError if there is none."""
         for size in _complete_files(name).values_list("size", flat=True):
             return size or 0
         raise _not_found(name)
@@ -56,9 +56,9 @@ class DatabaseStorage(Storage):
         _file_rows(name).delete()
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
-        """Return the names of the folders and of the files in a folder.
+        """Return the names of the subfolders and of the files in a folder.
 
-        Files that are not complete are listed, too, so that those of killed processes are found.
+        Files that are not complete are listed too, so that those of killed processes are found.
         """
         folder = path.strip("/")
         files = StoredFile.objects.filter(folder=folder).values_list("name", flat=True)
@@ -69,6 +69,7 @@ class DatabaseStorage(Storage):
         return sorted(folders), sorted(files)
 
     def _open(self, name: str, mode: str = "rb") -> File:  # type: ignore[type-arg]
+        """Return a complete file with its whole content; raises FileNotFoundError."""
         if mode != "rb":
             raise ValueError(f"{name} can only be read as it was stored, not with mode {mode!r}.")
         # Sorted here: MariaDB would write the content to a temporary table to sort it.
@@ -78,6 +79,7 @@ class DatabaseStorage(Storage):
         return ContentFile(b"".join(data or b"" for _, data in pieces), name)
 
     def _save(self, name: str, content: File) -> str:  # type: ignore[type-arg]
+        """Store a file in pieces and return its name; raises OSError if it is too large."""
         if content.size > MAX_FILE_BYTES:
             raise OSError(
                 errno.EFBIG,
@@ -86,7 +88,7 @@ class DatabaseStorage(Storage):
                 " another storage",
             )
         folder, _, base = name.rpartition("/")
-        with _transaction():
+        with _file_transaction():
             file = StoredFile.objects.create(folder=folder, name=base, stored_at=StoredNow())
             for number, data in enumerate(content.chunks(PIECE_BYTES)):
                 FilePiece.objects.create(file=file, number=number, data=data)
@@ -95,13 +97,13 @@ class DatabaseStorage(Storage):
 
 
 def stored_bytes() -> int:
-    """Return the bytes of all files that the database stores."""
+    """Return the total size of all files that the database stores."""
     total: int = StoredFile.objects.aggregate(total=Sum("size", default=0))["total"]
     return total
 
 
-def _transaction() -> AbstractContextManager[None]:
-    """Return one transaction for a file; on SQLite each piece has its own.
+def _file_transaction() -> AbstractContextManager[None]:
+    """Return the context to store a file in: a transaction, but none on SQLite.
 
     SQLite lets one process write at a time: between two pieces, others have their turn.
     """
@@ -111,13 +113,16 @@ def _transaction() -> AbstractContextManager[None]:
 
 
 def _file_rows(name: str) -> "QuerySet[StoredFile]":
+    """Return the row of the file with a name, complete or not, as a queryset."""
     folder, _, base = name.rpartition("/")
     return StoredFile.objects.filter(folder=folder, name=base)
 
 
 def _complete_files(name: str) -> "QuerySet[StoredFile]":
+    """Return the row of the file with a name as a queryset, empty unless all of it is stored."""
     return _file_rows(name).exclude(size=None)
 
 
 def _not_found(name: str) -> FileNotFoundError:
+    """Return a FileNotFoundError, to be raised, for the file with a name."""
     return FileNotFoundError(errno.ENOENT, "The database has no such file", name)

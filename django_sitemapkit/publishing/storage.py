@@ -37,7 +37,7 @@ ALLOWED = re.compile(r"[a-z0-9._/-]+")
 ALIAS = "sitemaps"
 """The alias in STORAGES; without it the files go to the database."""
 
-WORKSHOP = ".building-"
+WORK_FOLDER_PREFIX = ".building-"
 """What the names of local folders begin with in which files are made."""
 
 ATTEMPTS = 3
@@ -57,19 +57,23 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class LocalFile(File):  # type: ignore[type-arg]
-    """A finished local file, which a storage on the same disk takes by renaming it."""
+    """A finished local file, which ``FileSystemStorage`` moves into place instead of copying it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.open("rb"), name=path.name)
         self._path = path
 
     def temporary_file_path(self) -> str:
-        """Return where the file is; ``FileSystemStorage`` moves it from there."""
+        """Return the path from which ``FileSystemStorage`` moves the file."""
         return str(self._path)
 
 
 class SitemapStorage:
-    """The storage of the sitemaps; failures are StorageFailure or a result, but for reading."""
+    """The storage of the sitemaps, by default that of the settings: any of Django's storages.
+
+    What fails raises StorageFailure, or is part of the result; only ``open()`` and ``size()`` raise
+    the storage's own errors.
+    """
 
     pause: Callable[[float], None] = staticmethod(time.sleep)
     """Wait for some seconds before storing is tried again."""
@@ -84,25 +88,25 @@ class SitemapStorage:
         self.storage = storage
 
     @contextlib.contextmanager
-    def workshop(self, folder: str) -> Iterator[Path]:
-        """Give a local folder to make files of ``folder`` in; what is left there is deleted.
+    def work_folder(self, folder: str) -> Iterator[Path]:
+        """Make a local folder for files that are to be stored in ``folder``; delete it on exit.
 
         On a local disk it lies beside the files, so that storing one is a rename. Raises
-        StorageFailure where it cannot be made.
+        StorageFailure if it cannot be made.
         """
         parent = self.local_path(folder)
         try:
             if parent is not None:
                 self._make_folder(parent)
-            workshop = tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent)
+            work_folder = tempfile.TemporaryDirectory(prefix=WORK_FOLDER_PREFIX, dir=parent)
         except OSError as error:
             where = Path(tempfile.gettempdir()) if parent is None else parent
-            raise StorageFailure(_why_not_in(where, error)) from error
-        with workshop as path:
+            raise StorageFailure(_folder_error_message(where, error)) from error
+        with work_folder as path:
             yield Path(path)
 
     def _make_folder(self, path: Path) -> None:
-        """Make a local folder with the permissions that ``FileSystemStorage`` gives to folders."""
+        """Make a local folder and its parents, with the permissions that the storage sets."""
         if path.is_dir():
             return
         self._make_folder(path.parent)
@@ -112,17 +116,17 @@ class SitemapStorage:
             if mode is not None:
                 path.chmod(mode)
 
-    def sweep_workshops(self, folder: str, before: datetime) -> None:
-        """Delete the workshops in ``folder`` that killed processes left before a moment."""
+    def delete_stale_work_folders(self, folder: str, before: datetime) -> None:
+        """Delete the work folders in ``folder`` that killed processes left before a moment."""
         local = self.local_path(folder)
-        for path in local.glob(f"{WORKSHOP}*") if local else ():
+        for path in local.glob(f"{WORK_FOLDER_PREFIX}*") if local else ():
             with contextlib.suppress(FileNotFoundError):  # Its owner has just finished.
                 # Under USE_TZ = False ``before`` is naive, and local time.
                 if path.stat().st_mtime < before.timestamp():
                     shutil.rmtree(path, ignore_errors=True)
 
     def local_path(self, name: str) -> Path | None:
-        """Return the path of ``name`` on a local disk, or None for a storage elsewhere.
+        """Return the path of ``name`` on a local disk, or None for any other storage.
 
         Having a ``path()`` says too little: ``InMemoryStorage`` has one too.
         """
@@ -130,15 +134,15 @@ class SitemapStorage:
         return Path(self.storage.path(name)) if is_local else None
 
     def put(self, name: str, path: Path) -> None:
-        """Store the local file at ``path`` as ``name``, which no file ever had.
+        """Store the local file at ``path`` as ``name``, a name that no file ever had.
 
-        Raises StorageFailure where the storage does not take it whole; then it has no file of
-        that name. ``path`` may be gone afterwards.
+        Raises StorageFailure if the storage does not take all of it; then it has no file of that
+        name. ``path`` may be gone afterwards.
         """
-        self._save_and_sync(name, path, self._save, is_new=True)
+        self._store_with_retries(name, path, self._save, is_new=True)
 
     def replace(self, name: str, path: Path, content_type: str) -> None:
-        """Store the local file at ``path`` as ``name``, replacing a file of that name.
+        """Store the local file at ``path`` as ``name``, replacing the file of that name, if any.
 
         On a local disk this is atomic. Elsewhere the storage has to overwrite, as S3 does: if it
         gives the file another name, StorageFailure is raised and the old file remains. ``path`` may
@@ -146,11 +150,16 @@ class SitemapStorage:
         """
         is_local = self.local_path(name) is not None
         save = self._move if is_local else partial(self._save, content_type=content_type)
-        self._save_and_sync(name, path, save, is_new=False)
+        self._store_with_retries(name, path, save, is_new=False)
 
-    def _save_and_sync(
+    def _store_with_retries(
         self, name: str, path: Path, save: Callable[[str, Path], None], *, is_new: bool
     ) -> None:
+        """Store a local file by ``save``, and check its size; try again after most errors.
+
+        Raises StorageFailure after the last attempt. A file that ``is_new`` is deleted after each
+        failure.
+        """
         size = path.stat().st_size
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -171,7 +180,7 @@ class SitemapStorage:
             self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
 
     def _move(self, name: str, path: Path) -> None:
-        """Move a file to its place on a local disk, with the permissions that files have."""
+        """Move a local file to its place on the same disk, with the permissions that files have."""
         local = Path(self.storage.path(name))
         self._make_folder(local.parent)
         mode = getattr(self.storage, "file_permissions_mode", None)
@@ -180,7 +189,11 @@ class SitemapStorage:
         sync_folder(local.parent)
 
     def _save(self, name: str, path: Path, content_type: str = "") -> None:
-        """Have the storage save a file; with ``content_type`` it has to overwrite."""
+        """Save a local file by the storage's own method.
+
+        ``content_type`` is given if the storage has to overwrite the file of that name. Raises
+        StorageFailure if the storage chooses another name.
+        """
         is_local = self.local_path(name) is not None
         with LocalFile(path) if is_local else File(path.open("rb"), name=path.name) as content:
             if content_type:
@@ -194,18 +207,19 @@ class SitemapStorage:
             raise StorageFailure(f"the storage stored it as {stored!r} instead{advice}")
 
     def _discard(self, name: str) -> None:
+        """Delete a file if possible, and ignore errors."""
         with contextlib.suppress(Exception):
             self.storage.delete(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a file is stored. Raises StorageFailure if the storage cannot say."""
+        """Return whether a file is stored; raises StorageFailure if the storage cannot say."""
         try:
             return bool(self.storage.exists(name))
         except Exception as error:
             raise StorageFailure(f"{name} could not be looked up: {error}") from error
 
     def size(self, name: str) -> int:
-        """Return a file's size, by reading it where the storage has no other way to tell."""
+        """Return a file's size in bytes, by reading it if the storage has no ``size()``."""
         try:
             return int(self.storage.size(name))
         except NotImplementedError:
@@ -217,7 +231,7 @@ class SitemapStorage:
         return self.storage.open(name, "rb")
 
     def delete(self, name: str) -> bool:
-        """Delete a file; return whether it is gone, and log why if it is not."""
+        """Delete a file; return False, and log the error, if that fails."""
         try:
             self.storage.delete(name)
         except FileNotFoundError:
@@ -228,7 +242,7 @@ class SitemapStorage:
         return True
 
     def names(self, folder: str) -> list[str] | None:
-        """Return the names of the files of a folder, or None if the storage cannot list them."""
+        """Return the names of a folder's files, with the folder; None if it cannot be listed."""
         try:
             _, files = self.storage.listdir(folder)
         except FileNotFoundError:  # A local folder comes with its first file.
@@ -241,7 +255,7 @@ class SitemapStorage:
         return [f"{folder}/{name}" if folder else name for name in files]
 
     def stored_at(self, name: str) -> datetime | None:
-        """Return when a file was stored, naive under USE_TZ = False; None if it cannot say."""
+        """Return when a file was stored, naive under USE_TZ = False; None if that is unknown."""
         try:
             return self.storage.get_modified_time(name)
         except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
@@ -251,8 +265,8 @@ class SitemapStorage:
 def folder_of(site: SitemapSite) -> str:
     """Return the folder of a site's files: ``sitemaps/www.example.com-1a2b3c4d``.
 
-    It follows from key and base URL, so that two sites in one bucket, of one project or of two,
-    never share a folder.
+    It is made of the key and the base URL, so that two sites in one bucket, of one project or of
+    two, never share a folder.
     """
     base = site.origin.partition("://")[2] + site.path
     shown = re.sub(r"[^a-z0-9.-]+", "-", base.lower())[:60].strip("-.")
@@ -261,14 +275,15 @@ def folder_of(site: SitemapSite) -> str:
 
 
 def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: str) -> str:
-    """Return the name of a file: what it is, a part of its hash, and the build that made it."""
+    """Return a name for a file of a site, made of its stem, part of its hash and its build."""
     name = f"{folder_of(site)}/{stem.lower()}-{sha256[:16]}-{build}.{extension}"
     if not ALLOWED.fullmatch(name):
         raise ValueError(f"{name!r} has characters that a storage might change")
     return name
 
 
-def _why_not_in(folder: Path, error: OSError) -> str:
+def _folder_error_message(folder: Path, error: OSError) -> str:
+    """Return in words why no file can be made in a folder, and what to do."""
     if error.errno in DENIED:
         return (
             f"This process may not write to {folder} ({error.strerror}). Let its user write there,"
@@ -279,14 +294,14 @@ def _why_not_in(folder: Path, error: OSError) -> str:
     return f"No file can be created in {folder}: {error}"
 
 
-def sync(file: IO[bytes]) -> None:
-    """Force a written file to the disk, before a rename makes it visible."""
+def sync_file(file: IO[bytes]) -> None:
+    """Write a file's content through to the disk, before a rename makes it visible."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def sync_folder(path: Path) -> None:
-    """Force a folder's entries to the disk, so that a rename survives a power cut."""
+    """Write a folder's entries through to the disk, so that a rename survives a power cut."""
     if os.name == "nt":  # Windows opens no folders, and its file systems log renames themselves.
         return
     descriptor = os.open(path, os.O_RDONLY)

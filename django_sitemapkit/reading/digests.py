@@ -182,7 +182,7 @@ def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
 
     Also None for a table that Django does not manage, as its column types are not known.
     """
-    if (column := _django.column_of(expression)) is None:
+    if (column := _django.table_and_field_of(expression)) is None:
         return None
     field = column[1]
     return type(stored_field(field)) if field.model._meta.managed else None
@@ -268,10 +268,10 @@ def _aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
 def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
     """Return by column the simplest SQLite expression that joins its values."""
     rows = keyset.queryset.values(**values)
-    table, annotations = _django.table_of(rows), _django.Shape(rows).annotations
+    table, annotations = _django.table_alias_of(rows), _django.QueryShape(rows).annotations
     templates = {}
     for name in values:
-        column = _django.column_of(annotations[name])
+        column = _django.table_and_field_of(annotations[name])
         filled = column is not None and column[0] == table and not column[1].null
         template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
         is_comparable = _django.internal_type_of(annotations[name]) in COMPARABLE

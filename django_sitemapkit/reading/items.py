@@ -152,7 +152,7 @@ class ContribReader(QuerySetReader, ItemReader):
         items = self.rows
         if not isinstance(items, QuerySet):
             return None
-        shape = _django.Shape(items)
+        shape = _django.QueryShape(items)
         is_plain = shape.gives_instances and not shape.is_sliced and not shape.combinator
         if not is_plain or shape.is_distinct_on_fields or _django.reads_windows(items):
             return None

@@ -71,7 +71,7 @@ def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -
 
 def _kind(column: Any) -> "type[Field[Any, Any]] | None":
     """Return the field class whose values an expression returns unchanged; None if not known."""
-    if (found := _django.column_of(column)) is not None:
+    if (found := _django.table_and_field_of(column)) is not None:
         return type(found[1])
     if isinstance(column, Value):
         return _kind_of_constant(column.value)

@@ -82,7 +82,7 @@ def formula_of(method: Any, rows: QuerySet[Any], finish: Compute | None = None) 
     ``finish`` is a function of the package that converts its values. Raises StaysMethod if the
     values of the columns are not proven to give those of the method.
     """
-    if why := _django.why_not_plain(rows):
+    if why := _django.why_objects_differ(rows):
         raise StaysMethod(why)
     source = method
     if not isinstance(method, MethodSource):

@@ -68,7 +68,9 @@ def newest_by_index(
     with keyset.active():
         last = rows.values("sitemapkit_key", "sitemapkit_lastmod")[:NEWEST_ROWS]
         found = last.aggregate(**newest)
-    values = (_django.converted(found[name], expression, keyset.queryset) for name in newest)
+    values = (
+        _django.convert_aggregate(found[name], expression, keyset.queryset) for name in newest
+    )
     return {keys: value for keys, value in zip(closed, values, strict=True) if value is not None}
 
 
@@ -87,11 +89,11 @@ def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
     """
     if not _django.reads_single_rows(keyset.queryset):
         return None
-    table = _django.table_of(keyset.queryset)
+    table = _django.table_alias_of(keyset.queryset)
     found: list[Field[Any, Any]] = []
     for lookup in _django.conditions_of(keyset.queryset):
         equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
-        column = _django.column_of(getattr(lookup, "lhs", None))
+        column = _django.table_and_field_of(getattr(lookup, "lhs", None))
         if not equal or column is None or column[0] != table:
             return None
         if hasattr(lookup.rhs, "resolve_expression") or column[1] in (keyset.field, *found):

@@ -112,7 +112,7 @@ def _gives_each_once(section: SectionReader) -> bool:
     if any(text.count(_HOLE) > 1 for text in pattern.template.split("/")):
         return False  # "a-b" and "c" make the same as "a" and "b-c".
     rows = section.keyset.queryset
-    shape = _django.Shape(rows)
+    shape = _django.QueryShape(rows)
     if shape.is_sliced or shape.has_extra_columns or shape.changes_values:
         return False
     (route,) = section.locator.language_routes

@@ -100,7 +100,7 @@ class Pushdown:
         values, and where the database cannot do it.
         """
         reader, rows = self._reader, self._reader.keyset.queryset
-        if reader.trust_lastmod or _django.Shape(rows).changes_values:
+        if reader.trust_lastmod or _django.QueryShape(rows).changes_values:
             return False
         if self._query is not None:
             self._query.add_hashes(row_hash(reader.keyset, reader.digest_columns))

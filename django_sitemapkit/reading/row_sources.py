@@ -156,7 +156,7 @@ class RowSources(SectionReader):
             # Checks report what is no queryset, and slices and combinations.
             if not isinstance(rows, QuerySet):
                 return rows
-            shape = _django.Shape(rows)
+            shape = _django.QueryShape(rows)
             can_be_filtered = not (shape.is_sliced or shape.combinator)
             if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
                 rows = rows.filter(sitemap_include=True)
@@ -281,7 +281,10 @@ class RowSources(SectionReader):
         """
         if not isinstance(source, Column):
             return source
-        if type(source.expression) is F and not _django.Shape(self.keyset.queryset).changes_values:
+        if (
+            type(source.expression) is F
+            and not _django.QueryShape(self.keyset.queryset).changes_values
+        ):
             return source.expression
         rows = self.keyset.queryset.values_list(as_expression(source.expression))
         return statement_of(rows, self.rows.db)

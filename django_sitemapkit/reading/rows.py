@@ -225,7 +225,7 @@ class QuerySetReader(RowSources):
             return super().newest_lastmod(keys)
         with self.site.active():
             found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column))
-        return _django.converted(found["sitemapkit_newest"], column, self.rows)
+        return _django.convert_aggregate(found["sitemapkit_newest"], column, self.rows)
 
     def _count_and_newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.lastmod_column
@@ -234,7 +234,7 @@ class QuerySetReader(RowSources):
         rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
             newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
-            value = _django.converted(newest["newest"], column, self.rows)
+            value = _django.convert_aggregate(newest["newest"], column, self.rows)
             return newest["rows"], value
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:

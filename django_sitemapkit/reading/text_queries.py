@@ -131,7 +131,7 @@ def can_join(
     rows = keyset.queryset
     if connections[rows.db].vendor != "postgresql" or not _django.reads_single_rows(read):
         return False
-    if _django.Shape(rows).changes_values or _django.Shape(read).has_extra_columns:
+    if _django.QueryShape(rows).changes_values or _django.QueryShape(read).has_extra_columns:
         return False
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:
@@ -148,7 +148,7 @@ def can_join(
 
 def _kind(expression: Any) -> "type[Field[Any, Any]] | None":
     """Return the field class whose values an expression returns; None if not known."""
-    if _django.column_of(expression) is not None:
+    if _django.table_and_field_of(expression) is not None:
         return stored_kind(expression)
     if isinstance(expression, Extract) and expression.lookup_name not in WHOLE_UNITS:
         return None

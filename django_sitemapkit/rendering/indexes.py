@@ -28,7 +28,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import (
     PlannedPage,
     overrides_revision_of,
-    pages_of_all,
+    pages_with_rows_of_all,
     record_listing,
 )
 from django_sitemapkit.printable import logger
@@ -108,7 +108,7 @@ def live_index_entries(
 
 def _live_pages(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
     """Yield the index entries of the pages of sections that list a URL."""
-    for section, pages in _nonempty_pages(sections, pages_of_all(sections)):
+    for section, pages in _nonempty_pages(sections, pages_with_rows_of_all(sections)):
         address = page_address_getter(site, section.get_name())
         for page in pages:
             yield LivePage(

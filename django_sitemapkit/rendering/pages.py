@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.planning import FILL, PlannedPage, split
+from django_sitemapkit.planning import FILL, PlannedPage, split_page
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
@@ -315,7 +315,7 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:
-        split(section, page, *rendering.split_bounds())
+        split_page(section, page, *rendering.split_bounds())
 
 
 def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[Problem]:

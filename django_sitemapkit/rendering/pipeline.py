@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
-from django_sitemapkit.overrides import OverrideResult, sections_of
+from django_sitemapkit.overrides import OverrideEffects, sections_of
 from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
 from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
@@ -232,7 +232,7 @@ class ChunkPipeline:
         return without_rows(entries, effects.excluded) if effects.excluded else entries
 
     def override_texts(
-        self, effects: OverrideResult, keys: Sequence[Any]
+        self, effects: OverrideEffects, keys: Sequence[Any]
     ) -> dict[str, dict[int, str]]:
         """Return the texts of the values that editors have set: for each tag by row index."""
         found: dict[str, dict[int, str]] = {}

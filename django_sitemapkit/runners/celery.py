@@ -18,7 +18,7 @@ from django_sitemapkit.sites import SitemapSite
 
 @shared_task(name="django_sitemapkit.help_build", acks_late=False, ignore_result=True)
 def help_build(*arguments: Any) -> None:
-    """Make pages of a build for a while."""
+    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` sends."""
     helper.help_build(*arguments)
 
 
@@ -26,7 +26,7 @@ def help_build(*arguments: Any) -> None:
 def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Process the admin's open requests of a site."""
+    """Process the admin's open requests of the site with the key ``site``."""
     queues.process_requests(site, kinds, schemas)
 
 
@@ -61,18 +61,21 @@ class CeleryRunner(QueueRunner):
         self._sending = {name: value for name, value in sending.items() if value is not None}
 
     def enqueue_helper(self, *arguments: Any) -> None:
-        """Send the message for a helper."""
+        """Send the message that has a worker call ``help_build(*arguments)``."""
         help_build.apply_async(arguments, **self._sending)
 
     @property
     def supports_requests(self) -> bool:
-        """Whether messages go to workers: not with ``task_always_eager``."""
+        """Whether workers process requests: not with ``task_always_eager``."""
         return not current_app.conf.task_always_eager
 
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Send the message for the requests of a site, unless this process would run it at once."""
+        """Send a message that has a worker process a site's requests of these kinds; return True.
+
+        Returns False, and sends none, if this process would run the task at once.
+        """
         if not self.supports_requests:
             return False
         arguments = request_arguments(site, kinds)

@@ -27,12 +27,12 @@ PACKAGES = {
 
 
 def get_runner(name: str | None = None, workers: int | None = None) -> Runner:
-    """Return the runner of a short name or dotted path; by default that of SITEMAPKIT_RUNNER.
+    """Return a runner by its short name or dotted path; by default that of SITEMAPKIT_RUNNER.
 
-    It has the options of the setting if that names the same runner. Asking for several ``workers``
-    asks for processes, where no name is given, and asking for one is asking for this process.
-    Raises ImportError where there is no such runner, TypeError where it is none or has no such
-    option, and ImproperlyConfigured or ValueError for a wrong value of one.
+    It has the options of the setting if that names the same runner. If only ``workers`` is given,
+    the runner is "processes" for several and "inline" for one. Raises ImportError if there is no
+    such runner, TypeError if it is not a runner or has no such option, and ImproperlyConfigured or
+    ValueError for an invalid value of an option.
     """
     if workers is not None and workers < 1:
         raise ValueError(f"A runner needs at least one worker, not {workers}.")
@@ -54,9 +54,9 @@ def get_runner(name: str | None = None, workers: int | None = None) -> Runner:
 
 
 def runner_class(name: str) -> type[Runner]:
-    """Return the class of a short name or dotted path.
+    """Return a class of runners by its short name or dotted path.
 
-    Raises ImportError where there is none, or a package is missing, and TypeError where it is no
+    Raises ImportError if there is none or a package is missing, and TypeError if it is not a
     runner.
     """
     try:
@@ -70,14 +70,15 @@ def runner_class(name: str) -> type[Runner]:
     return kind
 
 
-def import_tasks() -> None:
-    """Import the module of the runner in the settings, so that a worker of Celery has its tasks.
+def import_configured_runner() -> None:
+    """Import the module of the runner in the settings, so that a Celery worker has its tasks.
 
-    What is wrong with the setting is left to the system checks.
+    Does nothing if the setting is invalid; a system check reports that.
     """
     with suppress(ImportError, ImproperlyConfigured, TypeError):
         runner_class(settings.RUNNER.backend)
 
 
 def _dotted_path_of(name: str) -> str:
+    """Return the dotted path of a runner; a name that is not a short one is returned as it is."""
     return RUNNERS.get(name, name)

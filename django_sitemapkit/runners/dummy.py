@@ -27,7 +27,7 @@ class DummyRunner(QueueRunner):
         super().__init__(stalled_seconds=stalled_seconds, **options)
 
     def validate(self) -> None:
-        """Accept any database: there are no workers."""
+        """Accept any database, since no worker has to read it."""
 
     @property
     def supports_requests(self) -> bool:

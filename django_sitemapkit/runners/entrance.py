@@ -18,14 +18,14 @@ AGAIN_SECONDS = 1.0
 
 
 def run_helper(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
-    """Set up Django, and make pages of a build until none is left or the build's process is gone.
+    """Set up Django in a helper process, and make pages of a build until no more can come.
 
     ``databases`` has the databases' names by alias: a helper works in the very databases of the
     process that started it. ``arguments`` are those of ``help_build``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    Thread(target=_end_with_builder, daemon=True).start()
+    Thread(target=_exit_with_builder, daemon=True).start()
     django.setup()
     for alias, name in databases.items():
         connections.databases[alias]["NAME"] = name
@@ -34,11 +34,11 @@ def run_helper(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
         time.sleep(AGAIN_SECONDS)  # Pages may come of a split, or be given back.
 
 
-def _end_with_builder() -> None:
-    """End this process at once when the one that builds has ended, however it has.
+def _exit_with_builder() -> None:
+    """Wait for the end of the process that builds, then end this process at once.
 
-    Not by SystemExit: raised during a query, it may be replaced by the error of a rollback, and
-    the process goes on. What is left of a page is what SIGKILL leaves.
+    Not by SystemExit: raised during a query, it may be replaced by the error of a rollback, and the
+    process goes on. What is left of a page is what SIGKILL leaves.
     """
     if builder := parent_process():
         builder.join()

@@ -28,7 +28,7 @@ from django_sitemapkit.builds.lease import (
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.exceptions import (
     BuildFailed,
     LeaseLost,
@@ -80,18 +80,19 @@ def help_build(
     *,
     seconds: float | None = None,
 ) -> bool:
-    """Make pages of a build until none is left to claim, but begin none after ``seconds``.
+    """Make pages of a running build until none is left to claim, but begin none after ``seconds``.
 
-    Returns whether there may be others later: the build goes on, and this process can help it.
+    Returns whether it is of use to call it again later: the build goes on, and this process can
+    help.
 
     ``fence`` is the fencing token of the process that builds, ``in_flight`` and
     ``pages_per_minute`` are the limits of its runner, and ``schemas`` has the schemas of its
-    tenants by the alias of the database. It raises no error of a page: that is recorded, and the
-    process that builds decides.
+    tenants by the alias of the database. It does not raise the errors of a page: they are recorded,
+    and the process that builds decides.
     """
     until = time.monotonic() + (HELP_SECONDS if seconds is None else seconds)
     limits = ClaimLimits(in_flight=in_flight, pages_per_minute=pages_per_minute)
-    with switched_to_schemas(schemas or {}), keeping_sites(), suppress(LeaseLost):
+    with switched_to_schemas(schemas or {}), caching_sites(), suppress(LeaseLost):
         running = Build.objects.filter(pk=build, fence=fence, status=Build.Status.RUNNING)
         running.update(helpers=F("helpers") + 1)
         try:
@@ -112,7 +113,7 @@ def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
 
 
 def require_shared_databases() -> None:
-    """Raise BuildFailed where other processes could not read what this one reads."""
+    """Raise BuildFailed if other processes could not read what this process reads."""
     for alias in connections:
         connection: Any = connections[alias]
         if connection.vendor == "sqlite" and connection.is_in_memory_db():
@@ -124,7 +125,7 @@ def require_shared_databases() -> None:
 
 
 def _require_known_tenant(alias: str, connection: Any) -> None:
-    """Raise BuildFailed where a connection is switched to another schema, and to no tenant.
+    """Raise BuildFailed if a connection is switched to a schema, but not by django-tenants.
 
     A worker's connection begins in the public schema, and would read other rows than the process
     that builds. It can only be switched as django-tenants does it.
@@ -138,10 +139,11 @@ def _require_known_tenant(alias: str, connection: Any) -> None:
         )
 
 
-def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
-    """Claim a page and make it; return False if there is none to claim, or it failed.
+def claim_and_make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
+    """Claim a page of a build and make it; return False if there was none, or it failed.
 
-    Raises LeaseLost if the build is not that process's any more that began it.
+    The error of a page is recorded. Returns True too if another process has made it meanwhile.
+    Raises LeaseLost if the process that began the build does not hold its lease any more.
     """
     if (row := lease.claim()) is None:
         return False
@@ -167,9 +169,10 @@ def make_claimed_page(builder: PageBuilder, lease: ClaimLease) -> bool:
 
 
 def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
-    """Make pages until ``until``; return whether this process can help later.
+    """Claim and make pages until none is left or the time ``until`` is over.
 
-    Raises LeaseLost if the build is over.
+    Returns whether this process can help later: it has the code and settings of the process that
+    builds, and the build goes on. Raises LeaseLost if the build ends meanwhile.
     """
     held = build_lease(record)
     if held is None:
@@ -189,13 +192,13 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
     lease = ClaimLease(held, record, limits)
     builder = PageBuilder(SiteBuilds(site), record, lease, sections)
     with builder:
-        while make_claimed_page(builder, lease) and time.monotonic() < until:
+        while claim_and_make_page(builder, lease) and time.monotonic() < until:
             pass
     return True
 
 
 class Coordinator:
-    """Has the pages of one build made by helpers and by this process, and yields their results."""
+    """Has the pages of one build made, by helpers and by the process that builds."""
 
     def __init__(
         self,
@@ -206,9 +209,10 @@ class Coordinator:
         start: Callable[[], None] | None = None,
         stalled_seconds: float = float("inf"),
     ) -> None:
-        """Make all ready for helpers.
+        """Prepare to make the pages of ``rows`` within the limits of a runner.
 
-        ``start`` starts one; without it, this process makes pages from the beginning.
+        ``start`` enqueues a helper; without it, helpers run already, and this process makes pages
+        from the beginning. The build fails if no page is made for ``stalled_seconds``.
         """
         self._lease = ClaimLease(builder.lease.row, builder.record_of_build, limits)
         self._builder = builder
@@ -227,7 +231,7 @@ class Coordinator:
         self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
-        """Have all pages made, by helpers or in this process, and yield the result of each.
+        """Have all pages made, and yield the result of each as soon as it is recorded.
 
         Pages that are too large until their duplicates are known are left pending. Raises an error
         if a page fails for good, or if no page is made for long.
@@ -242,19 +246,20 @@ class Coordinator:
             if not left:
                 return
             if state.failed:
-                self._raise_error()
-            self._top_up(state)
+                self._raise_final_error()
+            self._start_missing_helpers(state)
             self._work_or_wait(state)
 
     def _new_results(self) -> Iterator[FileResult]:
+        """Yield the results of pages that were recorded since the last call."""
         new = set(self._made.values_list("pk", flat=True)) - self._known
         made = Place.objects.in_build(self._record)
         for row in sorted(made.in_bulk(new).values(), key=index_order):
             yield self._builder.result_of(row)
         self._known |= new
 
-    def _raise_error(self) -> None:
-        """Raise a page's recorded error if another attempt would not help."""
+    def _raise_final_error(self) -> None:
+        """Raise the recorded error of a page if another attempt would not help."""
         for row in open_pages(self._record).exclude(failure={}):
             error, text = row.failure["error"], row.failure["text"]
             self._note = f"{row} was not built: {text}"
@@ -263,8 +268,8 @@ class Coordinator:
             if (attempts := row.failure["attempts"]) >= MAX_ATTEMPTS:
                 raise BuildFailed(f"{row} failed {attempts} times: {error}: {text}")
 
-    def _top_up(self, state: ClaimState) -> None:
-        """Start missing helpers, apart from those that are still starting."""
+    def _start_missing_helpers(self, state: ClaimState) -> None:
+        """Start as many helpers as the limits allow, without those that are still starting."""
         now = time.monotonic()
         if self._start is None or now < self._next_start:
             return
@@ -282,7 +287,7 @@ class Coordinator:
     def _start_helper(self, start: Callable[[], None]) -> bool:
         """Start a helper; return False if the queue did not take the message.
 
-        Raises QueueDown if it has taken none of this build.
+        Raises QueueDown if it has not taken any message of this build.
         """
         try:
             start()
@@ -297,7 +302,7 @@ class Coordinator:
         return True
 
     def _work_or_wait(self, state: ClaimState) -> None:
-        """Make pages in this process if it should, or wait until the next look is due."""
+        """Make pages if helpers make none, or wait, until the next look at the database."""
         now = time.monotonic()
         shortest, longest = LOOK_SECONDS
         until = now + min(max((now - self._began) / 10, shortest), longest)
@@ -310,13 +315,13 @@ class Coordinator:
             self._require_progress(state)
             if is_alone:
                 self._require_same_declaration()
-        while (self._start is None or is_alone) and make_claimed_page(self._builder, self._lease):
+        while (self._start is None or is_alone) and claim_and_make_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return
         time.sleep(max(until - time.monotonic(), 0))
 
     def _require_progress(self, state: ClaimState) -> None:
-        """Raise BuildFailed if nobody has made a page for long."""
+        """Raise BuildFailed if no page was made for ``stalled_seconds``."""
         seconds = time.monotonic() - self._progress
         if seconds < self._stalled_seconds:
             return
@@ -328,7 +333,7 @@ class Coordinator:
         )
 
     def _require_same_declaration(self) -> None:
-        """Raise PagesMoved if editors changed the build's declaration meanwhile."""
+        """Raise PagesMoved if editors changed section settings since the build began."""
         site = self._builder.site
         options = self._record.options
         now = Fingerprints(site).declaration_of(sections_of(site), options["sections"])

@@ -50,7 +50,7 @@ class ProcessesRunner(Runner):
     def validate(self) -> None:
         """Raise BuildFailed if helper processes could not load the settings or reach the databases.
 
-        One worker is this process alone.
+        With one worker there are no helper processes.
         """
         if self.workers == 1:
             return
@@ -62,20 +62,20 @@ class ProcessesRunner(Runner):
         require_shared_databases()
 
     def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
-        """Make the pages of all rows; the next free process claims the next one."""
+        """Have the pages of ``rows`` made, each by the next free process; yield their results."""
         size = min(self.workers, len(rows))
         if size < 2:
             yield from InlineRunner().run(builder, rows)
             return
         limits = ClaimLimits(in_flight=size)
         coordinator = Coordinator(builder, rows, limits)
-        with helpers(size - 1, help_arguments(builder, limits)):
+        with helper_processes(size - 1, help_arguments(builder, limits)):
             yield from coordinator.run()
 
 
 @contextmanager
-def helpers(size: int, arguments: Sequence[Any]) -> Iterator[None]:
-    """Start ``size`` helper processes of a build; end them on exit, even at their work."""
+def helper_processes(size: int, arguments: Sequence[Any]) -> Iterator[None]:
+    """Run ``size`` helper processes of a build; on exit end them, even in the middle of a page."""
     databases = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
     processes: list[SpawnProcess] = []
     try:

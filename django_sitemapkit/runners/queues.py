@@ -6,6 +6,7 @@ record the pages that they have made. No result comes back by the queue.
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -50,9 +51,11 @@ class QueueRunner(Runner):
     ) -> None:
         self.in_flight = at_least_one("in_flight", in_flight)
         self.pages_per_minute = (
-            None if pages_per_minute is None else _positive("pages_per_minute", pages_per_minute)
+            None
+            if pages_per_minute is None
+            else _positive_number("pages_per_minute", pages_per_minute)
         )
-        self.stalled_seconds = _positive("stalled_seconds", stalled_seconds)
+        self.stalled_seconds = _positive_number("stalled_seconds", stalled_seconds)
 
     @abstractmethod
     def enqueue_helper(self, *arguments: Any) -> None:
@@ -63,7 +66,7 @@ class QueueRunner(Runner):
         """
 
     def validate(self) -> None:
-        """Raise BuildFailed where workers could not see what this process sees."""
+        """Raise BuildFailed if workers could not read what this process reads and has written."""
         require_shared_databases()
         if transaction.get_connection(router.db_for_write(Build)).in_atomic_block:
             raise BuildFailed(
@@ -72,20 +75,17 @@ class QueueRunner(Runner):
             )
 
     def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
-        """Have all pages made, and yield the result of each as soon as it is seen."""
+        """Have the pages of ``rows`` made by helpers; yield the result of each once it is seen."""
         limits = ClaimLimits(in_flight=self.in_flight, pages_per_minute=self.pages_per_minute)
-        arguments = help_arguments(builder, limits)
-
-        def start() -> None:
-            self.enqueue_helper(*arguments)
-
+        start = partial(self.enqueue_helper, *help_arguments(builder, limits))
         coordinator = Coordinator(
             builder, rows, limits, start=start, stalled_seconds=self.stalled_seconds
         )
         yield from coordinator.run()
 
 
-def _positive(name: str, value: Any) -> Any:
+def _positive_number(name: str, value: Any) -> Any:
+    """Return a value that is a number above zero; else raise ImproperlyConfigured."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (is_number and value >= 0.000_001):  # Its inverse is a time to wait.
         raise ImproperlyConfigured(f"{name} must be a number from 0.000001 up; it is {value!r}.")
@@ -101,9 +101,10 @@ def request_arguments(site: SitemapSite, kinds: Collection[str]) -> list[Any]:
 def process_requests(
     key: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Process the admin's open requests of a site, given by its key.
+    """Process the admin's open requests of these kinds for the site with a key.
 
-    What waits for another build is enqueued once more, so that no worker waits.
+    A request that has to wait for another build is enqueued again, to be tried in a minute, so that
+    no worker waits.
     """
     with switched_to_schemas(schemas or {}):
         site = site_by_key(all_sites(), key)

@@ -31,10 +31,10 @@ WITHOUT_WORKERS = tuple(
 """Backends that run a task at once, or never."""
 
 
-def _declared_task(function: Callable[..., None]) -> Any:
-    """Declare a task for the queue and backend "default"; a runner sends it to its own.
+def _declare_task(function: Callable[..., None]) -> Any:
+    """Make a function a task of the queue and backend "default"; a runner sends it to its own.
 
-    Raises ImproperlyConfigured if that backend refuses it, as where QUEUES has no "default".
+    Raises ImproperlyConfigured if that backend rejects it, such as when QUEUES has no "default".
     """
     try:
         return _framework.task(function)
@@ -45,17 +45,17 @@ def _declared_task(function: Callable[..., None]) -> Any:
         ) from error
 
 
-@_declared_task
+@_declare_task
 def help_build(*arguments: Any) -> None:
-    """Make pages of a build for a while."""
+    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` enqueues."""
     helper.help_build(*arguments)
 
 
-@_declared_task
+@_declare_task
 def process_requests(
     site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
 ) -> None:
-    """Process the admin's open requests of a site."""
+    """Process the admin's open requests of the site with the key ``site``."""
     queues.process_requests(site, kinds, schemas)
 
 
@@ -90,18 +90,21 @@ class TasksRunner(QueueRunner):
             raise ImproperlyConfigured(f'TASKS["{backend}"]: {error}') from error
 
     def enqueue_helper(self, *arguments: Any) -> None:
-        """Enqueue the task for a helper."""
+        """Enqueue a task that calls ``help_build(*arguments)``."""
         self._help_build.enqueue(*arguments)
 
     @property
     def supports_requests(self) -> bool:
-        """Whether the backend has workers, and can enqueue a task for later."""
+        """Whether the backend has workers and can delay a task, as requests need."""
         return self._backend.supports_defer and not isinstance(self._backend, WITHOUT_WORKERS)
 
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Enqueue the task for the requests of a site, unless the click would wait for its end."""
+        """Enqueue a task that processes a site's requests of these kinds; return True.
+
+        Returns False, and enqueues none, if the backend has no workers, or cannot delay a task.
+        """
         if isinstance(self._backend, WITHOUT_WORKERS) or (
             delay and not self._backend.supports_defer
         ):
@@ -113,7 +116,7 @@ class TasksRunner(QueueRunner):
         return True
 
     def check(self) -> Iterable[CheckMessage]:
-        """Report a backend without workers."""
+        """Report that the backend has no workers, so that builds would not use any."""
         if isinstance(self._backend, WITHOUT_WORKERS):
             kind, alias = type(self._backend).__name__, self._using["backend"]
             yield Warning(

@@ -20,12 +20,12 @@ from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.scaffold.discovery import (
     LeftOut,
     contrib_sitemaps,
-    is_installed,
+    is_third_party,
     models_with_pages,
     static_pages,
 )
-from django_sitemapkit.sections import BaseSection, adapt
-from django_sitemapkit.sections.declarations import name_of
+from django_sitemapkit.sections import BaseSection, adapt_contrib
+from django_sitemapkit.sections.declarations import section_name_of
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 WIDTH = 79
@@ -56,21 +56,21 @@ HIDDEN = re.compile(
 """Names of fields of what not everyone may see."""
 
 
-def propose() -> tuple["Module", list[str]]:
-    """Return a module with sections for the first site's unlisted models and pages, and hints.
+def propose_module() -> tuple["Module", list[str]]:
+    """Return a first module ``sitemaps`` for the project, and what to do next, as lines of text.
 
-    The second value is lines of text. Reads some rows of each model and calls their
-    ``get_absolute_url()``; requests no page.
+    The module has sections for the models and pages that no section of the first site lists. Reads
+    some rows of each model and calls their ``get_absolute_url()``; requests no page.
     """
     site = UNKNOWN_SITE
     with suppress(Exception):  # No site is set, or the sites framework has no table yet.
         site = all_sites()[0]
     with site.active():
-        sections = registry.at(site)
+        sections = registry.classes_of(site)
         module = Module(each.get_name() for each in [*registry.declared(), *sections])
         old = contrib_sitemaps(site, module.taken, module.left_out)
         module.taken.update(old)
-        listed = _listed_models_and_items([*sections, *map(adapt, old.values())], site)
+        listed = _listed_models_and_items([*sections, *map(adapt_contrib, old.values())], site)
         for model, in_languages in models_with_pages(site, listed, module.left_out):
             module.add_model(model, in_languages=in_languages)
         module.add_pages(static_pages(site, listed, module.left_out))
@@ -78,14 +78,14 @@ def propose() -> tuple["Module", list[str]]:
     return module, _next_steps(site)
 
 
-def write(label: str, text: str) -> Path:
-    """Write a module ``sitemaps`` into an app of the project, and return its path.
+def write_module(label: str, text: str) -> Path:
+    """Write ``text`` as the module ``sitemaps`` of the app with a label; return the file's path.
 
     Raises LookupError if there is no such app, FileExistsError if it has the module in any form,
     and another OSError if the module cannot be written.
     """
     app = apps.get_app_config(label)
-    if is_installed(app.path) or module_has_submodule(app.module, "sitemaps"):
+    if is_third_party(app.path) or module_has_submodule(app.module, "sitemaps"):
         raise FileExistsError(
             f"{app.name} has a module sitemaps, or is an installed package: it stays as it is. Name"
             " another app; or run the command without --write, and add what it prints to yours."
@@ -110,7 +110,7 @@ def _listed_models_and_items(
 
 
 def _next_steps(site: SitemapSite) -> list[str]:
-    """Return the missing settings for sitemaps to be served, and the commands to run."""
+    """Return lines of text: settings and URLs that are still missing, and commands to run."""
     steps = ["Read the sections. If one has a second queryset in a comment, keep the right one."]
     if site is UNKNOWN_SITE:
         steps.append('Add to the settings: SITEMAPKIT_BASE_URL = "https://www.example.com"')
@@ -130,10 +130,10 @@ def _next_steps(site: SitemapSite) -> list[str]:
 
 
 class Module:
-    """The text of a module ``sitemaps``, formatted as ruff and Black do.
+    """The text of a module ``sitemaps``, formatted as ruff and Black do; ``str()`` returns it.
 
-    Collects imports and sections, each under a name that nothing else has. ``section_names`` are
-    those that the project has already. ``str()`` gives the text.
+    It collects imports and sections, each under an unused name. ``section_names`` are those that
+    the project has already.
     """
 
     def __init__(self, section_names: Iterable[str]) -> None:
@@ -147,6 +147,7 @@ class Module:
         """What has no section, and why."""
 
     def __str__(self) -> str:
+        """Return the module's text, with comments on what was left out."""
         comments = [
             textwrap.fill(
                 textwrap.shorten(
@@ -162,20 +163,26 @@ class Module:
             for reason, names in self.left_out.items()
             if names
         ]
-        start = f'"""The sections of the sitemap."""\n{self._imports()}' if self.sections else ""
+        start = (
+            f'"""The sections of the sitemap."""\n{self._import_lines()}' if self.sections else ""
+        )
         return "".join([start, *self.sections, "\n\n", "\n".join(comments)]).strip() + "\n"
 
     def add_model(self, model: type[Model], *, in_languages: bool) -> None:
-        """Add the section of a model."""
+        """Add a section for a model; ``in_languages`` is whether each language has its own URL."""
         label, rows = model._meta.app_label, f"{model._default_manager.name}.all()"
-        name = self._import_name(model.__module__, model.__name__, label)
+        name = self._add_import(model.__module__, model.__name__, label)
         lines = [f"queryset = {name}.{rows}"]
         lines += [f"# queryset = {name}.{each}" for each in _public_rows_of(model) if each != rows]
         lines += [f'lastmod = "{field}"' for field in _lastmods_of(model)[:1]]
-        self._add_section("Section", _plural_of(model), label, lines, in_languages)
+        self._add_section("Section", _section_class_name(model), label, lines, in_languages)
 
     def add_pages(self, pages: Mapping[str, bool]) -> None:
-        """Add pages without a model: those with a URL in each language have their own section."""
+        """Add sections for pages without a model, which are URL names or paths.
+
+        The value of each is whether each language has its own URL; those are a section of their
+        own.
+        """
         for in_languages, label in ((False, "static"), (True, "translated")):
             items = [json.dumps(i, ensure_ascii=False) for i in pages if pages[i] == in_languages]
             if items:
@@ -190,10 +197,10 @@ class Module:
                 )
 
     def add_contrib(self, sitemaps: Mapping[str, type[Any]]) -> None:
-        """Register classes of contrib by name."""
+        """Add a call that registers classes of contrib sitemaps by name."""
         if sitemaps:
             items = [
-                f'        "{name}": {self._import_name(kind.__module__, kind.__name__, name)},\n'
+                f'        "{name}": {self._add_import(kind.__module__, kind.__name__, name)},\n'
                 for name, kind in sitemaps.items()
             ]
             self.imports.setdefault(("django_sitemapkit", ""), set()).add("register_all")
@@ -205,28 +212,37 @@ class Module:
     def _add_section(
         self, base: str, plural: str, label: str, lines: list[str], in_languages: bool
     ) -> None:
-        name = self._unused_name(plural, label, name_of)
+        """Add the code of a section class, and its import.
+
+        ``base`` is its base class, ``plural`` its name, after ``label`` if that is taken, and
+        ``lines`` its options.
+        """
+        name = self._claim_name(plural, label, section_name_of)
         self.imports.setdefault(("django_sitemapkit", ""), set()).update((base, "register"))
         lines += ["i18n = True", "alternates = True"] if in_languages else []
         body = textwrap.indent("\n".join(lines), "    ")
         self.sections.append(f"\n\n@register\nclass {name}({base}):\n{body}\n")
 
-    def _import_name(self, module: str, name: str, label: str) -> str:
-        """Add an import; return the name by which the module's text refers to it."""
-        claimed = self._unused_name(name, label, str)
+    def _add_import(self, module: str, name: str, label: str) -> str:
+        """Add an import; return the name that the module then has for the imported class."""
+        claimed = self._claim_name(name, label, str)
         alias = "" if claimed == name else f"{name} as {claimed}"
         self.imports.setdefault((module, alias), set()).add(alias or name)
         return claimed
 
-    def _unused_name(self, name: str, label: str, name_in_address: Callable[[str], str]) -> str:
-        """Return a name that nothing has, in addresses neither: with a label if it is taken."""
+    def _claim_name(self, name: str, label: str, name_in_address: Callable[[str], str]) -> str:
+        """Return a name that nothing has yet, and take it.
+
+        A taken name gets ``label`` before it. ``name_in_address`` returns the form that it has in
+        addresses, which must be unused too.
+        """
         while not self.taken.isdisjoint((name, name_in_address(name))):
             name = re.sub(r"\W|_", "", label.title()) + name
         self.taken.update((name, name_in_address(name)))
         return name
 
-    def _imports(self) -> str:
-        """Return the imports, sorted as isort does: other packages before the project."""
+    def _import_lines(self) -> str:
+        """Return the import statements, sorted as isort does: other packages before the project."""
         blocks = ["", ""]
         for module, shown in sorted(
             (module, sorted(names, key=lambda name: (not name.isupper(), name)))
@@ -234,13 +250,13 @@ class Module:
         ):
             line = f"from {module} import {', '.join(shown)}\n"
             split = [f"from {module} import (", *(f"    {name}," for name in shown), ")\n"]
-            is_own = not is_installed(sys.modules[module].__file__)
+            is_own = not is_third_party(sys.modules[module].__file__)
             blocks[is_own] += line if len(line) <= WIDTH else "\n".join(split)
         return "".join(f"\n{block}" for block in blocks if block)
 
 
-def _plural_of(model: type[Model]) -> str:
-    """Return the section name for a model: its plural if that has only English letters."""
+def _section_class_name(model: type[Model]) -> str:
+    """Return a name for a model's section class: its plural, if that is in English letters."""
     plural = re.sub(r"(?<=[^aeiou])ys$", "ies", str(model._meta.verbose_name_plural))
     name = "".join(word[0].upper() + word[1:] for word in re.findall(r"[^\W_]+", plural))
     is_free = name.isascii() and name.isidentifier() and name != model.__name__
@@ -248,7 +264,7 @@ def _plural_of(model: type[Model]) -> str:
 
 
 def _lastmods_of(model: type[Model]) -> list[str]:
-    """Return the fields that may be the time of the last change, the most likely one first."""
+    """Return the names of fields that may be the time of the last change, likeliest first."""
     found = sorted(
         (not field.auto_now, not isinstance(field, DateTimeField), field.name)
         for field in model._meta.concrete_fields
@@ -258,10 +274,10 @@ def _lastmods_of(model: type[Model]) -> list[str]:
 
 
 def _public_rows_of(model: type[Model]) -> list[str]:
-    """Return code for the rows that everyone may probably see: ``objects.filter(public=True)``.
+    """Return code of querysets of what everyone may see, such as ``objects.filter(public=True)``.
 
-    One for each manager, and method of the default manager, whose name says so; else one from the
-    names of fields.
+    There is one for each manager, and for each method of the default manager, whose name says so;
+    else one made of the names of fields.
     """
     default, filters = model._default_manager, ", ".join(_public_filters(model))
     managers = (name for name in dir(model) if isinstance(getattr(model, name, None), Manager))
@@ -273,7 +289,7 @@ def _public_rows_of(model: type[Model]) -> list[str]:
 
 
 def _public_filters(model: type[Model]) -> Iterator[str]:
-    """Yield filters by boolean and status fields that select the rows everyone may see."""
+    """Yield arguments of ``filter()`` by fields whose name or choices tell public rows."""
     for field in model._meta.concrete_fields:
         is_public, is_hidden = PUBLIC.fullmatch(field.name), HIDDEN.fullmatch(field.name)
         if isinstance(field, BooleanField) and (is_public or is_hidden):

@@ -65,13 +65,14 @@ LeftOut = defaultdict[str, set[str]]
 def models_with_pages(
     site: SitemapSite, listed: Collection[object], left_out: LeftOut
 ) -> Iterator[tuple[type[Model], bool]]:
-    """Yield the models that need a section, and whether they have URLs in each language.
+    """Yield each model that needs a section, and whether each language has its own URL of a row.
 
-    Those in ``listed`` are in a section already.
+    ``listed`` has the models that are in a section already. Models without a section get into
+    ``left_out``, by the reason.
     """
     for model in apps.get_models():
         if not hasattr(model, "get_absolute_url"):
-            if not is_installed(sys.modules[model.__module__].__file__):
+            if not is_third_party(sys.modules[model.__module__].__file__):
                 left_out["no get_absolute_url()"].add(model._meta.label)
         elif reason := _why_no_section(site, model, listed):
             left_out[reason].add(model._meta.label)
@@ -80,7 +81,7 @@ def models_with_pages(
 
 
 def _why_no_section(site: SitemapSite, model: Any, listed: Collection[object]) -> str:
-    """Return why a model with ``get_absolute_url()`` needs no section of its own, or ""."""
+    """Return why a model with ``get_absolute_url()`` needs no section of its own; "" if it does."""
     if model._meta.concrete_model in listed:
         return "in a section already"
     parents = {*model.__mro__[1:]}.intersection(apps.get_models())
@@ -97,19 +98,21 @@ def _why_no_section(site: SitemapSite, model: Any, listed: Collection[object]) -
 
 
 def _first_rows(model: type[Model]) -> list[Any]:
+    """Return the first rows of a model; none if its table does not exist yet."""
     with suppress(DatabaseError):
         return list(model._default_manager.order_by("pk")[:ROWS])
     return []  # Its table is not there yet.
 
 
 def _url_of(row: Any) -> str:
+    """Return what a row's ``get_absolute_url()`` returns, as text; "" if that fails."""
     with suppress(Exception):
         return str(row.get_absolute_url() or "")
     return ""
 
 
-def is_installed(path: str | None) -> bool:
-    """Return whether a path is that of an installed package, or of this one."""
+def is_third_party(path: str | None) -> bool:
+    """Return whether a file is part of an installed package, this one included."""
     place = Path(path or "")
     return place.is_relative_to(Path(__file__).parents[1]) or not {
         "site-packages",
@@ -120,10 +123,11 @@ def is_installed(path: str | None) -> bool:
 def static_pages(
     site: SitemapSite, listed: Collection[object], left_out: LeftOut
 ) -> dict[str, bool]:
-    """Return the named URLs without arguments that are pages, and whether each language has one.
+    """Return the pages of named URLs without arguments, and whether each language has its own URL.
 
-    They are in the order of the URLconf, as names, or as paths if the name has a slash. Names and
-    paths in ``listed`` are in a section already.
+    They are in the order of the URLconf, as URL names, or as paths if the name has a slash.
+    ``listed`` has the names and paths that are in a section already. Other names get into
+    ``left_out``, by the reason.
     """
     names: dict[str, str] = {}
     pages: dict[str, bool] = {}
@@ -143,7 +147,7 @@ def contrib_sitemaps(site: SitemapSite, taken: set[str], left_out: LeftOut) -> d
     """Return the contrib sitemaps in the URLconf by name, without those whose names are ``taken``.
 
     A class defined in a URLconf is left out: no app may import that while Django starts, since the
-    URLs of the admin would lack models.
+    URLs of the admin would lack models. Its name gets into ``left_out``.
     """
     sitemaps = {
         name: sitemap
@@ -157,6 +161,7 @@ def contrib_sitemaps(site: SitemapSite, taken: set[str], left_out: LeftOut) -> d
 
 
 def _is_importable(sitemap: Any) -> bool:
+    """Return whether a sitemap is a class that a module, but not a URLconf, defines."""
     home = sys.modules[sitemap.__module__]
     return (
         isinstance(sitemap, type)
@@ -167,7 +172,7 @@ def _is_importable(sitemap: Any) -> bool:
 
 
 def _named_patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str, URLPattern]]:
-    """Yield the patterns of a URLconf with their names, without the admin's and ours."""
+    """Yield the patterns of a URLconf with their full names, without the admin's and ours."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLPattern):
             yield f"{namespace}{pattern.name}", pattern
@@ -178,7 +183,7 @@ def _named_patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tupl
 
 
 def why_no_page_at(site: SitemapSite, path: str) -> str:
-    """Return why there is no page for everyone at a path, or "" if nothing in the code says so."""
+    """Return why a path has no page for everyone, as far as code tells; "" if it may have one."""
     match, middleware = url_match(site, path), " ".join(settings.MIDDLEWARE)
     if match is None:
         return (
@@ -205,7 +210,7 @@ def why_no_page_at(site: SitemapSite, path: str) -> str:
 
 
 def _varies_by_language(url: Callable[[], str]) -> bool:
-    """Return whether a URL is another one in another of the project's languages."""
+    """Return whether ``url()`` differs between the project's languages."""
     # Django's own LANGUAGES are a hundred that nobody chose.
     languages = settings.LANGUAGES if settings.is_overridden("LANGUAGES") else []  # type: ignore[misc]
     return len({translation.override(code)(url)() for code, _ in languages[:3]}) > 1

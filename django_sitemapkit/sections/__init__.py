@@ -7,10 +7,10 @@ None of them knows a model of this package.
 
 from django_sitemapkit.sections.contrib import (
     ContribSection,
-    adapt,
+    adapt_contrib,
     copy_sitemap,
     is_contrib,
-    own_members,
+    overridden_members,
 )
 from django_sitemapkit.sections.declarations import (
     BaseSection,
@@ -24,7 +24,7 @@ from django_sitemapkit.sections.declarations import (
     StaticSection,
     Translated,
     absolute_url_of,
-    name_of,
+    section_name_of,
     text_or_none,
 )
 
@@ -41,10 +41,10 @@ __all__ = [
     "StaticSection",
     "Translated",
     "absolute_url_of",
-    "adapt",
+    "adapt_contrib",
     "copy_sitemap",
     "is_contrib",
-    "name_of",
-    "own_members",
+    "overridden_members",
+    "section_name_of",
     "text_or_none",
 ]

@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.protocol.limits import MAX_URLS
-from django_sitemapkit.sections.declarations import ItemSection, name_of, text_or_none
+from django_sitemapkit.sections.declarations import ItemSection, section_name_of, text_or_none
 
 
 class ContribSection(ItemSection):
-    """A section that takes its options from a ``django.contrib.sitemaps.Sitemap``."""
+    """A section that takes its items and options from a ``django.contrib.sitemaps.Sitemap``."""
 
     new_sitemap: ClassVar[Callable[[], Any]]
 
@@ -26,26 +26,26 @@ class ContribSection(ItemSection):
 
     @cached_property
     def sitemap(self) -> Any:
-        """The sitemap of this read: what an instance keeps, it may keep no longer.
+        """The contrib sitemap of this read, made when first needed; the next read has another.
 
-        It is made when it is first asked for: a class that raises is named as a section whose code
-        raises.
+        It is not made with the section, so that an error that its class raises is reported as one
+        of the section's code.
         """
         return type(self).new_sitemap()
 
     @property
     def items(self) -> Any:
-        """The sitemap's method that returns them."""
+        """The contrib sitemap's ``items()`` method."""
         return self.sitemap.items
 
     def location(self, item: Any) -> str | None:
-        """Return an item's location, or None: the method's result, or one text for all."""
+        """Return an item's location by the contrib sitemap's ``location``, a method or a text."""
         location = self.sitemap.location
         return text_or_none(location(item) if callable(location) else location)
 
     @property
     def limit(self) -> Any:  # type: ignore[override]
-        """The sitemap's URLs in one file, up to what search engines read."""
+        """The contrib sitemap's limit of URLs in a file, but at most that of search engines."""
         limit: Any = self.sitemap.limit
         with suppress(TypeError, ValueError):  # A check reports it.
             limit = min(int(limit), MAX_URLS)
@@ -53,12 +53,12 @@ class ContribSection(ItemSection):
 
     @property
     def i18n(self) -> bool:  # type: ignore[override]
-        """Whether the sitemap lists each item in every language."""
+        """Whether the contrib sitemap lists each item in every language."""
         return bool(self.sitemap.i18n)
 
     @property
     def languages(self) -> Sequence[str]:  # type: ignore[override]
-        """The sitemap's languages; those of the settings, too, if it names those of each item."""
+        """The contrib sitemap's languages; all languages if it chooses them for each item."""
         named = _django.contrib_languages(self.sitemap)
         if _is_standard(type(self.sitemap), "get_languages_for_item"):
             return named
@@ -66,27 +66,27 @@ class ContribSection(ItemSection):
 
     @property
     def alternates(self) -> bool:  # type: ignore[override]
-        """Whether the sitemap links the versions of an item."""
+        """Whether the contrib sitemap links an item's URLs in all languages with each other."""
         return bool(self.sitemap.alternates)
 
     @property
     def x_default(self) -> bool:  # type: ignore[override]
-        """Whether the sitemap names the address without a language, too."""
+        """Whether the contrib sitemap links a URL without a language too."""
         return bool(self.sitemap.x_default)
 
     def object_languages(self, item: Any) -> Sequence[str]:
-        """Return the languages that the sitemap gives for an item."""
+        """Return the languages in which the contrib sitemap lists an item."""
         languages: Sequence[str] = self.sitemap.get_languages_for_item(item)
         return languages
 
 
-def adapt(
+def adapt_contrib(
     sitemap: Any, name: str | None = None, new_sitemap: Callable[[], Any] | None = None
 ) -> type[ContribSection]:
-    """Return a section class for a contrib sitemap, which is a class or an instance.
+    """Return a section class for a contrib sitemap, which is given as a class or an instance.
 
-    Each read has an instance of its own: of the class, or what ``new_sitemap`` returns, or a copy
-    of the instance as it is now.
+    Each read of the section makes its own instance of the sitemap: by ``new_sitemap``, if given,
+    else of the class, or as a copy of the instance as it is now.
     """
     # A class that cannot be instantiated fails here, and not at a request.
     instance = sitemap() if isinstance(sitemap, type) else sitemap
@@ -99,7 +99,7 @@ def adapt(
         old.__name__,
         (ContribSection,),
         {
-            "name": name or name_of(old.__name__),
+            "name": name or section_name_of(old.__name__),
             "new_sitemap": staticmethod(new_sitemap),
             "__module__": old.__module__,
             "__doc__": old.__doc__,
@@ -118,6 +118,7 @@ def copy_sitemap(sitemap: Any) -> Any:
 
 
 def _copied_value(value: Any) -> Any:
+    """Return a copy of an attribute's value if it is a queryset, dict, list or set."""
     if isinstance(value, QuerySet):
         return value.all()
     if type(value) is dict:
@@ -132,14 +133,16 @@ def is_contrib(candidate: Any) -> bool:
     )
 
 
-def own_members(sitemap: Any) -> list[str]:
-    """Return the members by which a contrib sitemap makes its entries in a way of its own.
+def overridden_members(sitemap: Any) -> list[str]:
+    """Return which of Django's methods that make entries a contrib sitemap has its own version of.
 
-    Django's classes have none, and neither have those of this package.
+    ``_django.CONTRIB_METHODS`` names them. Django's classes have none, and neither have those of
+    this package.
     """
     return [name for name in _django.CONTRIB_METHODS if not _is_standard(type(sitemap), name)]
 
 
 def _is_standard(kind: type, name: str) -> bool:
+    """Return whether a class has a member from a class of Django or of this package."""
     owners = (base.__module__ for base in kind.__mro__ if name in vars(base))
     return next(owners, "").startswith(("django.", "django_sitemapkit."))

@@ -16,7 +16,7 @@ NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 
 
 class Registered:
-    """A named part that a site can have: a section or an external one."""
+    """The base class of what is registered for the sitemap: sections and external sections."""
 
     #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and
     #: ``_``. Default: the class's name, ``CityGuides`` as ``city-guides``.
@@ -37,8 +37,8 @@ class Registered:
 
     @classmethod
     def get_name(cls) -> str:
-        """Return the name in addresses."""
-        return cls.name if cls.name is not None else name_of(cls.__name__)
+        """Return the name that is part of addresses; by default it is made of the class's name."""
+        return cls.name if cls.name is not None else section_name_of(cls.__name__)
 
 
 class BaseSection(Registered):
@@ -231,7 +231,7 @@ class StaticSection(ItemSection):
     """
 
     def location(self, item: Any) -> str | None:
-        """Return the address of an item, or None where it has none."""
+        """Return the URL of an item; None if its ``get_absolute_url()`` returns none."""
         if hasattr(item, "get_absolute_url"):
             return absolute_url_of(item)
         text = str(item)
@@ -365,16 +365,16 @@ class Translated:
 
 
 def absolute_url_of(obj: Any) -> str | None:
-    """Return an object's own idea of its URL; None where it has none."""
+    """Return what an object's ``get_absolute_url()`` returns, as text or None."""
     return text_or_none(obj.get_absolute_url())
 
 
 def text_or_none(url: Any) -> str | None:
-    """Return a URL, which may be lazy, as text; None for None."""
+    """Return a URL as text, evaluated if it is lazy; None for None."""
     return None if url is None else str(url)
 
 
-def name_of(class_name: str) -> str:
-    """Return the section name for a class: "CityGuides" and "CityGuidesSitemap" alike."""
+def section_name_of(class_name: str) -> str:
+    """Return a section name for a class: "city-guides" for CityGuides or CityGuidesSitemap."""
     stem = re.sub(r"(?<=.)(Sitemap|Section)$", "", class_name).strip("_")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", stem).lower()

@@ -13,7 +13,7 @@ from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
-from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.tenants import current_tenants, switch_tenants
 
 
 @receiver(sitemaps_published, dispatch_uid="sitemapkit_submission")
@@ -37,7 +37,7 @@ def _submit_in_thread(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
     Google is not asked about single URLs.
     """
     try:
-        switch_to(tenants)
+        switch_tenants(tenants)
         for problem in submit(site, inspect=False).problems:
             logger.warning("Site %r: %s", site.key, problem)
     except BuildRunning as error:  # The other process may have begun before this build.

@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.audit.validation import declared_hosts
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
@@ -45,7 +45,7 @@ def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
         assert_listed("/about/")
     """
     __tracebackhide__ = True  # pytest then shows the line of the test.
-    with keeping_sites():
+    with caching_sites():
         here = site_with_key(site)
         if not _sections_listing(here, obj_or_url):
             reason = _why_not_listed(here, obj_or_url)
@@ -62,7 +62,7 @@ def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> No
         assert_not_listed("/products/tea-pot/")
     """
     __tracebackhide__ = True
-    with keeping_sites():
+    with caching_sites():
         found = _sections_listing(site_with_key(site), obj_or_url)
     if found:
         section, location = found[0]
@@ -87,7 +87,7 @@ def assert_valid_sitemap(response: Any) -> None:
         target = response.headers.get("Location")
         leads = f", a redirect to {target}" if target else ""
         raise AssertionError(f"{request.path} has the status {response.status_code}{leads}.")
-    with keeping_sites():
+    with caching_sites():
         site = site_for(request)
         address = site.origin + request.path
         report = validate([_content(response)], address, hosts=declared_hosts([site]))

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from django_sitemapkit.builds import BuildResult, build
 from django_sitemapkit.builds.manifest import entry_of, stored_entries_of
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.publishing import SitemapStorage
@@ -58,7 +58,7 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
             assert "https://www.example.com/about/" in sitemaps.locations
             assert_valid_sitemap(self.client.get("/sitemap-pages-1.xml.gz"))
     """
-    with keeping_sites():
+    with caching_sites():
         here = site_with_key(site)
     database = router.db_for_write(Build)
     with (

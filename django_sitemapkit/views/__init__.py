@@ -29,7 +29,7 @@ from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
-from django_sitemapkit.models.migrated import schema_fault
+from django_sitemapkit.models.migrated import schema_error_message
 from django_sitemapkit.printable import logger
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.templates import rendered_blocks
@@ -90,7 +90,7 @@ def _log_temporary_failure(error: Exception) -> str:
 
     Return "" for any other error, which is not logged.
     """
-    reason = schema_fault(error)
+    reason = schema_error_message(error)
     if reason:
         logger.error("%s", reason)
     elif isinstance(error, (OperationalError, InterfaceError)):

@@ -12,14 +12,14 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.overrides import call_methods_from_now_on, section_of, sections_of
+from django_sitemapkit.overrides import disable_methods_as_columns, section_of, sections_of
 from django_sitemapkit.planning import (
     PlannedPage,
     page_of,
-    pages_of,
+    pages_with_rows,
     record_listing,
-    split,
-    stored_page_and_current_edits,
+    split_page,
+    stored_page_and_edit_state,
 )
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import NAMESPACES
@@ -44,7 +44,7 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
     if index is None:
         for section in sections_of(site):
             with naming_section(section):
-                pages_of(section)  # What cannot be read may list something: not 404.
+                pages_with_rows(section)  # What cannot be read may list something: not 404.
         return None
     return index_response(site, index, responder)
 
@@ -65,7 +65,7 @@ def live_page(
 
     None also if there is no such section or page.
     """
-    stored, state = stored_page_and_current_edits(site, name, number)
+    stored, state = stored_page_and_edit_state(site, name, number)
     section = section_of(site, name, state)
     if section is None:
         return None
@@ -106,7 +106,7 @@ def page_response(
     if difference := section.method_difference(page.keys, once=True):
         called = section.methods_digest
         try:
-            call_methods_from_now_on(section, difference)
+            disable_methods_as_columns(section, difference)
         except DatabaseError:  # It may be read-only; each request then finds the difference.
             logger.exception("%r: that its methods are called could not be stored.", section)
         section = section_of(section.site, section.get_name()) or section
@@ -154,6 +154,6 @@ def _page_blocks(
     if not planned:
         return
     if rendering.overflow is not None:
-        split(section, page, *rendering.split_bounds())
+        split_page(section, page, *rendering.split_bounds())
     elif rendering.rows and bool(rendering.urls) != page.lists:
         record_listing(section, [page], lists=bool(rendering.urls))

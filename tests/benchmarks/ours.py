@@ -92,12 +92,12 @@ def clear_for_reset():
 
 def clear_and_plan():
     """Make the plan, which the first request would have to wait for."""
-    from django_sitemapkit.planning import refresh
+    from django_sitemapkit.planning import refresh_plan
     from django_sitemapkit.registry import registry
 
     clear()
-    for section in registry.of(_site()):
-        refresh(section)
+    for section in registry.enabled_readers(_site()):
+        refresh_plan(section)
 
 
 def clear_and_publish():

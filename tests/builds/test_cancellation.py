@@ -122,13 +122,13 @@ def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     """Of a large site it takes minutes; and the build is in the list."""
     from django_sitemapkit.builds import steps as module
 
-    refresh = module.refresh
+    refresh = module.refresh_plan
 
     def slow_refresh(section, **options):
         cancel_build(SITE, by="ann")
         return refresh(section, **options)
 
-    monkeypatch.setattr(module, "refresh", slow_refresh)
+    monkeypatch.setattr(module, "refresh_plan", slow_refresh)
     with pytest.raises(BuildCancelled):
         run()
     build = Build.objects.get()
@@ -165,13 +165,13 @@ def test_a_run_that_has_not_resumed_yet_is_cancelled_with_what_it_would_resume(
     from django_sitemapkit.builds import steps as module
 
     dead = interrupted()
-    refresh = module.refresh
+    refresh = module.refresh_plan
 
     def slow_refresh(section, **options):
         cancel_build(SITE, by="ann")
         return refresh(section, **options)
 
-    monkeypatch.setattr(module, "refresh", slow_refresh)
+    monkeypatch.setattr(module, "refresh_plan", slow_refresh)
     with pytest.raises(BuildCancelled, match=f"Build {dead.pk} "):
         run()
     assert Build.objects.count() == 1
@@ -213,14 +213,14 @@ def test_a_build_that_follows_adopted_pages_is_cancelled_while_it_is_planned(
     pages = {"items": ["/a/", "/b/", "/c/"], "limit": 1}
     sections.add(type("Pages", (StaticSection,), pages))
     interrupted()
-    refresh, cancelled = module.refresh, []
+    refresh, cancelled = module.refresh_plan, []
 
     def slow_refresh(*arguments, **options):
         if Publication.objects.exists() and not cancelled:
             cancelled.append(cancel_build(SITE, by="ann"))
         return refresh(*arguments, **options)
 
-    monkeypatch.setattr(module, "refresh", slow_refresh)
+    monkeypatch.setattr(module, "refresh_plan", slow_refresh)
     monkeypatch.setattr(BuildLease, "due", True)
     with pytest.raises(BuildCancelled):
         run()

@@ -191,7 +191,7 @@ def test_what_fails_before_there_is_a_page_is_announced(heard, monkeypatch):
     def refresh(*args, **kwargs):
         raise ValueError("two\nlines")
 
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", refresh)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", refresh)
     with pytest.raises(ValueError, match="two"):
         run()
     ((name, values),) = heard
@@ -373,7 +373,9 @@ def test_where_nobody_listens_a_page_costs_no_record(storage, monkeypatch):
 def test_without_a_handler_nothing_is_logged(storage, monkeypatch, capsys):
     """Python would print a warning besides what the command prints."""
     monkeypatch.setattr(logging.getLogger("django_sitemapkit"), "propagate", False)
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr(
+        "django_sitemapkit.builds.steps.refresh_plan", lambda *args, **kwargs: 1 / 0
+    )
     with pytest.raises(ZeroDivisionError):
         run()
     assert capsys.readouterr().err == ""

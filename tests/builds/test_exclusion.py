@@ -9,7 +9,7 @@ from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, ExclusionRule, Publication, UrlOverride
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import (
     ALL,
@@ -444,7 +444,7 @@ def test_a_page_that_has_grown_is_split_though_the_plan_has_split_it_already(sit
     """As after a build that was held: the URL is gone at once, and all others are listed."""
     shop = Shop.objects.get(slug="all")
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
-    refresh(section_of(SITE, "products"))
+    refresh_plan(section_of(SITE, "products"))
     now(by_path("/products/other/p4/", include=False))
     found = locations(client)
     assert "/products/other/p4/" not in found

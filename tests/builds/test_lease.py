@@ -19,7 +19,7 @@ from django_sitemapkit.builds.steps import plan
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, Lease
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.registry import registry
 from tests.builds import (
     ALL,
@@ -117,7 +117,7 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
     """So that a holder who plans millions of rows is not presumed dead."""
     section = registry.get(SITE, "readings" if state == "grown" else "products")
     if state != "new":
-        refresh(section)
+        refresh_plan(section)
     if state == "grown":
         from tests.testapp.models import Reading
 
@@ -133,7 +133,7 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(watch), calling_on_heartbeat(partial(log.append, "heartbeat")):
-        refresh(section)
+        refresh_plan(section)
     reads = "".join("r" if item == "read" else "b" for item in log)
     assert reads.count("r") >= 3
     assert "rrr" not in reads
@@ -156,14 +156,14 @@ def test_a_beat_that_raises_ends_a_refresh(storage):
         raise LeaseLost("gone")
 
     with pytest.raises(LeaseLost), calling_on_heartbeat(lost):
-        refresh(section)
-    assert refresh(section).replanned == "it was never planned"
+        refresh_plan(section)
+    assert refresh_plan(section).replanned == "it was never planned"
 
 
 def test_no_read_of_a_refresh_is_longer_than_a_page(storage):
     """However many rows have come to one page, they are counted a page at a time."""
     section = registry.get(SITE, "products")
-    refresh(section)
+    refresh_plan(section)
     fill_more()
     seen = []
 
@@ -173,7 +173,7 @@ def test_no_read_of_a_refresh_is_longer_than_a_page(storage):
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(watch):
-        change = refresh(section)
+        change = refresh_plan(section)
     assert len(change.added) == 10
     assert seen
     assert all("LIMIT" in sql for sql in seen)

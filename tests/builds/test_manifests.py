@@ -13,7 +13,7 @@ from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.models import Build, Page, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import all_pages, refresh
+from django_sitemapkit.planning import all_pages, refresh_plan
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import SitemapSite
 from tests.builds import ALL, SITE, Products, Readings, fill, manifest, run, use_storage
@@ -76,8 +76,8 @@ def test_a_page_that_lost_rows_gets_a_new_number_also_in_the_plan(sections):
     """Readers of the published index ask for the old one."""
     run()
     Reading.objects.bulk_create(Reading(level=level) for level in (-2, -1))
-    for section in sections.of(SITE):
-        refresh(section)
+    for section in sections.enabled_readers(SITE):
+        refresh_plan(section)
     planned = Page.objects.filter(plan__section="readings").values_list("number", flat=True)
     before = set(planned)
     freeze(sections)

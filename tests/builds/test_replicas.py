@@ -7,7 +7,14 @@ from django_sitemapkit import Section
 from django_sitemapkit.audit.validation import validate_published
 from django_sitemapkit.builds import prune, publish, search_published, status_of
 from django_sitemapkit.models import Build, Page, Place, Plan, Publication
-from django_sitemapkit.planning import all_pages, page_of, pages_of, refresh, renumber, split
+from django_sitemapkit.planning import (
+    all_pages,
+    page_of,
+    pages_with_rows,
+    refresh_plan,
+    renumber_pages,
+    split_page,
+)
 from django_sitemapkit.registry import registry
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import ALL, SITE, Readings, edit_product, fill, live, run, served, use_storage
@@ -84,21 +91,21 @@ def test_live_pages_follow_the_plan_as_it_is(client, settings):
     """Index, pages and splits; a page that was split off a moment before is found."""
     assert len(live(client, settings)) == 7
     section = registry.get(SITE, "products")
-    first = pages_of(section)[0]
+    first = pages_with_rows(section)[0]
     assert page_of(section, first.number) == first
-    new = split(section, first, first.keys.upper - 1)
+    new = split_page(section, first, first.keys.upper - 1)
     assert page_of(section, new) in all_pages(section)
 
 
 def test_plans_are_changed_as_they_are(sections):
     """By the steps of a build."""
     section = registry.get(SITE, "readings")
-    assert refresh(section).replanned
-    assert refresh(section).added == ()
-    assert renumber(section, [1])
+    assert refresh_plan(section).replanned
+    assert refresh_plan(section).added == ()
+    assert renumber_pages(section, [1])
     sections.remove("readings")
     sections.add(type("Readings", (Readings,), {"key": "pk", "limit": 1}))
-    assert refresh(registry.get(SITE, "readings")).retired
+    assert refresh_plan(registry.get(SITE, "readings")).retired
 
 
 def test_commands_tell_what_is():

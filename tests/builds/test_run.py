@@ -10,7 +10,7 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Lease, Page, Place, Publication, StoredPage
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import all_pages, refresh, split
+from django_sitemapkit.planning import all_pages, refresh_plan, split_page
 from django_sitemapkit.words import english_of
 from tests.builds import (
     ALL,
@@ -375,8 +375,8 @@ def test_a_small_build_costs_few_queries(
     for name in ("readings", "articles"):
         sections.remove(name)
     Product.objects.latest("pk").delete()
-    for section in sections.of(SITE):
-        refresh(section)
+    for section in sections.enabled_readers(SITE):
+        refresh_plan(section)
     if state != "first":
         run()
     with django_assert_max_num_queries(most):
@@ -419,7 +419,7 @@ def test_a_page_that_a_view_splits_meanwhile_is_split_by_the_build_too(storage, 
             adding(2)(result, place, total)
             section = sections.get(SITE, "products")
             last = all_pages(section)[-1]
-            assert split(section, last, Product.objects.get(slug="late0").pk)
+            assert split_page(section, last, Product.objects.get(slug="late0").pk)
 
     result = run(on_file=on_file)
     assert result.status == "published"
@@ -583,14 +583,14 @@ def test_a_builder_whose_lease_was_taken_while_it_planned_begins_no_build(storag
     """Nothing of it is left for anyone to go on with."""
     from django_sitemapkit.builds import steps as module
 
-    refresh = module.refresh
+    refresh = module.refresh_plan
 
     def slow_refresh(section, **options):
         if section.get_name() == "articles":
             take_lease()
         return refresh(section, **options)
 
-    monkeypatch.setattr(module, "refresh", slow_refresh)
+    monkeypatch.setattr(module, "refresh_plan", slow_refresh)
     with pytest.raises(LeaseLost):
         run()
     assert not Build.objects.exists()
@@ -676,7 +676,7 @@ def test_the_halves_of_a_split_page_are_made_whatever_the_runner_does(storage, m
     shop = Shop.objects.first()
     Product.objects.bulk_create([Product(shop=shop, slug=f"late{n}") for n in range(40)])
     monkeypatch.setattr(
-        steps, "refresh", lambda section, **_: SimpleNamespace(planned=all_pages(section))
+        steps, "refresh_plan", lambda section, **_: SimpleNamespace(planned=all_pages(section))
     )
     result = run(runner=Retrying())
     assert result.status == "published"

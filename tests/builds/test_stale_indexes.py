@@ -9,7 +9,7 @@ from lxml import etree
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build
-from django_sitemapkit.planning import all_pages, refresh, renumber
+from django_sitemapkit.planning import all_pages, refresh_plan, renumber_pages
 from django_sitemapkit.reading import reader_of
 from tests.cases import few
 from tests.factories import SITE, TagFactory, words
@@ -118,11 +118,11 @@ def test_a_page_that_overflows_while_it_is_built_gets_new_numbers_too(client, by
 
 def test_renumbering_nothing_does_nothing(by_word):
     """Without pages to renumber, or without a plan, the plan stays as it is."""
-    assert renumber(by_word, [1]) == {}
+    assert renumber_pages(by_word, [1]) == {}
     words(*named(*range(30)))
-    refresh(by_word)
-    assert renumber(by_word, []) == {}
-    assert renumber(by_word, [2]) == {2: 5}
+    refresh_plan(by_word)
+    assert renumber_pages(by_word, []) == {}
+    assert renumber_pages(by_word, [2]) == {2: 5}
     assert Build.objects.count() == 0
 
 

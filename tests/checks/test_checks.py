@@ -40,7 +40,7 @@ from django_sitemapkit import (
 )
 from django_sitemapkit.builds import build
 from django_sitemapkit.conf import SETTING_NAMES
-from django_sitemapkit.mixins import section_for
+from django_sitemapkit.mixins import section_class_for
 from django_sitemapkit.protocol.limits import NAMESPACE, XHTML
 from django_sitemapkit.publishing import folder_of
 from django_sitemapkit.reading import reader_of
@@ -120,7 +120,9 @@ def test_an_old_class_and_a_model_may_have_a_moment_of_the_import_too(sections):
     """In the queryset that Django's own class is given, and in the condition of a mixin."""
     old = {"queryset": Product.objects.filter(**NEWER), "date_field": "updated_at"}
     register(sitemaps.GenericSitemap(old), name="old")
-    sections.add(section_for(Product, type("Sitemap", (), {"filter": Q(**NEWER), "name": "own"})))
+    sections.add(
+        section_class_for(Product, type("Sitemap", (), {"filter": Q(**NEWER), "name": "own"}))
+    )
     assert found().count("sitemapkit.W164") == 2
 
 
@@ -162,7 +164,7 @@ def test_get_urls_on_another_host_is_refused(sections, change, count):
             return change(enumerate(super().get_urls(page, site, protocol)))
 
     register(Elsewhere)
-    (reader,) = sections.of(SitemapSite.at("https://www.example.com"))
+    (reader,) = sections.enabled_readers(SitemapSite.at("https://www.example.com"))
     messages = checks.declarations.check_declarations()
     assert [message.id for message in messages].count("sitemapkit.W158") == count
     if count:
@@ -681,7 +683,7 @@ def test_a_section_is_checked_on_a_site_that_has_it(sections):
 @override_settings(ROOT_URLCONF="tests.urls_without")
 def test_urls_that_are_not_included():
     """A project without the package's URLs hears where to include them."""
-    messages = checks.addresses.check_scope()
+    messages = checks.addresses.check_package_urls()
     assert [message.id for message in messages] == ["sitemapkit.W005"]
     assert "tests.urls_without" in messages[0].msg
 
@@ -689,7 +691,7 @@ def test_urls_that_are_not_included():
 @override_settings(ROOT_URLCONF="tests.urls_below")
 def test_urls_below_the_root():
     """Included below the root, the sitemaps' scope is said."""
-    messages = checks.addresses.check_scope()
+    messages = checks.addresses.check_package_urls()
     assert [message.id for message in messages] == ["sitemapkit.W006"]
     assert "/deep/" in messages[0].msg
 
@@ -697,30 +699,30 @@ def test_urls_below_the_root():
 @override_settings(SITEMAPKIT_BASE_URL="https://www.example.com/deep")
 def test_a_base_url_with_a_path_is_the_root():
     """A path in the base URL stands for SCRIPT_NAME: including at its root is as it should be."""
-    assert found(checks.addresses.check_scope) == []
+    assert found(checks.addresses.check_package_urls) == []
 
 
 @override_settings(SITEMAPKIT_BASE_URL=None)
 def test_only_the_host_header_says_where_the_site_is():
     """A deployment without any base URL is warned."""
-    assert found(checks.sites.check_host) == ["sitemapkit.W007"]
+    assert found(checks.sites.check_base_url_is_known) == ["sitemapkit.W007"]
 
 
 def test_with_a_base_url_the_host_does_not_matter():
     """With a base URL there is nothing to warn of."""
-    assert found(checks.sites.check_host) == []
+    assert found(checks.sites.check_base_url_is_known) == []
 
 
 @pytest.mark.parametrize("name", ["TENANT_MODEL", "ROOT_HOSTCONF"])
 def test_one_base_url_for_several_hosts(name):
     """Packages that give a project several hosts have these settings."""
     with override_settings(**{name: "any"}):
-        assert found(checks.sites.check_tenants) == ["sitemapkit.W033"]
+        assert found(checks.sites.check_tenant_hosts) == ["sitemapkit.W033"]
         with override_settings(SITEMAPKIT_SITES={"a": {"BASE_URL": "https://a.example"}}):
-            assert found(checks.sites.check_tenants) == []
+            assert found(checks.sites.check_tenant_hosts) == []
         with override_settings(SITEMAPKIT_BASE_URL=None):
-            assert found(checks.sites.check_tenants) == []
-    assert found(checks.sites.check_tenants) == []
+            assert found(checks.sites.check_tenant_hosts) == []
+    assert found(checks.sites.check_tenant_hosts) == []
 
 
 def storages_with(**entries):
@@ -763,19 +765,19 @@ def test_published_files_that_this_server_lacks(sections, settings, tmp_path):
     """``check --deploy`` on a server whose disk is not that of the server that built."""
     declare(StaticSection, items=["home"])
     settings.STORAGES = storages_with(sitemaps={**DISK, "OPTIONS": {"location": tmp_path}})
-    assert found(checks.files.check_shared) == []
+    assert found(checks.files.check_published_files) == []
     build(SITE)
-    assert found(checks.files.check_shared) == []
+    assert found(checks.files.check_published_files) == []
     other = tmp_path / "other"
     settings.STORAGES = storages_with(sitemaps={**DISK, "OPTIONS": {"location": other}})
-    (message,) = checks.files.check_shared()
+    (message,) = checks.files.check_published_files()
     assert message.id == "sitemapkit.W048"
     assert f"Missing from {other / folder_of(SITE)}" in message.msg
     assert "2 files" in message.msg
     assert message in django_checks.run_checks(include_deployment_checks=True)
     assert message not in django_checks.run_checks()
     settings.SITEMAPKIT_SERVE_FROM = "live"
-    assert found(checks.files.check_shared) == []
+    assert found(checks.files.check_published_files) == []
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -853,7 +855,7 @@ def exporting(settings):
 
 def found_in_export():
     """Return the ids that are reported of the export, each with a way out."""
-    messages = [*checks.files.check_export(), *checks.files.check_export_encodes()]
+    messages = [*checks.files.check_export(), *checks.files.check_export_encoding()]
     assert all("'shown'" in message.msg and message.hint for message in messages)
     return [message.id for message in messages]
 
@@ -943,7 +945,7 @@ def test_an_export_that_encodes(exporting):
     ):
         exporting(backend, bucket_name="shown", **options)
         assert found_in_export() == ["sitemapkit.W018"], (backend, options)
-        assert OUR_S3 in checks.files.check_export_encodes()[0].hint
+        assert OUR_S3 in checks.files.check_export_encoding()[0].hint
 
 
 def test_an_export_to_s3_as_it_should_be(exporting, settings):

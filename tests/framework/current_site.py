@@ -162,7 +162,7 @@ def test_threads_and_tasks_do_not_see_each_others_site(framework, settings, monk
     settings.SITEMAPKIT_SITES = SITES
     ids = {f"https://{host}": pk for pk, host in enumerate(HOSTS, start=1)}
     find = lambda site, current: ids[site.origin]  # noqa: E731
-    monkeypatch.setattr("django_sitemapkit.sites._framework_id", find)
+    monkeypatch.setattr("django_sitemapkit.sites._framework_site_id", find)
     barrier = Barrier(3, timeout=10)
 
     def ask(site):

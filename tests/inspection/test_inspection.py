@@ -14,7 +14,7 @@ from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.models import ExtraUrl, Plan
 from django_sitemapkit.overrides import section_of, sections_of
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.reading import QuerySetReader
 from tests import urls
 from tests.factories import EPOCH, SITE, products
@@ -240,7 +240,7 @@ def test_the_page_is_the_one_that_has_it(sections, client):
         for place, product in enumerate(rows):
             found = explained_on_page(product, client)
             assert found.page == f"{BASE}/sitemap-products-{place // 2 + 1}.xml.gz"
-        refresh(section_of(SITE, "products"))
+        refresh_plan(section_of(SITE, "products"))
         assert Plan.objects.filter(section="products").exists()
 
 

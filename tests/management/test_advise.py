@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.text import slugify
 
 from django_sitemapkit import ExternalSection, ItemSection, Route, Section, StaticSection
-from django_sitemapkit.overrides import call_methods_from_now_on, sections_of
+from django_sitemapkit.overrides import disable_methods_as_columns, sections_of
 from tests.factories import SITE
 from tests.management import run
 from tests.testapp.models import Photo, Place, Product
@@ -304,7 +304,7 @@ def test_methods_that_gave_another_value(sections):
     """They are called until they change: none of them says that it only reads columns."""
     declare(sections, Products, location=url_of, lastmod=edited_at)
     (section,) = sections_of(SITE)
-    call_methods_from_now_on(section, "lastmod differs")
+    disable_methods_as_columns(section, "lastmod differs")
     found = options_of(advised()["products"])
     assert {one["read_as"] for one in found.values()} == {"method"}
     assert all("another value" in one["why"] for one in found.values())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides.patterns import Pattern, first_matches
+from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.protocol.locations import normalise_pattern
 
 # The examples of RFC 9309 (2.2.2, 2.2.3), and of Google's page about robots.txt.
@@ -108,7 +108,7 @@ def test_many_patterns_are_asked_in_their_order():
     """Each location is reported with the first that it matches; origins are no part of it."""
     patterns = [Pattern(text) for text in ("/a", "*b$", "/ab", "/https:")]
     paths = ["/a", "/b", "/ab", "/c", "/cb", "/https:"]
-    found = first_matches(patterns, "https://b", [f"https://b{path}" for path in paths])
+    found = first_matching_patterns(patterns, "https://b", [f"https://b{path}" for path in paths])
     assert [(paths[place], pattern.text) for place, pattern in found] == [
         ("/a", "/a"),
         ("/b", "*b$"),

@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemapkit import StaticSection
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan
-from django_sitemapkit.planning import page_of, pages_of, refresh, split
+from django_sitemapkit.planning import page_of, pages_with_rows, refresh_plan, split_page
 from django_sitemapkit.planning import pages as pages_module
-from django_sitemapkit.planning import refresh as refresh_function
+from django_sitemapkit.planning import refresh_plan as refresh_function
 from django_sitemapkit.planning.pages import PlannedPage
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
 from tests import factories
@@ -59,7 +59,7 @@ def all_pages():
 def placed(section):
     """Return on which page each row stands; fails if a row stands on two, or on none."""
     numbers = {}
-    for page in pages_of(section):
+    for page in pages_with_rows(section):
         for row in section.keyset.within(page.keys):
             key = getattr(row, section.options.key)
             assert key not in numbers
@@ -70,7 +70,7 @@ def placed(section):
 
 def rows_by_page(section):
     """Return how many rows each page holds, by number, in the order of the keys."""
-    return {page.number: section.keyset.count(page.keys) for page in pages_of(section)}
+    return {page.number: section.keyset.count(page.keys) for page in pages_with_rows(section)}
 
 
 # --- The first request
@@ -80,10 +80,10 @@ def test_the_first_request_plans_the_section_and_the_next_finds_the_plan():
     """Nobody has to run a command first."""
     shops(25)
     section = by_id()
-    numbers = [page.number for page in pages_of(section)]
+    numbers = [page.number for page in pages_with_rows(section)]
     assert numbers == [1, 2, 3]
     stored = all_pages()
-    assert pages_of(by_id()) == pages_of(section)
+    assert pages_with_rows(by_id()) == pages_with_rows(section)
     assert all_pages() == stored
 
 
@@ -100,17 +100,17 @@ def test_each_site_has_a_plan_of_its_own():
     shops(15)
     here = by_id()
     there = by_id(site=factories.SitemapSite.at("https://other.example", key="other"))
-    pages_of(here)
-    pages_of(there)
+    pages_with_rows(here)
+    pages_with_rows(there)
     assert sorted(Plan.objects.values_list("site", flat=True)) == ["default", "other"]
-    refresh(there)
-    assert len(pages_of(here)) == 2
+    refresh_plan(there)
+    assert len(pages_with_rows(here)) == 2
 
 
 def test_planning_gives_its_lease_back():
     """The next plan need not wait for the lease to expire."""
     shops(25)
-    pages_of(by_id())
+    pages_with_rows(by_id())
     assert Lease.objects.get().owner == ""
 
 
@@ -155,7 +155,7 @@ def held():
 def test_a_small_section_is_served_while_someone_else_plans_it(held):
     """It fits on one page whatever the plan will be."""
     shops(10)
-    assert pages_of(by_id()) == [PlannedPage(1, EVERYTHING)]
+    assert pages_with_rows(by_id()) == [PlannedPage(1, EVERYTHING)]
     assert page_of(by_id(), 1) == PlannedPage(1, EVERYTHING)
     assert page_of(by_id(), 2) is None
     assert not Plan.objects.exists()
@@ -165,18 +165,18 @@ def test_a_large_section_asks_for_patience_while_someone_else_plans_it(held):
     """Two requests never plan at once; the one that lost says which section, and why."""
     shops(11)
     with pytest.raises(NotPlanned, match=r"'things'.*another process is planning it right now"):
-        pages_of(by_id())
+        pages_with_rows(by_id())
     with pytest.raises(NotPlanned):
         page_of(by_id(), 1)
     held.release()
-    assert len(pages_of(by_id())) == 2
+    assert len(pages_with_rows(by_id())) == 2
 
 
 def test_a_planner_that_died_is_followed_by_another(held):
     """Its lease is lost after some minutes without a sign."""
     shops(11)
     Lease.objects.update(heartbeat=factories.EPOCH)
-    assert len(pages_of(by_id())) == 2
+    assert len(pages_with_rows(by_id())) == 2
 
 
 def test_a_plan_made_while_waiting_for_the_lease_is_taken_as_it_is(monkeypatch):
@@ -186,11 +186,11 @@ def test_a_plan_made_while_waiting_for_the_lease_is_taken_as_it_is(monkeypatch):
 
     def late(*args, **kwargs):
         monkeypatch.undo()
-        pages_of(by_id())
+        pages_with_rows(by_id())
         return acquire(*args, **kwargs)
 
     monkeypatch.setattr(Lease.objects, "acquire", late)
-    assert [page.number for page in pages_of(by_id())] == [1, 2, 3]
+    assert [page.number for page in pages_with_rows(by_id())] == [1, 2, 3]
 
 
 READ_ONLY = {
@@ -222,21 +222,21 @@ def test_a_read_only_database_serves_small_sections_and_names_the_large_ones(rea
     shops(10)
     words(*range(11))
     read_only()
-    assert pages_of(by_id()) == [PlannedPage(1, EVERYTHING)]
+    assert pages_with_rows(by_id()) == [PlannedPage(1, EVERYTHING)]
     with pytest.raises(NotPlanned, match="its plan cannot be stored"):
-        pages_of(by_word())
+        pages_with_rows(by_word())
 
 
 @pytest.mark.slow
 def test_a_planned_section_of_a_read_only_database_is_served_but_not_split(read_only, caplog):
     """What is there already is read; what would have to be written is left to a later reader."""
     shops(15)
-    first, second = pages_of(by_id())
+    first, second = pages_with_rows(by_id())
     read_only()
-    assert pages_of(by_id()) == [first, second]
-    assert split(by_id(), first, first.keys.upper - 3) is None
+    assert pages_with_rows(by_id()) == [first, second]
+    assert split_page(by_id(), first, first.keys.upper - 3) is None
     assert "not split" in caplog.text
-    assert pages_of(by_id()) == [first, second]
+    assert pages_with_rows(by_id()) == [first, second]
 
 
 def test_an_error_while_the_plan_is_stored_frees_the_lease(monkeypatch):
@@ -248,9 +248,9 @@ def test_an_error_while_the_plan_is_stored_frees_the_lease(monkeypatch):
 
     monkeypatch.setattr(pages_module, "create_plan", broken)
     with pytest.raises(NotPlanned, match="the disk is full"):
-        pages_of(by_id())
+        pages_with_rows(by_id())
     monkeypatch.undo()
-    assert len(pages_of(by_id())) == 2
+    assert len(pages_with_rows(by_id())) == 2
 
 
 # --- What a request costs
@@ -261,7 +261,7 @@ def test_every_page_costs_the_same(number, django_assert_num_queries):
     """One look at the plan and one at the page; the plan alone rules out numbers never given."""
     words(*range(110))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     with django_assert_num_queries(1 if number == 99 else 2):
         page = page_of(section, number)
     assert (page is None) == (number == 99)
@@ -270,9 +270,9 @@ def test_every_page_costs_the_same(number, django_assert_num_queries):
 def test_the_pages_of_a_section_cost_two_queries(django_assert_num_queries):
     """The plan with its pages, and which of them have rows."""
     words(*range(110))
-    pages_of(by_word())
+    pages_with_rows(by_word())
     with django_assert_num_queries(2):
-        assert len(pages_of(by_word())) == 13
+        assert len(pages_with_rows(by_word())) == 13
 
 
 def test_no_request_uses_offset_or_counts_beyond_a_page(held):
@@ -281,11 +281,11 @@ def test_no_request_uses_offset_or_counts_beyond_a_page(held):
     section = by_id()
     with CaptureQueriesContext(connection) as queries:
         with pytest.raises(NotPlanned):
-            pages_of(section)
+            pages_with_rows(section)
         held.release()
-        first, *_ = pages_of(section)
+        first, *_ = pages_with_rows(section)
         page_of(section, 2)
-        split(section, first, first.keys.upper - 5)
+        split_page(section, first, first.keys.upper - 5)
     statements = [query["sql"] for query in queries]
     assert not [sql for sql in statements if "OFFSET" in sql]
     counts = [sql for sql in statements if "COUNT(" in sql]
@@ -300,11 +300,11 @@ def test_an_emptied_page_is_left_out_and_comes_back_with_a_row():
     """The index lists no page without a URL; the plan keeps its place."""
     rows = shops(25)
     section = by_id()
-    assert [page.number for page in pages_of(section)] == [1, 2, 3]
+    assert [page.number for page in pages_with_rows(section)] == [1, 2, 3]
     Shop.objects.filter(pk__in=[row.pk for row in rows[10:20]]).delete()
-    assert [page.number for page in pages_of(section)] == [1, 3]
+    assert [page.number for page in pages_with_rows(section)] == [1, 3]
     Shop.objects.create(pk=rows[12].pk, slug="back")
-    assert [page.number for page in pages_of(section)] == [1, 2, 3]
+    assert [page.number for page in pages_with_rows(section)] == [1, 2, 3]
 
 
 def test_a_row_behind_the_last_key_or_before_the_first_has_a_page():
@@ -327,12 +327,12 @@ def test_a_split_leaves_the_lower_half_its_number_and_gives_the_upper_a_new_one(
     section = by_word()
     before = placed(section)
     page = page_of(section, 2)
-    assert split(section, page, word(13)) == 4
+    assert split_page(section, page, word(13)) == 4
     after = placed(section)
     moved = {key for key in before if before[key] != after[key]}
     assert moved == {word(number) for number in range(13, 18)}
     assert {after[key] for key in moved} == {4}
-    assert [page.number for page in pages_of(section)] == [1, 2, 4, 3]
+    assert [page.number for page in pages_with_rows(section)] == [1, 2, 4, 3]
 
 
 @pytest.mark.parametrize("number", [1, 3], ids=["first", "last"])
@@ -340,7 +340,7 @@ def test_pages_with_an_open_end_split_too(number):
     """An end that is open stays open."""
     words(*range(25))
     section = by_word()
-    assert split(section, page_of(section, number), word(1 if number == 1 else 20))
+    assert split_page(section, page_of(section, number), word(1 if number == 1 else 20))
     bounds = sorted(all_pages().values(), key=str)
     assert [lower for lower, _ in bounds].count(None) == 1
     assert [upper for _, upper in bounds].count(None) == 1
@@ -352,10 +352,10 @@ def test_a_split_does_nothing_when_the_page_has_changed_meanwhile():
     words(*range(25))
     section = by_word()
     page = page_of(section, 2)
-    assert split(section, page, word(13))
+    assert split_page(section, page, word(13))
     stored = all_pages()
-    assert split(section, page, word(13)) is None
-    assert split(section, page, word(11)) is None
+    assert split_page(section, page, word(13)) is None
+    assert split_page(section, page, word(11)) is None
     assert all_pages() == stored
 
 
@@ -366,7 +366,7 @@ def test_a_page_is_not_split_at_its_own_bound(bound):
     section = by_word()
     page = page_of(section, 2)
     stored = all_pages()
-    assert split(section, page, getattr(page.keys, bound)) is None
+    assert split_page(section, page, getattr(page.keys, bound)) is None
     assert all_pages() == stored
 
 
@@ -376,24 +376,24 @@ def test_a_page_is_split_at_several_keys():
     section = by_word()
     page = page_of(section, 2)
     stored = all_pages()
-    assert split(section, page, word(13), page.keys.upper) is None
+    assert split_page(section, page, word(13), page.keys.upper) is None
     assert all_pages() == stored
-    assert split(section, page, word(11), word(13), word(15)) == 4
-    assert [page.number for page in pages_of(section)] == [1, 2, 4, 5, 6, 3]
+    assert split_page(section, page, word(11), word(13), word(15)) == 4
+    assert [page.number for page in pages_with_rows(section)] == [1, 2, 4, 5, 6, 3]
     assert [placed(section)[word(n)] for n in (11, 13, 15)] == [4, 5, 6]
 
 
 def test_a_split_of_a_page_that_was_never_planned_is_not_recorded():
     """A small section served without a plan has nothing to record it in."""
     words(*range(5))
-    assert split(by_word(), PlannedPage(1, EVERYTHING), word(2)) is None
+    assert split_page(by_word(), PlannedPage(1, EVERYTHING), word(2)) is None
     assert not Plan.objects.exists()
 
 
 def test_a_page_without_a_keyset_is_not_split():
     """Items of a list page by position."""
     section = declare(StaticSection, items=["/a", "/b"])
-    assert split(section, PlannedPage(1, KeyRange(0, 1)), 1) is None
+    assert split_page(section, PlannedPage(1, KeyRange(0, 1)), 1) is None
 
 
 def test_numbers_of_pages_rise_with_every_split():
@@ -401,8 +401,8 @@ def test_numbers_of_pages_rise_with_every_split():
     words(*range(25))
     section = by_word()
     for number, at in ((1, 4), (4, 6), (5, 7)):
-        assert split(section, page_of(section, number), word(at))
-    assert [page.number for page in pages_of(section)] == [1, 4, 5, 6, 2, 3]
+        assert split_page(section, page_of(section, number), word(at))
+    assert [page.number for page in pages_with_rows(section)] == [1, 4, 5, 6, 2, 3]
 
 
 # --- Refreshing
@@ -411,7 +411,7 @@ def test_numbers_of_pages_rise_with_every_split():
 def test_a_refresh_of_an_unplanned_section_plans_it():
     """A build needs no request before it."""
     words(*range(25))
-    change = refresh(by_word())
+    change = refresh_plan(by_word())
     assert (change.pages, change.added, change.retired) == (3, (1, 2, 3), ())
     assert "never planned" in change.replanned
 
@@ -420,9 +420,9 @@ def test_a_refresh_of_an_unchanged_section_changes_nothing():
     """Addresses and their rows stay."""
     words(*range(25))
     section = by_word()
-    refresh(section)
+    refresh_plan(section)
     stored = all_pages()
-    change = refresh(section)
+    change = refresh_plan(section)
     assert (change.pages, change.added, change.retired, change.replanned) == (3, (), (), "")
     assert all_pages() == stored
 
@@ -436,7 +436,7 @@ def test_rows_in_the_middle_move_no_url_but_by_a_split_and_thin_pages_merge():
     inserted = [*range(101, 110), 111]
     words(*inserted)
     assert {placed(section)[word(number)] for number in inserted} == {2}
-    refresh(section)
+    refresh_plan(section)
     parted = placed(section)
     assert list(rows_by_page(section)) == [1, 2, 4, 5, 3]
     assert max(rows_by_page(section).values()) <= 10
@@ -445,7 +445,7 @@ def test_rows_in_the_middle_move_no_url_but_by_a_split_and_thin_pages_merge():
 
     gone = [*inserted, *range(130, 180, 10)]
     Word.objects.filter(text__in=map(word, gone)).delete()
-    change = refresh(section)
+    change = refresh_plan(section)
     assert (change.added, change.retired) == ((), (4, 5))
     assert rows_by_page(section) == {1: 9, 2: 4, 3: 9}
     assert placed(section).items() <= before.items()
@@ -455,11 +455,11 @@ def test_thin_neighbours_keep_the_lower_number():
     """The page that has been there for longer is the one that stays."""
     words(*range(25))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     Word.objects.filter(
         text__in=[word(number) for number in (*range(3, 9), *range(12, 18))]
     ).delete()
-    change = refresh(section)
+    change = refresh_plan(section)
     assert change.retired == (2,)
     assert rows_by_page(section) == {1: 6, 3: 7}
 
@@ -468,13 +468,13 @@ def test_neighbours_that_would_soon_split_again_do_not_merge():
     """Two pages join only where a quarter of the page stays free."""
     words(*range(18))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     Word.objects.filter(text__in=[word(number) for number in (0, 1, 2, 3, 4, 17)]).delete()
     Word.objects.filter(text__in=[word(number) for number in (9, 10, 11, 12)]).delete()
     assert rows_by_page(section) == {1: 4, 2: 4}
-    assert refresh(section).retired == ()
+    assert refresh_plan(section).retired == ()
     Word.objects.filter(text=word(5)).delete()
-    assert refresh(section).retired == (2,)
+    assert refresh_plan(section).retired == (2,)
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,7 @@ def test_an_empty_page_joins_a_full_neighbour_and_no_url_moves(emptied, left):
     section = by_word()
     before = placed(section)
     Word.objects.filter(text__in=[word(number) for number in emptied]).delete()
-    change = refresh(section)
+    change = refresh_plan(section)
     assert rows_by_page(section) == left
     assert set(change.retired) == {1, 2, 3} - set(left)
     assert all(before[key] == number for key, number in placed(section).items())
@@ -503,22 +503,22 @@ def test_a_section_that_lost_all_rows_keeps_one_page_and_grows_from_there():
     """The one page that is left takes every key."""
     words(*range(27))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     Word.objects.all().delete()
-    assert refresh(section).pages == 1
-    assert pages_of(section) == []
+    assert refresh_plan(section).pages == 1
+    assert pages_with_rows(section) == []
     words(*range(5))
-    assert len(pages_of(section)) == 1
+    assert len(pages_with_rows(section)) == 1
 
 
 def test_growing_keys_fill_the_last_page_before_a_new_one_begins():
     """Pages behind which no row comes any more are full, and so never touched again."""
     shops(15)
     section = by_id()
-    pages_of(section)
+    pages_with_rows(section)
     before = placed_shops(section)
     shops(17)
-    change = refresh(section)
+    change = refresh_plan(section)
     assert change.added == (3, 4)
     assert rows_by_page(section) == {1: 10, 2: 10, 3: 10, 4: 2}
     assert before.items() <= placed_shops(section).items()
@@ -528,7 +528,7 @@ def placed_shops(section):
     """Return on which page each shop stands."""
     return {
         row.pk: page.number
-        for page in pages_of(section)
+        for page in pages_with_rows(section)
         for row in section.keyset.within(page.keys)
     }
 
@@ -536,18 +536,18 @@ def placed_shops(section):
 def test_a_changed_limit_plans_the_section_anew_by_new_numbers():
     """An address that a reader still holds never answers with other rows."""
     words(*range(25))
-    pages_of(by_word())
-    change = refresh(by_word(limit=20))
+    pages_with_rows(by_word())
+    change = refresh_plan(by_word(limit=20))
     assert (change.added, change.retired) == ((4, 5), (1, 2, 3))
     assert "limit changed from 10 to 20" in change.replanned
-    assert [page.number for page in pages_of(by_word(limit=20))] == [4, 5]
+    assert [page.number for page in pages_with_rows(by_word(limit=20))] == [4, 5]
 
 
 def test_a_changed_key_plans_the_section_anew_by_new_numbers():
     """Bounds of one column say nothing about another; the numbers go on."""
     words(*range(25))
-    pages_of(by_word())
-    change = refresh(by_word(key="pk"))
+    pages_with_rows(by_word())
+    change = refresh_plan(by_word(key="pk"))
     assert (change.added, change.retired) == ((4, 5, 6), (1, 2, 3))
     assert "'text: testapp_word.text " in change.replanned
     assert "'pk: testapp_word.id " in change.replanned
@@ -556,8 +556,8 @@ def test_a_changed_key_plans_the_section_anew_by_new_numbers():
 def test_a_request_after_a_changed_key_plans_anew_too():
     """No page of the old key is served by the new one."""
     words(*range(25))
-    pages_of(by_word())
-    assert [page.number for page in pages_of(by_word(key="pk"))] == [4, 5, 6]
+    pages_with_rows(by_word())
+    assert [page.number for page in pages_with_rows(by_word(key="pk"))] == [4, 5, 6]
     assert page_of(by_word(key="pk"), 1) is None
 
 
@@ -565,12 +565,12 @@ def test_bounds_out_of_order_plan_the_section_anew_and_say_so():
     """As when a collation has changed: the database no longer sorts as it did."""
     words(*range(40))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     low, high = word(9), word(18)
     for bound in ("lower", "upper"):
         for old, new in ((low, "swapping"), (high, low), ("swapping", high)):
             Page.objects.filter(**{bound: old}).update(**{bound: new})
-    change = refresh(section)
+    change = refresh_plan(section)
     assert "orders 'text' differently" in change.replanned
     assert change.retired == (1, 2, 3, 4, 5)
     assert set(placed(section).values()) == {6, 7, 8, 9, 10}
@@ -597,9 +597,9 @@ def test_a_broken_chain_of_pages_is_planned_anew(damage):
     """Whatever was done to the table, every row has a page again."""
     words(*range(25))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     damage()
-    change = refresh(section)
+    change = refresh_plan(section)
     assert change.replanned in {"its pages do not join", "it was never planned"}
     assert change.added == (4, 5, 6)
     assert set(placed(section).values()) == {4, 5, 6}
@@ -607,13 +607,13 @@ def test_a_broken_chain_of_pages_is_planned_anew(damage):
 
 def meanwhile(monkeypatch, action):
     """Let something happen while a refresh works out what to change."""
-    merge = refresh_module._merge_thin
+    merge = refresh_module._merge_thin_pages
 
     def slow(*args):
         action()
         return merge(*args)
 
-    monkeypatch.setattr(refresh_module, "_merge_thin", slow)
+    monkeypatch.setattr(refresh_module, "_merge_thin_pages", slow)
 
 
 @pytest.mark.slow
@@ -621,11 +621,11 @@ def test_a_split_during_a_refresh_is_seen_and_kept(monkeypatch):
     """The refresh starts over; neither its own change nor the split is lost."""
     words(*range(27))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     words(*range(500, 515))
     at = [word(500)]
-    meanwhile(monkeypatch, lambda: at and split(section, page_of(section, 3), at.pop()))
-    change = refresh(section)
+    meanwhile(monkeypatch, lambda: at and split_page(section, page_of(section, 3), at.pop()))
+    change = refresh_plan(section)
     assert page_of(section, 4).keys.lower == word(500)
     assert 4 not in change.added
     assert min(change.added) > 4
@@ -637,14 +637,14 @@ def test_a_split_of_another_page_during_a_refresh_is_kept(monkeypatch):
     """Both changes are stored, and the next refresh finds nothing to do."""
     words(*range(27))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     words(*range(500, 510))
-    meanwhile(monkeypatch, lambda: split(section, page_of(section, 2), word(13)))
-    change = refresh(section)
+    meanwhile(monkeypatch, lambda: split_page(section, page_of(section, 2), word(13)))
+    change = refresh_plan(section)
     monkeypatch.undo()
     assert page_of(section, 4).keys == KeyRange(word(13), word(18))
     assert min(change.added) > 4
-    assert refresh(section).added == ()
+    assert refresh_plan(section).added == ()
     placed(section)
 
 
@@ -652,12 +652,12 @@ def test_a_refresh_that_is_always_disturbed_gives_up(monkeypatch):
     """It names the section, and leaves the plan whole."""
     words(*range(25))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     words(*range(500, 510))
     numbers = iter(range(509, 500, -1))
-    meanwhile(monkeypatch, lambda: split(section, page_of(section, 3), word(next(numbers))))
+    meanwhile(monkeypatch, lambda: split_page(section, page_of(section, 3), word(next(numbers))))
     with pytest.raises(RuntimeError, match="'things'"):
-        refresh(section)
+        refresh_plan(section)
     placed(section)
 
 
@@ -665,16 +665,16 @@ def test_a_refresh_counts_each_page_once(django_assert_num_queries):
     """The plan with its pages, their order, and a COUNT for each; nothing is written."""
     words(*range(45))
     section = by_word()
-    assert len(pages_of(section)) == 5
+    assert len(pages_with_rows(section)) == 5
     with django_assert_num_queries(2 + 5):
-        refresh(section)
+        refresh_plan(section)
 
 
 def test_rows_that_go_while_a_refresh_counts_do_no_harm(monkeypatch):
     """A page that was full a moment ago may not be any more."""
     words(*range(9))
     section = by_word()
-    refresh(section)
+    refresh_plan(section)
     words(*range(9, 12))
     boundaries = Keyset.boundaries
 
@@ -683,7 +683,7 @@ def test_rows_that_go_while_a_refresh_counts_do_no_harm(monkeypatch):
         return boundaries(*arguments)
 
     monkeypatch.setattr(Keyset, "boundaries", emptied)
-    assert refresh(section).added == ()
+    assert refresh_plan(section).added == ()
     placed(section)
 
 
@@ -691,7 +691,7 @@ def test_a_failure_while_a_refresh_stores_leaves_the_plan_as_it_was(monkeypatch)
     """All of a change, or nothing of it."""
     words(*range(27))
     section = by_word()
-    pages_of(section)
+    pages_with_rows(section)
     stored = all_pages()
     words(*range(500, 515))
 
@@ -700,7 +700,7 @@ def test_a_failure_while_a_refresh_stores_leaves_the_plan_as_it_was(monkeypatch)
 
     monkeypatch.setattr("django.db.models.query.QuerySet.bulk_create", broken)
     with pytest.raises(DatabaseError, match="gone away"):
-        refresh(section)
+        refresh_plan(section)
     monkeypatch.undo()
     assert all_pages() == stored
 
@@ -737,7 +737,7 @@ def snapshot(section):
         page.number: list(
             section.keyset.within(page.keys).values_list(section.options.key, flat=True)
         )
-        for page in pages_of(section)
+        for page in pages_with_rows(section)
     }
     everything = section.keyset.within(EVERYTHING).values_list(section.options.key, flat=True)
     assert [key for keys in pages.values() for key in keys] == list(everything)
@@ -776,11 +776,11 @@ def test_whatever_happens_no_url_moves_but_by_a_split_or_a_merge(kind, seed):
             full = [number for number, page in before.items() if len(page) > 10]
             for number in full[:1]:
                 at = before[number][chance.randint(1, len(before[number]) - 1)]
-                assert split(section, page_of(section, number), at)
+                assert split_page(section, page_of(section, number), at)
                 allowed = {number}
         else:
             full = {number for number, page in before.items() if len(page) > 10}
-            change = refresh(section)
+            change = refresh_plan(section)
             retired = set(change.retired)
             allowed = full | retired
             assert change.replanned == ""
@@ -806,9 +806,9 @@ def test_a_section_over_inherited_keys_is_planned_and_split():
     section = declare(queryset=Feature.objects.all(), limit=5)
     assert rows_by_page(section) == {1: 5, 2: 5, 3: 2}
     page = page_of(section, 1)
-    assert split(section, page, page.keys.upper - 2)
+    assert split_page(section, page, page.keys.upper - 2)
     assert rows_by_page(section) == {1: 3, 4: 2, 2: 5, 3: 2}
-    assert refresh(section).replanned == ""
+    assert refresh_plan(section).replanned == ""
 
 
 def test_a_section_over_joined_rows_made_distinct_is_planned():
@@ -823,12 +823,12 @@ def test_a_section_over_joined_rows_made_distinct_is_planned():
 def test_items_page_by_position():
     """A list has no keys; its pages are counted off, and numbered in order."""
     section = declare(StaticSection, items=[f"/{n}" for n in range(7)], limit=3)
-    assert pages_of(section) == [
+    assert pages_with_rows(section) == [
         PlannedPage(1, KeyRange(0, 3)),
         PlannedPage(2, KeyRange(3, 6)),
         PlannedPage(3, KeyRange(6, 9)),
     ]
     assert page_of(section, 2) == PlannedPage(2, KeyRange(3, 6))
     assert page_of(section, 4) is None
-    assert refresh(section).pages == 3
+    assert refresh_plan(section).pages == 3
     assert not Plan.objects.exists()

@@ -56,8 +56,8 @@ def disk(tmp_path):
 
 
 def put(storage, name=NAME, data=DATA):
-    """Store a file made in the workshop."""
-    with storage.workshop(FOLDER) as folder:
+    """Store a file made in the work folder."""
+    with storage.work_folder(FOLDER) as folder:
         path = folder / "page.xml.gz"
         path.write_bytes(data)
         storage.put(name, path)
@@ -242,14 +242,14 @@ def test_a_storage_that_cannot_list_says_so(caplog):
 
 def test_the_workshop_lies_on_the_same_disk(disk, tmp_path):
     """So that storing is a rename."""
-    with disk.workshop(FOLDER) as folder:
+    with disk.work_folder(FOLDER) as folder:
         assert folder.is_relative_to(tmp_path / "root")
         assert folder.stat().st_dev == (tmp_path / "root" / FOLDER).stat().st_dev
 
 
 def test_a_file_is_renamed_into_its_place(disk, tmp_path):
-    """It is the same file as in the workshop, and no other was written."""
-    with disk.workshop(FOLDER) as folder:
+    """It is the same file as in the work folder, and no other was written."""
+    with disk.work_folder(FOLDER) as folder:
         path = folder / "page.xml.gz"
         path.write_bytes(DATA)
         number = path.stat().st_ino
@@ -285,14 +285,14 @@ def test_the_folder_is_forced_to_disk_after_the_rename(disk, tmp_path, monkeypat
     assert synced == [(tmp_path / "root" / FOLDER).stat().st_ino]
     with (tmp_path / "file").open("wb") as file:
         file.write(b"x")
-        module.sync(file)
+        module.sync_file(file)
         assert (tmp_path / "file").read_bytes() == b"x"
     assert len(synced) == 2
 
 
 @pytest.mark.parametrize(("files", "folders"), [(0o640, 0o750), (0o644, 0o755)])
 def test_permissions_are_those_the_storage_is_set_to(tmp_path, files, folders):
-    """Of files and of the folders on the way, whatever the workshop's are."""
+    """Of files and of the folders on the way, whatever the work folder's are."""
     root = tmp_path / "root"
     inner = Disk(root, file_permissions_mode=files, directory_permissions_mode=folders)
     put(SitemapStorage(inner))
@@ -304,11 +304,11 @@ def test_permissions_are_those_the_storage_is_set_to(tmp_path, files, folders):
 @pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt, Killed])
 def test_nothing_is_left_of_a_workshop(disk, end):
     """However the work in it ended."""
-    workshop = disk.workshop(FOLDER)
-    folder = workshop.__enter__()
+    work_folder = disk.work_folder(FOLDER)
+    folder = work_folder.__enter__()
     (folder / "half").write_bytes(b"x")
     with pytest.raises(end):
-        workshop.gen.throw(end())
+        work_folder.gen.throw(end())
     assert not folder.exists()
     assert disk.storage.names() == set()
 
@@ -323,7 +323,7 @@ def test_workshops_that_killed_processes_left_are_swept(disk, tmp_path):
         moment = dt.datetime.now(dt.UTC).timestamp() - age
         os.utime(folder, (moment, moment))
     put(disk)
-    disk.sweep_workshops(FOLDER, dt.datetime.now(dt.UTC) - dt.timedelta(days=1))
+    disk.delete_stale_work_folders(FOLDER, dt.datetime.now(dt.UTC) - dt.timedelta(days=1))
     assert {path.name for path in root.iterdir()} == {".building-young", "page-1.xml.gz"}
 
 
@@ -331,10 +331,10 @@ def test_a_storage_elsewhere_has_no_local_path():
     """Files for it are made in the system's folder for temporary files."""
     storage = SitemapStorage(Memory())
     assert storage.local_path(NAME) is None
-    with storage.workshop(FOLDER) as folder:
+    with storage.work_folder(FOLDER) as folder:
         assert folder.is_dir()
     assert not folder.exists()
-    storage.sweep_workshops(FOLDER, dt.datetime.now(dt.UTC))
+    storage.delete_stale_work_folders(FOLDER, dt.datetime.now(dt.UTC))
 
 
 # Which storage
@@ -354,7 +354,7 @@ def test_workshops_are_swept_without_time_zones_too(disk, tmp_path):
     folder = tmp_path / "root" / FOLDER / ".building-old"
     folder.mkdir(parents=True)
     os.utime(folder, (1, 1))
-    disk.sweep_workshops(FOLDER, dt.datetime.now())  # noqa: DTZ005
+    disk.delete_stale_work_folders(FOLDER, dt.datetime.now())  # noqa: DTZ005
     assert not folder.exists()
 
 

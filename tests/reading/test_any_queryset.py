@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, event, given, reject, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests.factories import EPOCH, SITE, ProductFactory, declare
 from tests.testapp.models import Product, Shop, Tag
 
@@ -194,7 +194,9 @@ def section_of(text, kind, options):
     queryset = evaluated(text)
     if kind == "contrib":
         return reader_of(
-            adapt(type("Things", (Sitemap,), {"limit": 4, "items": lambda self: queryset}))(SITE)
+            adapt_contrib(type("Things", (Sitemap,), {"limit": 4, "items": lambda self: queryset}))(
+                SITE
+            )
         )
     location = Route("product", shop="shop__slug", slug="slug")
     if kind == "objects":
@@ -207,7 +209,7 @@ def listed_by(section):
     """Return the slugs of all URLs that all pages list, sorted."""
     urls = []
     with transaction.atomic():
-        for page in pages_of(section):
+        for page in pages_with_rows(section):
             rendering = PageRendering(section, page.keys, SITE.scope(), on_locations=urls.extend)
             b"".join(rendering)
             assert rendering.overflow is None

@@ -10,7 +10,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 
 from django_sitemapkit import Route
-from django_sitemapkit.planning import pages_of, refresh, split
+from django_sitemapkit.planning import pages_with_rows, refresh_plan, split_page
 from django_sitemapkit.reading import keysets, text_queries
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 from django_sitemapkit.rendering import PageRendering
@@ -147,7 +147,8 @@ def section_of(rows, way="text"):
 def listed(section):
     """Return the slugs of all URLs of all pages, sorted."""
     documents = [
-        b"".join(PageRendering(section, page.keys, SITE.scope())) for page in pages_of(section)
+        b"".join(PageRendering(section, page.keys, SITE.scope()))
+        for page in pages_with_rows(section)
     ]
     urls = re.findall(r"<loc>.*/(.*)/</loc>", b"".join(documents).decode())
     return sorted(urls)
@@ -162,18 +163,18 @@ def test_each_row_is_listed_once(rows, way):
     assert listed(section) == sorted(rows.values_list("slug", flat=True))
     for row in stored[::2]:
         row.save(force_insert=True, using=rows.db)
-    assert refresh(section).added
+    assert refresh_plan(section).added
     assert listed(section) == sorted(row.slug for row in stored)
-    assert not refresh(section).replanned
+    assert not refresh_plan(section).replanned
     rows.filter(pk__in=[row.pk for row in stored[3:]]).delete()
-    assert refresh(section).retired
+    assert refresh_plan(section).retired
     assert listed(section) == sorted(rows.values_list("slug", flat=True))
 
 
 def test_bounds_are_compared_as_the_rows_are(rows):
     """Which page has a key, and where a page may be split, follows the same order."""
     section = section_of(rows)
-    keyset, pages = section.keyset, pages_of(section)
+    keyset, pages = section.keyset, pages_with_rows(section)
     ranges = [page.keys for page in pages]
     assert keyset.are_increasing([keys.lower for keys in ranges[1:]])
     assert [keyset.decode(keyset.encode(keys.lower)) for keys in ranges] == [
@@ -186,7 +187,7 @@ def test_bounds_are_compared_as_the_rows_are(rows):
             assert [keyset.covers(one, row.key) for one in ranges] == [
                 one == keys for one in ranges
             ]
-    assert split(section, pages[1], pages[1].keys.lower) is None
+    assert split_page(section, pages[1], pages[1].keys.lower) is None
 
 
 @pytest.mark.parametrize("alias", DATABASES)

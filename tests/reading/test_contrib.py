@@ -19,10 +19,10 @@ from django.utils.translation import get_language
 from lxml import etree
 
 from django_sitemapkit import register_all
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt, is_contrib
+from django_sitemapkit.sections import adapt_contrib, is_contrib
 from tests import factories
 from tests.factories import SITE
 from tests.testapp.models import Article, Product
@@ -44,9 +44,9 @@ def entries(document):
 
 def ours(sitemap):
     """Return the entries of all our pages of an adapted sitemap, and their problems."""
-    section = reader_of(adapt(sitemap)(SITE))
+    section = reader_of(adapt_contrib(sitemap)(SITE))
     found, problems = set(), []
-    for page in pages_of(section):
+    for page in pages_with_rows(section):
         rendering = PageRendering(section, page.keys, SITE.scope())
         document = b"".join(rendering)
         if document:
@@ -159,16 +159,16 @@ def test_languages_come_from_the_settings_where_the_class_names_none(rows, setti
 
 def test_a_page_holds_the_limit_of_the_old_class(rows):
     """In languages a row is several URLs, and they count."""
-    assert len(pages_of(reader_of(adapt(Articles)(SITE)))) == 3
-    translated = reader_of(adapt(Translated)(SITE))
+    assert len(pages_with_rows(reader_of(adapt_contrib(Articles)(SITE)))) == 3
+    translated = reader_of(adapt_contrib(Translated)(SITE))
     assert (translated.max_urls, translated.rows_per_page) == (6, 3)
-    assert len(pages_of(translated)) == 3
+    assert len(pages_with_rows(translated)) == 3
 
 
 def test_a_queryset_is_read_by_primary_key(rows):
     """Its last page costs what the first one does: contrib's OFFSET and COUNT are gone."""
-    section = reader_of(adapt(Articles)(SITE))
-    pages = pages_of(section)
+    section = reader_of(adapt_contrib(Articles)(SITE))
+    pages = pages_with_rows(section)
     counts = []
     for page in pages:
         with CaptureQueriesContext(connection) as queries:
@@ -201,7 +201,7 @@ def some_articles():
 def test_items_without_a_key_to_go_by_page_by_position(rows, items):
     """Slices, unions and windows cannot be cut by key, and are listed all the same."""
     sitemap = type("Some", (Articles,), {"items": lambda self: items()})
-    section = reader_of(adapt(sitemap)(SITE))
+    section = reader_of(adapt_contrib(sitemap)(SITE))
     assert section.keyset is None
     found, problems = ours(sitemap)
     assert {entry[0] for entry in found} == {
@@ -311,9 +311,9 @@ def test_a_word_that_is_no_frequency_costs_its_item_the_tag():
 def test_the_name_comes_from_the_class_unless_another_is_given():
     """``CityGuidesSitemap`` is "city-guides"."""
     sitemap = type("CityGuidesSitemap", (Sitemap,), {})
-    assert adapt(sitemap).get_name() == "city-guides"
-    assert adapt(sitemap, "guides").get_name() == "guides"
-    assert adapt(GenericSitemap(GENERIC), "products").get_name() == "products"
+    assert adapt_contrib(sitemap).get_name() == "city-guides"
+    assert adapt_contrib(sitemap, "guides").get_name() == "guides"
+    assert adapt_contrib(GenericSitemap(GENERIC), "products").get_name() == "products"
 
 
 def test_contrib_sitemaps_are_told_from_all_else():

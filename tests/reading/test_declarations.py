@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import keysets, text_queries
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering
@@ -181,7 +181,7 @@ def entries(documents):
 def rendered(reader, **options):
     """Return the URLs of all live pages with their dates."""
     site = reader.site
-    pages = pages_of(reader)
+    pages = pages_with_rows(reader)
     return entries(
         chunk
         for page in pages

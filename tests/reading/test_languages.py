@@ -15,11 +15,11 @@ from django.utils.translation import get_language
 
 from django_sitemapkit import Allow, Element, Image, News, Route, StaticSection, Video
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import pages_of, refresh
+from django_sitemapkit.planning import pages_with_rows, refresh_plan
 from django_sitemapkit.reading import languages, reader_of, why_not_as_text
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import SitemapSite, all_sites
 from tests.factories import SITE, declare
 from tests.languages import (
@@ -269,7 +269,7 @@ def few_on_a_page(settings, sections):
 def pages(section):
     """Return the locations of each page, by number; no set lacks a version that is listed."""
     found = {}
-    for page in pages_of(section):
+    for page in pages_with_rows(section):
         rendering = PageRendering(section, page.keys, SITE.scope())
         document = b"".join(rendering)
         assert rendering.overflow is None
@@ -281,10 +281,10 @@ def settle(client):
     """Read all pages until none of them is split any more."""
     for _ in range(10):
         section = section_of(SITE, "things")
-        before = [page.number for page in pages_of(section)]
+        before = [page.number for page in pages_with_rows(section)]
         for number in before:
             client.get(f"/sitemap-things-{number}.xml").getvalue()
-        if [page.number for page in pages_of(section_of(SITE, "things"))] == before:
+        if [page.number for page in pages_with_rows(section_of(SITE, "things"))] == before:
             return section
     raise AssertionError("pages are split for ever")
 
@@ -296,7 +296,7 @@ def test_all_versions_of_an_object_are_on_one_page(client, few_on_a_page, locati
     few_on_a_page.add(type(places(location=location).options))
     for n in range(5):
         place(f"p{n}", "en", "es", "fr")
-    refresh(section_of(SITE, "things"))
+    refresh_plan(section_of(SITE, "things"))
     for n in range(5, 12):
         place(f"p{n}", *["en", "es", "fr"][: n % 4])
     section = settle(client)
@@ -317,7 +317,7 @@ def test_old_classes_page_by_object(few_on_a_page, in_list):
     """A contrib class in several languages splits its items, not their versions."""
     from django.contrib.sitemaps import Sitemap
 
-    from django_sitemapkit.sections import adapt
+    from django_sitemapkit.sections import adapt_contrib
 
     class Old(Sitemap):
         i18n = alternates = True
@@ -331,7 +331,7 @@ def test_old_classes_page_by_object(few_on_a_page, in_list):
 
     for n in range(5):
         place(f"p{n}")
-    found = pages(reader_of(adapt(Old, "things")(SITE)))
+    found = pages(reader_of(adapt_contrib(Old, "things")(SITE)))
     assert [len(some) for some in found.values()] == [6, 6, 3]
     assert len({url for some in found.values() for url in some}) == 15
 
@@ -399,7 +399,7 @@ def test_pages_are_closed_by_their_bytes(client, settings, sections):
             place(f"p{n}")
         section = settle(client)
         sizes, every = [], []
-        for page in pages_of(section):
+        for page in pages_with_rows(section):
             document = b"".join(PageRendering(section, page.keys, SITE.scope()))
             sizes.append(len(document))
             every += links(document)
@@ -415,7 +415,7 @@ def test_a_full_page_of_twenty_languages_stays_below_the_limit(sections, client)
     with override_settings(LANGUAGES=TWENTY):
         section = settle_sizes(client)
         total = size = 0
-        for page in pages_of(section):
+        for page in pages_with_rows(section):
             rendering = PageRendering(section, page.keys, SITE.scope())
             for _ in rendering:
                 pass
@@ -431,11 +431,11 @@ def test_a_full_page_of_twenty_languages_stays_below_the_limit(sections, client)
 def settle_sizes(client):
     """Read all pages, each as far as it goes, until none of them is split any more."""
     for _ in range(6):
-        before = [page.number for page in pages_of(section_of(SITE, "things"))]
+        before = [page.number for page in pages_with_rows(section_of(SITE, "things"))]
         for number in before:
             size = sum(map(len, client.get(f"/sitemap-things-{number}.xml").streaming_content))
             assert size <= 52_428_800
-        if [page.number for page in pages_of(section_of(SITE, "things"))] == before:
+        if [page.number for page in pages_with_rows(section_of(SITE, "things"))] == before:
             return section_of(SITE, "things")
     raise AssertionError("pages are split for ever")
 
@@ -646,7 +646,7 @@ def test_tags_of_a_list_and_of_contribs_classes_are_those_of_each_language():
         "changefreq": property(lambda self: FREQUENCIES[get_language()]),
     }
     old = type("Old", (Sitemap,), {**BY_METHOD, **IN_ALL, **body})
-    assert tags_of(reader_of(adapt(old)(SITE))) == EXPECTED
+    assert tags_of(reader_of(adapt_contrib(old)(SITE))) == EXPECTED
 
 
 def test_a_change_in_one_language_renders_the_page_again():

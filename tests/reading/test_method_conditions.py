@@ -16,7 +16,7 @@ from django.test.utils import isolate_apps
 
 from django_sitemapkit.contrib import sitemaps as dropin
 from django_sitemapkit.reading import reader_of, why_not_as_text
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests import factories
 from tests.factories import EPOCH, SITE, declare
 from tests.reading import by_method, elsewhere, forms, function, given, proxy
@@ -238,7 +238,7 @@ def test_rows_that_are_not_read_by_key_are_given_to_methods(settings):
     """They are counted by position, and each is there as an object."""
     lastmod = function("return obj.updated_at", "lastmod", "self, obj")
     items = {"items": lambda self: Product.objects.order_by("pk")[:1], "lastmod": lastmod}
-    reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
+    reader = reader_of(adapt_contrib(type("Things", (Sitemap,), items))(SITE))
     assert not any(reader.methods.as_columns)
     assert "<lastmod>" in given(reader)[0]
 
@@ -270,7 +270,7 @@ def test_a_class_of_contrib_gives_what_its_methods_give(settings, kind, members)
     rows = {"queryset": Product.objects.all(), "date_field": "updated_at"}
     made = type("Things", (kind,), {"items": lambda self: rows["queryset"].all(), **members})
     sitemap = made(rows) if kind is GenericSitemap else made()
-    reader = reader_of(adapt(sitemap)(SITE))
+    reader = reader_of(adapt_contrib(sitemap)(SITE))
     found, is_called = given(reader), reader.reads_objects
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
     assert found == given(reader)
@@ -297,7 +297,7 @@ def test_a_changefreq_of_contrib_is_read_in_lower_case(settings, body):
     Product.objects.update(note="Daily")
     changefreq = function(body, "changefreq", "self, obj")
     items = {"items": lambda self: Product.objects.all(), "changefreq": changefreq}
-    reader = reader_of(adapt(type("Things", (Sitemap,), items))(SITE))
+    reader = reader_of(adapt_contrib(type("Things", (Sitemap,), items))(SITE))
     found = given(reader)
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
     assert found == given(reader)

@@ -19,11 +19,11 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemapkit import Section, register
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import SectionSettings
-from django_sitemapkit.overrides import call_methods_from_now_on, section_of
+from django_sitemapkit.overrides import disable_methods_as_columns, section_of
 from django_sitemapkit.reading import keysets, methods, reader_of, why_not_as_text
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.method_sources import StaysMethod
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests import factories
 from tests.builds import manifest, use_storage, xml
 from tests.factories import EPOCH, SITE, declare
@@ -495,7 +495,7 @@ CLASSES = {
 @pytest.mark.parametrize("sitemap", CLASSES.values(), ids=CLASSES)
 def test_classes_of_contrib_are_read_as_columns(settings, sitemap):
     """As they are."""
-    assert_same(reader_of(adapt(sitemap())(SITE)), settings)
+    assert_same(reader_of(adapt_contrib(sitemap())(SITE)), settings)
 
 
 # --- The smoke alarm
@@ -535,7 +535,7 @@ def test_methods_that_differ_are_called_from_then_on(broken, sections):
     register(type("Products", (Section,), {"name": "products", "queryset": rows}))
     section = section_of(SITE, "products")
     assert not section.reads_objects
-    call_methods_from_now_on(section, section.method_difference(EVERYTHING))
+    disable_methods_as_columns(section, section.method_difference(EVERYTHING))
     section = section_of(SITE, "products")
     assert section.reads_objects
     assert "another value" in why_called(section)
@@ -585,7 +585,7 @@ def test_an_editor_who_sets_a_tag_does_not_forget_a_difference(broken, sections)
     options = {"name": "products", "queryset": rows, "priority": forms.half}
     register(type("Products", (Section,), options))
     section = section_of(SITE, "products")
-    call_methods_from_now_on(section, section.method_difference(EVERYTHING))
+    disable_methods_as_columns(section, section.method_difference(EVERYTHING))
     SectionSettings.objects.update(priority="0.9")
     assert section_of(SITE, "products").reads_objects
 

@@ -10,11 +10,11 @@ from django.db.models import Window
 from django.db.models.functions import RowNumber
 
 from django_sitemapkit import Route
-from django_sitemapkit.planning import page_of, pages_of, refresh
+from django_sitemapkit.planning import page_of, pages_with_rows, refresh_plan
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import Keyset
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests.factories import SITE, ProductFactory, TagFactory, TokenFactory, declare
 from tests.testapp.models import Product, Reading, Token
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 def locations(section):
     """Return every URL of every page, as often as it is listed."""
     found = []
-    for page in pages_of(section):
+    for page in pages_with_rows(section):
         document = b"".join(PageRendering(section, page.keys, SITE.scope())).decode()
         found += [part.partition("</loc>")[0] for part in document.split("<loc>")[1:]]
     return found
@@ -36,7 +36,7 @@ def test_a_filter_on_a_window_refuses_to_be_paged():
         place=Window(RowNumber(), partition_by="shop", order_by="pk")
     ).filter(place=1)
     with pytest.raises(ImproperlyConfigured, match="window function"):
-        pages_of(declare(queryset=first))
+        pages_with_rows(declare(queryset=first))
 
 
 @pytest.mark.parametrize("limit", [2, 50])
@@ -51,7 +51,7 @@ def test_a_contrib_sitemap_that_joins_many_lists_each_row_once(limit):
             return Product.objects.filter(tags__name__startswith="tag")
 
     Old.limit = limit
-    assert len(locations(reader_of(adapt(Old)(SITE)))) == 2
+    assert len(locations(reader_of(adapt_contrib(Old)(SITE)))) == 2
 
 
 def test_a_contrib_sitemap_that_filters_a_window_is_read_whole():
@@ -67,8 +67,8 @@ def test_a_contrib_sitemap_that_filters_a_window_is_read_whole():
             return Product.objects.annotate(place=place).filter(place=1)
 
     assert (
-        len(set(locations(reader_of(adapt(Old)(SITE)))))
-        == len(locations(reader_of(adapt(Old)(SITE))))
+        len(set(locations(reader_of(adapt_contrib(Old)(SITE)))))
+        == len(locations(reader_of(adapt_contrib(Old)(SITE))))
         == 3
     )
 
@@ -82,9 +82,9 @@ def test_a_plan_is_one_of_a_column_and_a_type():
     )
     tokens = declare(queryset=Token.objects.all(), location=Route("token", id="id"), limit=5)
     assert len(locations(readings)) == 20
-    before = {page.number for page in pages_of(readings)}
+    before = {page.number for page in pages_with_rows(readings)}
     assert len(set(locations(tokens))) == 20
-    assert before.isdisjoint(page.number for page in pages_of(tokens))
+    assert before.isdisjoint(page.number for page in pages_with_rows(tokens))
     assert page_of(tokens, min(before)) is None
 
 
@@ -101,8 +101,8 @@ def test_a_refresh_that_changes_nothing_renumbers_nothing():
     """Twice the same rows, twice the same pages."""
     TokenFactory.create_batch(20)
     section = declare(queryset=Token.objects.all(), location=Route("token", id="id"), limit=5)
-    refresh(section)
-    assert refresh(section).replanned == ""
+    refresh_plan(section)
+    assert refresh_plan(section).replanned == ""
 
 
 @pytest.mark.thorough
@@ -111,5 +111,5 @@ def test_an_index_of_a_queryset_with_many_parameters_is_asked_in_parts():
     tokens = TokenFactory.create_batch(400)
     rows = Token.objects.filter(pk__in=[token.pk for token in tokens])
     section = declare(queryset=rows, location=Route("token", id="id"), limit=4)
-    assert len(pages_of(section)) > 100
+    assert len(pages_with_rows(section)) > 100
     assert len(set(locations(section))) == 400

@@ -19,13 +19,13 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build
 from django_sitemapkit.contrib import sitemaps as dropin
 from django_sitemapkit.contrib.sitemaps import views
-from django_sitemapkit.mixins import section_for
+from django_sitemapkit.mixins import section_class_for
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests import urls
 from tests.builds import manifest, xml
 from tests.factories import SITE
@@ -249,7 +249,9 @@ def declared(example):
             return type("Things", (Section,), {**members, "queryset": rows})
         case "mixin":
             get_queryset = {"get_queryset": lambda self: rows.all()}
-            return section_for(example.model, type("Sitemap", (), {**members, **get_queryset}))
+            return section_class_for(
+                example.model, type("Sitemap", (), {**members, **get_queryset})
+            )
     module = sitemaps if "drop-in" not in example.kind else dropin
     if "generic" not in example.kind:
         return type("Things", (module.Sitemap,), {**members, "items": lambda self: rows.all()})
@@ -313,7 +315,7 @@ class RandomMethods(TestCase):
         """Return what a section gives: live, or built."""
         with self.settings(SITEMAPKIT_METHODS_AS_COLUMNS=as_columns):
             is_ours = isinstance(section, type) and issubclass(section, Section)
-            reader = reader_of((section if is_ours else adapt(section, "things"))(SITE))
+            reader = reader_of((section if is_ours else adapt_contrib(section, "things"))(SITE))
             is_built = example.seed % 4 == 0
             if as_columns:
                 type(self).compared += 1

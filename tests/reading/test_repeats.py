@@ -26,12 +26,12 @@ from django.db.models.functions import Concat, RowNumber, Upper
 
 from django_sitemapkit import Route, Section, checks, register
 from django_sitemapkit.exceptions import RepeatedRow
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, each_once
 from django_sitemapkit.reading.validation import mistakes_of, require_pageable
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests.factories import SITE, TagFactory, declare, products
 from tests.testapp.models import Place, Product, Tag
 
@@ -74,7 +74,7 @@ def by_method(queryset, **options):
 
 def by_contrib(queryset):
     """Return an adapted class of contrib."""
-    old = adapt(type("Old", (Sitemap,), {"limit": 5, "items": lambda self: queryset}))
+    old = adapt_contrib(type("Old", (Sitemap,), {"limit": 5, "items": lambda self: queryset}))
     return reader_of(old(SITE))
 
 
@@ -83,7 +83,7 @@ KINDS = [by_route, by_method, by_contrib]
 
 def listed(section):
     """Return the keys of all rows that the pages list, and how many pages there are."""
-    keys, pages = [], pages_of(section)
+    keys, pages = [], pages_with_rows(section)
     for page in pages:
         b"".join(PageRendering(section, page.keys, SITE.scope(), on_locations=keys.extend))
     return sorted(keys), len(pages)
@@ -202,7 +202,7 @@ def test_what_repeats_rows_is_refused_of_contrib_classes(sections, name):
     (message,) = checks.declarations.check_declarations()
     assert (message.id, named in message.msg) == ("sitemapkit.W105", True)
     with pytest.raises(ImproperlyConfigured, match="Section 'old'"):
-        require_pageable(reader_of(adapt(section)(SITE)))
+        require_pageable(reader_of(adapt_contrib(section)(SITE)))
 
 
 def test_a_slice_of_a_contrib_class_that_repeats_rows_is_refused(sections):

@@ -329,6 +329,6 @@ def test_old_sitemaps_are_not_asked_for_entries():
         def entries(self, item):
             raise AssertionError
 
-    from django_sitemapkit.sections import adapt
+    from django_sitemapkit.sections import adapt_contrib
 
-    assert paths(render(declare(adapt(Old)))[1]) == ["/a/"]
+    assert paths(render(declare(adapt_contrib(Old)))[1]) == ["/a/"]

@@ -14,7 +14,7 @@ from lxml import etree
 
 from django_sitemapkit import Allow, Element, Image, News, Section, StaticSection, Video
 from django_sitemapkit.inspection import inspect_object, inspect_path
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import PageRendering, page_entries, tags, validators_of
 from django_sitemapkit.testing import assert_valid_sitemap
@@ -362,7 +362,7 @@ def test_a_thousand_and_one_articles_are_two_files(client, sections):
 
 def rendered(section):
     """Return the documents of all pages of a section."""
-    pages = [PageRendering(section, page.keys, SITE.scope()) for page in pages_of(section)]
+    pages = [PageRendering(section, page.keys, SITE.scope()) for page in pages_with_rows(section)]
     return [b"".join(page) for page in pages]
 
 
@@ -434,7 +434,7 @@ def test_news_has_no_etag_before_it_is_read():
     rows = {"queryset": Product.objects.all(), "location": lambda self, obj: f"/{obj.slug}/"}
     for news, is_told in ((None, True), (article(NOW), False)):
         section = declare(**rows, lastmod="updated_at", trust_lastmod=True, news=news)
-        (page,) = pages_of(section)
+        (page,) = pages_with_rows(section)
         assert (validators_of(section, page, SITE.scope()) is not None) == is_told
 
 
@@ -447,7 +447,7 @@ def test_entries_as_values_carry_them(sections, rf):
     sections.add(type(places(location=COLUMNS, images="cover").options))
     section = places(location=COLUMNS, images="cover")
     document = render(section)[1].decode()
-    found = list(page_entries(section, pages_of(section)[0], SITE.scope()))
+    found = list(page_entries(section, pages_with_rows(section)[0], SITE.scope()))
     assert len(found) == 2
     template = engines["django"].from_string(
         "{% load sitemapkit %}{% sitemap_entries 'things' 1 as entry %}{% sitemap_entry entry %}"

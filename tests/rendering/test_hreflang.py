@@ -12,7 +12,7 @@ from django_sitemapkit.overrides import section_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import all_sites
 from tests.factories import SITE, declare
 from tests.languages import (
@@ -174,7 +174,7 @@ def test_x_default_is_what_contrib_writes(settings, old, code, in_list):
         entry["location"]: {(one["lang_code"], one["location"]) for one in entry["alternates"]}
         for entry in entries
     }
-    found = links(render(reader_of(adapt(old, "things")(SITE)))[1])
+    found = links(render(reader_of(adapt_contrib(old, "things")(SITE)))[1])
     assert {url: set(some) for url, some in found.items()} == expected
 
 

@@ -16,7 +16,7 @@ from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.reading import keysets, reader_of, text_queries
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests import factories
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
@@ -335,7 +335,7 @@ def translated():
         def location(self, item):
             return f"/{get_language()}/{item.slug}"
 
-    return adapt(Translated)
+    return adapt_contrib(Translated)
 
 
 @pytest.mark.django_db

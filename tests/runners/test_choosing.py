@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.builds import InlineRunner
-from django_sitemapkit.runners.choosing import get_runner, import_tasks
+from django_sitemapkit.runners.choosing import get_runner, import_configured_runner
 from django_sitemapkit.runners.dummy import DummyRunner
 
 
@@ -87,5 +87,5 @@ def test_the_apps_start_whatever_the_setting_is(settings):
     """The system checks report it; a worker of Celery needs the module of a right one."""
     for value in (None, "no.such.Runner", "django_sitemapkit.sites.SitemapSite", "dummy"):
         settings.SITEMAPKIT_RUNNER = value
-        import_tasks()
+        import_configured_runner()
     assert type(get_runner()) is DummyRunner

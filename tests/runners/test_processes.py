@@ -167,7 +167,7 @@ def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, sett
 @pytest.mark.django_db
 def test_one_page_or_one_worker_needs_no_other_process(sections, settings, monkeypatch):
     """Nothing is started for nothing."""
-    monkeypatch.setattr(processes, "helpers", None)
+    monkeypatch.setattr(processes, "helper_processes", None)
     monkeypatch.setattr(processes, "require_shared_databases", lambda: None)
     sections.add(Products)
     fill(products=1)

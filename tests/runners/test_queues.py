@@ -484,7 +484,7 @@ def outgrown(storage, monkeypatch):
     run()
     shop = Shop.objects.get()
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(9))
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
 
 
 @pytest.mark.slow
@@ -735,13 +735,13 @@ def test_the_process_that_builds_makes_pages_where_nobody_else_does(
 @pytest.mark.slow
 def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypatch):
     """So that it needs no memory and no processor of its own."""
-    make_page = helper.make_claimed_page
+    make_page = helper.claim_and_make_page
 
     def by_helper(builder, lease):
         assert builder.lease is lease, "the process that builds makes a page"
         return make_page(builder, lease)
 
-    monkeypatch.setattr(helper, "make_claimed_page", by_helper)
+    monkeypatch.setattr(helper, "claim_and_make_page", by_helper)
     assert run(runner=LocalQueue(in_flight=2)).status == "published"
 
 

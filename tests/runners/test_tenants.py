@@ -31,7 +31,7 @@ def tenant(sections, settings, monkeypatch):
     def start(size, arguments):
         raise Started(arguments)
 
-    monkeypatch.setattr(processes, "helpers", start)
+    monkeypatch.setattr(processes, "helper_processes", start)
 
     def switch(schema, tenant=None):
         monkeypatch.setattr(real, "schema_name", schema, raising=False)

@@ -16,7 +16,7 @@ from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering.pipeline import alternates_of
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import all_sites
 from tests.factories import SITE, declare
 from tests.languages import COLUMNS, IN_ALL, ROUTE, ROWS, TWENTY, links, place, places, render
@@ -110,7 +110,7 @@ class Old(Sitemap):
 def test_classes_of_contrib_have_theirs(rf, settings, sections):
     """With the x-default that contrib writes."""
     settings.LANGUAGE_CODE = "en"
-    section = register(sections, reader_of(adapt(Old)(SITE)))
+    section = register(sections, reader_of(adapt_contrib(Old)(SITE)))
     made = [place("a", "en", "es", "fr"), place("b", "es")]
     assert [shown(obj, rf) for obj in made] == listed(section)
     assert shown(made[0], rf)[-1] == ("x-default", f"{MAIN}/places/a-en/")

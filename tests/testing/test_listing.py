@@ -7,9 +7,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.models import Page, Plan
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.testing import assert_listed, assert_not_listed
 from tests.factories import SITE, ProductFactory, ShopFactory
@@ -172,7 +172,7 @@ def test_every_page_counts(product):
     for each in made:
         assert_listed(each.get_absolute_url())
     assert not Plan.objects.exists()
-    pages_of(reader_of(Products(SITE)))
+    pages_with_rows(reader_of(Products(SITE)))
     made += ProductFactory.create_batch(4, shop=product.shop)
     before = list(Page.objects.values())
     for each in made:
@@ -290,7 +290,7 @@ def test_sites_may_change_within_a_test(settings, sections):
     settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
     sections.add(type("Pages", (StaticSection,), {"items": ["/about/"]}))
     Shop.objects.create(slug="tea")
-    with keeping_sites():
+    with caching_sites():
         assert_listed("/about/")
         Shop.objects.create(slug="coffee")
         with pytest.raises(ValueError, match="more than one site"):

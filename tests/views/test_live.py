@@ -12,7 +12,7 @@ from django.utils.http import http_date
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.models import ExclusionRule, Lease, Page
-from django_sitemapkit.planning import pages_of, record_listing, split
+from django_sitemapkit.planning import pages_with_rows, record_listing, split_page
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, accepts_gzip
 from tests.cases import few
@@ -278,8 +278,8 @@ def test_what_is_read_of_a_page_that_was_split_meanwhile_is_not_recorded(section
     """Its rows are others now."""
     section = reader_of(declare(sections, Elsewhere, limit=10)(SITE))
     make_products("a", "b", "c")
-    (page,) = pages_of(section)
-    split(section, page, Product.objects.get(slug="b").pk)
+    (page,) = pages_with_rows(section)
+    split_page(section, page, Product.objects.get(slug="b").pk)
     record_listing(section, [page], lists=False)
     assert set(Page.objects.values_list("lists", flat=True)) == {True}
 

@@ -20,7 +20,7 @@ from django_sitemapkit import Section
 from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.report.published import sections_not_in
 from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.sites import all_sites
@@ -756,7 +756,7 @@ def test_lost_file_is_rendered_by_its_own_range_though_the_plan_moved_on(
     make_readings(range(1, 10))
     section = reader_of(Readings(SITE))
     section.limit = 4
-    assert refresh(section).added
+    assert refresh_plan(section).added
     for number, rows in enumerate(before, start=1):
         SitemapStorage().delete(line_of("readings", number).name)
         last_number = Plan.objects.get().last_number
@@ -788,7 +788,7 @@ def test_lost_file_of_a_page_that_was_merged_away_is_rendered(client, sections):
     Reading.objects.filter(level__in=[1, 2, 4, 5]).delete()
     section = reader_of(Readings(SITE))
     section.limit = 4
-    assert refresh(section).retired
+    assert refresh_plan(section).retired
     for line in Place.objects.exclude(section=""):
         SitemapStorage().delete(line.name)
     assert sum(map(len, pages(client).values())) == 4

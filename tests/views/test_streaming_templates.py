@@ -12,7 +12,7 @@ from django.test import AsyncRequestFactory, RequestFactory
 
 from django_sitemapkit import Section
 from django_sitemapkit.audit.reader import SitemapReader
-from django_sitemapkit.planning import PlannedPage, pages_of
+from django_sitemapkit.planning import PlannedPage, pages_with_rows
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import EVERYTHING
@@ -475,7 +475,7 @@ def test_entries_heed_the_byte_limit_of_a_page(written, sections, settings, clie
     entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
     assert 10 < len(entries) < 200
     while len(entries := written(ALL).split()) < 200:
-        assert len(pages_of(section)) > 1
+        assert len(pages_with_rows(section)) > 1
     assert len(set(entries)) == 200
 
 

@@ -57,7 +57,7 @@ def require_crawled_section(site: SitemapSite) -> CrawledSection:
     Raises ImproperlyConfigured if the site has none, or if its ``grace`` cannot be used.
     """
     switched = {section.get_name(): True for section in registry}
-    found = [reader.options for reader in registry.of(site, switched)]
+    found = [reader.options for reader in registry.enabled_readers(site, switched)]
     section = next((each for each in found if isinstance(each, CrawledSection)), None)
     if section is None:
         raise ImproperlyConfigured(

@@ -32,7 +32,7 @@ from django_sitemapkit.audit.web.responses import (
     has_readable_type,
     read_body,
 )
-from django_sitemapkit.conf import keeping_sites
+from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -97,7 +97,7 @@ class InProcessFetcher:
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
-        with site.active(), _keep_database_connections(), keeping_sites():
+        with site.active(), _keep_database_connections(), caching_sites():
             try:
                 answer = self._answer(self._requests.get(url, **_environ(url, site)), site)
             except Exception as error:  # noqa: BLE001  a project's view may raise anything

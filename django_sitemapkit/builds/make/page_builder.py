@@ -43,8 +43,8 @@ from django_sitemapkit.builds.results import FileResult, announce_page, result_o
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.overrides import call_methods_from_now_on
-from django_sitemapkit.planning import PlannedPage, new_number, renumber, split
+from django_sitemapkit.overrides import disable_methods_as_columns
+from django_sitemapkit.planning import PlannedPage, renumber_pages, reserve_page_number, split_page
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, Keyset
@@ -116,8 +116,8 @@ class PageBuilder:
         self._connection_lock = RLock()
 
     def __enter__(self) -> "PageBuilder":
-        workshop = self._storage.workshop(folder_of(self.site))
-        self.folder = self._open.enter_context(workshop)
+        work_folder = self._storage.work_folder(folder_of(self.site))
+        self.folder = self._open.enter_context(work_folder)
         self._compression = self._open.enter_context(compression_thread())
         return self
 
@@ -157,10 +157,10 @@ class PageBuilder:
         compared = self._hash_collector(row)
         keys = keys_of(row, section)
         if difference := section.method_difference(keys):
-            call_methods_from_now_on(section, difference)
+            disable_methods_as_columns(section, difference)
             for other in self._sections.values():  # The site is built again once, not for each.
                 if other is not section and (found := other.method_difference(EVERYTHING)):
-                    call_methods_from_now_on(other, found)
+                    disable_methods_as_columns(other, found)
             raise PagesMoved(f"section {row.section!r}: {difference}; its methods are called")
         rendering = rendering_of(
             section.with_prefetch(
@@ -289,8 +289,8 @@ class PageBuilder:
         """Split a page that has grown too large since it was planned: two pending pages."""
         # The plan may have cut this page already, by a request or for a build that was held: then
         # the halves are pages of this build alone, and the next one has those of the plan.
-        new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
-        new = new or new_number(section)
+        new = split_page(section, PlannedPage(row.number, keys_of(row, section)), at)
+        new = new or reserve_page_number(section)
         if new is None or keyset.encode(at) in {row.lower, row.upper}:
             raise PagesMoved(f"page {row.number} of section {row.section!r} cannot be split")
         self.has_split = True
@@ -304,7 +304,7 @@ class PageBuilder:
                 # A reader of the published index asks for this number, and for all of its rows.
                 moved = [row.number]
         with self.lease.fenced_transaction():
-            row.number = renumber(section, moved).get(row.number, row.number)
+            row.number = renumber_pages(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
             Place.objects.create(
                 build=self.record_of_build,

@@ -22,7 +22,7 @@ from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import StoredPage
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.publishing.storage import sync
+from django_sitemapkit.publishing.storage import sync_file
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import PageRendering, gzip_compressor
@@ -157,7 +157,7 @@ class PageFile:
             for written in self._ahead:
                 written.result()
             file.write(self._compressor.flush())
-            sync(file)
+            sync_file(file)
         if urls := self.rendering.urls:
             self._check_well_formed(b"", is_end=True)
             with self.path.open("rb") as stored:

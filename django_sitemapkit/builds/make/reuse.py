@@ -23,7 +23,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
-from django_sitemapkit.overrides.patterns import Pattern, first_matches
+from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, KeyRange
@@ -108,7 +108,7 @@ class OverrideChanges:
             for some in locations_of(row, SitemapStorage()):
                 if not wanted.isdisjoint(some):
                     return True
-                if self._rules and any(first_matches(self._rules, origin, some)):
+                if self._rules and any(first_matching_patterns(self._rules, origin, some)):
                     return True
         except StorageFailure:
             return True

@@ -220,7 +220,7 @@ def prune(
             with lease.fenced_transaction():
                 _delete_records(site, unlisted)
         # They are on a disk of this host, or of one that shares it.
-        storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
+        storage.delete_stale_work_folders(folder_of(site), timezone.now() - ORPHAN_AGE)
     return Pruned(files=tuple(unlisted), orphans=tuple(orphans), swept=found is not None)
 
 

@@ -41,7 +41,7 @@ from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.printable import count_of, logger
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.publishing.storage import sync
+from django_sitemapkit.publishing.storage import sync_file
 from django_sitemapkit.rendering import gzipped, page_address_getter
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -279,26 +279,26 @@ class Export:
                 del manifest.files[name], manifest.gone[name]
         if (manifest.files, manifest.gone) != before:
             self._store_manifest(lease)
-        self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
+        self.target.delete_stale_work_folders(self._folder, timezone.now() - dt.timedelta(days=1))
 
     def _store_manifest(self, lease: BuildLease) -> None:
-        with self.target.workshop(self._folder) as folder:
+        with self.target.work_folder(self._folder) as folder:
             path = folder / "manifest"
             text = json.dumps(asdict(self.manifest), sort_keys=True)
             with path.open("wb") as file:
                 file.write(gzip.compress(text.encode(), mtime=0))
-                sync(file)
+                sync_file(file)
             lease.prove()
             self.target.replace(self._beside_index(MANIFEST), path, GZIP)
 
     def _copy(self, row: Place, lease: BuildLease) -> int:
         """Copy a file, and the text of its URLs if wanted; return how many files were copied."""
         try:
-            with self.target.workshop(self._folder) as folder:
+            with self.target.work_folder(self._folder) as folder:
                 path = folder / "file"
                 with SitemapStorage().open(row.page.name) as stored, path.open("wb") as copy:
                     shutil.copyfileobj(stored, copy, 1 << 20)
-                    sync(copy)
+                    sync_file(copy)
                 _require_intact(row, path)
                 page, text = page_name_of(row), folder / "text"
                 if with_text := bool(row.section) and settings.EXPORT_TEXT:
@@ -335,7 +335,7 @@ def _write_url_list(page: Path, target: Path) -> None:
     """Write the URLs of a gzip sitemap file as a gzip text file, one URL per line."""
     with page.open("rb") as file, target.open("wb") as copy:
         copy.writelines(gzipped(text_blocks(decompressed(file))))
-        sync(copy)
+        sync_file(copy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ from django_sitemapkit.models import (
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.publishing import file_name, folder_of
-from django_sitemapkit.publishing.storage import sync
+from django_sitemapkit.publishing.storage import sync_file
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import RenderedIndex, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
@@ -207,11 +207,11 @@ def _store_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
         lastmod=timezone.now(),
     )
     row.status = Place.Status.DONE
-    with storage.workshop(folder_of(site)) as folder:
+    with storage.work_folder(folder_of(site)) as folder:
         path = folder / "index.xml"
         with path.open("wb") as file:
             file.write(index.data)
-            sync(file)
+            sync_file(file)
         with lease.keep_alive():
             storage.put(row.page.name, path)
 
@@ -260,7 +260,7 @@ def _end_as_identical(
                 copy_file_facts(known, row)
                 known.revision = row.revision
                 known.save(update_fields=[*STORED, "revision"])
-        same.checked_by = record.checkers_by_section({row.section for row in finished.rows})
+        same.checked_by = record.checking_build_ids({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "previous", "reason"])
         if not is_new:
             Place.objects.in_build(record).delete()

@@ -13,7 +13,7 @@ from django_sitemapkit.builds.manifest import PageName, SiteBuilds, StoredFiles,
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, all_pages, pages_in, stored_plans
+from django_sitemapkit.planning import PlannedPage, all_pages, stored_pages_of, stored_plans
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
@@ -118,7 +118,7 @@ class _DueCounter:
 
     def count_due(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
         """Count a section's due pages by reason; take the planned pages out of ``known``."""
-        planned = pages_in(self._plans, section)
+        planned = stored_pages_of(self._plans, section)
         if planned is None and not self._rows:
             self.pass_page(section.get_name(), Reason.DUPLICATES)
             return _reasons_without_plan(section, known)

@@ -68,7 +68,7 @@ def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
     Extra URLs are never among them: as all that editors change, they are published by a build.
     """
     names = [name for name in names if name != EXTRA_URLS]
-    rows = Place.objects.in_build(build).exclude(Place.only_withdraws())
+    rows = Place.objects.in_build(build).exclude(Place.withdrawing_condition())
     missing: set[str] = set()
     for start in range(0, len(names), SECTIONS_PER_QUERY):
         batch = names[start : start + SECTIONS_PER_QUERY]

@@ -35,9 +35,9 @@ from django_sitemapkit.models import (
     Publication,
     StoredNow,
 )
-from django_sitemapkit.models.builds import rolled_back_in
+from django_sitemapkit.models.builds import rolled_back_among
 from django_sitemapkit.models.leases import lease_name
-from django_sitemapkit.overrides import overrides_of, sections_of, sections_off
+from django_sitemapkit.overrides import disabled_sections_of, overrides_of, sections_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
@@ -221,7 +221,7 @@ def state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
             "pause": publication and pause_at(publication, publication.now),
             "lease": leases.get(lease_name(site.key)),
             "held": held[-1] if held else None,
-            "rolled_back": rolled_back_in(builds[site.key], live),
+            "rolled_back": rolled_back_among(builds[site.key], live),
             "requests": [request for request in requests if request.site == site.key],
         }
 
@@ -432,7 +432,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         build.urls = _total_of(counts[build.pk], "urls")
         build.urls_before = _total_of(counts[before.get(build.pk)], "urls")
     overrides = overrides_of(site)
-    sections, off = sections_of(site, overrides), sections_off(site, overrides)
+    sections, off = sections_of(site, overrides), disabled_sections_of(site, overrides)
     return SiteStatus(
         **state,
         **_published_values(sections, published, counts[state["build"]], counts[replaced]),
@@ -506,7 +506,7 @@ def problems_by_section(build: Build) -> dict[str, int]:
 
 def _checked_at_by_section(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return by section when the last build ended that compared it with its rows."""
-    checkers = build.checkers_by_section(sections)
+    checkers = build.checking_build_ids(sections)
     moments: dict[int, Any] = {build.pk: build.ended_at}
     if others := set(checkers.values()) - {build.pk}:
         ended = Build.objects.filter(pk__in=others).exclude(ended_at=None)

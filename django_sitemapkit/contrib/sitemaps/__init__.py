@@ -17,7 +17,7 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     placeholder_site,
 )
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import SitemapSite
 
 __all__ = ["FlatPageSitemap", "GenericSitemap", "Sitemap"]
@@ -55,7 +55,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
         if not callable(lastmod):
             return lastmod
         site = self._served[0] if self._served else placeholder_site()
-        section = adapt(self, None, lambda: self)(site)
+        section = adapt_contrib(self, None, lambda: self)(site)
         columns = NumberedReader(section)
         columns.gives_items = bool(columns.method_difference(EVERYTHING, once=True))
         if columns.lastmod_column is not None:

@@ -16,7 +16,7 @@ from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -33,7 +33,7 @@ def reader_for(
     Without ``gives_items`` the items themselves are not needed, only their XML. Raises
     ImproperlyConfigured if the items cannot be paged correctly.
     """
-    reader = NumberedReader(adapt(sitemap, name, lambda: sitemap)(site))
+    reader = NumberedReader(adapt_contrib(sitemap, name, lambda: sitemap)(site))
     reader.gives_items = gives_items
     if overrides is not None:
         reader = with_overrides(reader, overrides)

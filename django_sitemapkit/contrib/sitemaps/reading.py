@@ -18,7 +18,7 @@ from django_sitemapkit.reading import Chunk, ContribReader
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.sources import Source
-from django_sitemapkit.sections import own_members
+from django_sitemapkit.sections import overridden_members
 from django_sitemapkit.sites import SitemapSite
 
 _MAX_DIGITS = 9
@@ -46,7 +46,7 @@ def bypasses_paginator(sitemap: Any) -> bool:
     paginator, since their methods may expect its items; so do those that override ``get_urls()`` in
     several languages, where the items are pairs of an object and a language code.
     """
-    own = own_members(sitemap)
+    own = overridden_members(sitemap)
     if not getattr(sitemap, "_is_drop_in", False):
         return False
     return not own or (own == ["get_urls"] and not sitemap.i18n)
@@ -113,7 +113,7 @@ class NumberedReader(ContribReader):
             )
         if found["rows"] > found["dated"]:
             return None
-        return _django.converted(found["newest"], column, self.rows)
+        return _django.convert_aggregate(found["newest"], column, self.rows)
 
     @property
     def latest_lastmod(self) -> dt.datetime | None:

@@ -39,7 +39,7 @@ from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import gzip_compressor, gzip_decompressor
-from django_sitemapkit.sections import copy_sitemap, own_members
+from django_sitemapkit.sections import copy_sitemap, overridden_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
 
@@ -91,7 +91,7 @@ class _ServedSite:
 
     def enabled_sitemaps(self, sitemaps: Sitemaps) -> _Sections:
         """Return (name, instance) of each sitemap that no editor has disabled."""
-        enabled = self.overrides.enabled
+        enabled = self.overrides.enabled_by_section
         return [
             (name, self._bound_to_site(name, sitemap() if callable(sitemap) else sitemap))
             for name, sitemap in sitemaps.items()
@@ -113,7 +113,7 @@ class _ServedSite:
 
     def count_pages(self, name: str, sitemap: Any) -> int:
         """Return the number of pages of a sitemap."""
-        if own_members(sitemap) and not bypasses_paginator(sitemap):
+        if overridden_members(sitemap) and not bypasses_paginator(sitemap):
             with self.site.active():
                 return int(sitemap.paginator.num_pages)
         return self.reader(name, sitemap).count_pages()
@@ -174,7 +174,9 @@ def sitemap(
     if section is not None and not chosen:
         raise Http404(f"No sitemap available for section: {section!r}")
     page = request.GET.get("p", 1)
-    is_own = any(own_members(each) for _, each in chosen) or not _is_stock_template(template_name)
+    is_own = any(overridden_members(each) for _, each in chosen) or not _is_stock_template(
+        template_name
+    )
     answer = _template_response if is_own else _writer_response
     try:
         return answer(request, served, chosen, page, template_name, content_type)
@@ -199,7 +201,7 @@ def _template_response(
     urls: list[dict[str, Any]] = []
     moments = []
     for name, each in chosen:
-        if own_members(each):
+        if overridden_members(each):
             with served.site.active():
                 urls += each.get_urls(page=page, site=served.contrib_site, protocol=served.scheme)
             moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))

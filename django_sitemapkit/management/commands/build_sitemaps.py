@@ -25,7 +25,7 @@ from django_sitemapkit.management.base import (
 )
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.overrides import require_sections, sections_of
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
@@ -231,7 +231,7 @@ class Command(SiteCommand):
             name = section.get_name()
             if names and name not in names:
                 continue
-            change = refresh(section, sizes=builds.sizes_of(name))
+            change = refresh_plan(section, sizes=builds.sizes_of(name))
             plans.append(
                 {
                     "section": name,

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.management.base import Exit, SiteCommand
-from django_sitemapkit.scaffold import propose, write
+from django_sitemapkit.scaffold import propose_module, write_module
 
 
 class Command(SiteCommand):
@@ -23,11 +23,11 @@ class Command(SiteCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Print or write the module, and what to do next."""
-        app, (module, steps) = options["write"], propose()
+        app, (module, steps) = options["write"], propose_module()
         lines = str(module).splitlines()
         if app and module.sections:
             try:
-                lines = [f"Wrote {write(app, str(module))}."]
+                lines = [f"Wrote {write_module(app, str(module))}."]
             except (LookupError, OSError) as error:
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
         for line in lines:

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.models import Plan
-from django_sitemapkit.models.migrated import missing_model, schema_fault
+from django_sitemapkit.models.migrated import missing_model, schema_error_message
 from django_sitemapkit.reading import (
     ContribReader,
     ItemReader,
@@ -169,7 +169,7 @@ def naming_section(reader: SectionReader) -> Iterator[None]:
         if model is None or model._meta.app_label == Plan._meta.app_label:
             raise
         raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r}: {schema_fault(error)}"
+            f"Section {reader.get_name()!r}: {schema_error_message(error)}"
         ) from error
     except (FieldError, NoReverseMatch) as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error

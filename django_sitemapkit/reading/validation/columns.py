@@ -78,7 +78,7 @@ def _without_time_zones(
     # Another check reports a database that cannot be reached.
     with reader.site.active(), suppress(DatabaseError):
         for name, expression in read:
-            zone = _django.converted_zone_of(expression, connection.timezone_name)
+            zone = _django.conversion_time_zone(expression, connection.timezone_name)
             if zone and not connection.features.has_zoneinfo_database:
                 zones[name] = zone
     for name, zone in zones.items():

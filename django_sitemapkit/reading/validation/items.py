@@ -18,7 +18,7 @@ from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_URLS
 from django_sitemapkit.reading.items import UNORDERED, ContribReader, ItemReader, StaticReader
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.rows import repeated_rows
-from django_sitemapkit.sections import ContribSection, StaticSection, own_members
+from django_sitemapkit.sections import ContribSection, StaticSection, overridden_members
 from django_sitemapkit.sites import SitemapSite
 
 MAX_CHECKED_ITEMS = 1000
@@ -143,10 +143,10 @@ def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
     rows = reader.rows if reader.keyset is None else reader.keyset.queryset
     # A union has no joins of its own.
     if isinstance(rows, QuerySet):
-        shape = _django.Shape(rows)
+        shape = _django.QueryShape(rows)
         if shape.gives_instances and not shape.combinator:
             yield from islice(repeated_rows(rows), 1)
-    if not reader.uses_get_urls and "get_urls" in own_members(sitemap):
+    if not reader.uses_get_urls and "get_urls" in overridden_members(sitemap):
         yield from _urls_elsewhere(reader)
 
 
@@ -166,7 +166,7 @@ def _urls_elsewhere(reader: ContribReader) -> Iterator[Mistake]:
 
 def _overridden_members(sitemap: Any) -> Iterator[Mistake]:
     """Find members by which a sitemap makes entries in its own way, which are not used."""
-    for name in own_members(sitemap):
+    for name in overridden_members(sitemap):
         if name != "get_urls" or not _forces_host(sitemap):
             own = inspect.getattr_static(type(sitemap), name)
             yield Mistake(

@@ -33,7 +33,7 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
         yield _without_rows(reader.options)
         return
     rows = reader.rows
-    if isinstance(rows, QuerySet) and not _django.Shape(rows).combinator:
+    if isinstance(rows, QuerySet) and not _django.QueryShape(rows).combinator:
         yield from _wrong_objects(rows)
         yield from _mistakes_in_queryset(rows)
         of_key = list(_mistakes_in_key(rows.model, reader.options.key))
@@ -65,7 +65,7 @@ def _wrong_location(reader: QuerySetReader) -> Iterator[Mistake]:
 def queryset_of(reader: QuerySetReader) -> QuerySet[Any] | None:
     """Return the rows if they are a queryset that columns can be added to, else None."""
     rows = None if has_no_rows(reader.options) else reader.rows
-    return rows if isinstance(rows, QuerySet) and not _django.Shape(rows).combinator else None
+    return rows if isinstance(rows, QuerySet) and not _django.QueryShape(rows).combinator else None
 
 
 def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
@@ -106,7 +106,7 @@ def _not_a_queryset(rows: Any) -> Mistake:
     if isinstance(rows, QuerySet):
         return Mistake(
             "sitemapkit.E104",
-            f"its queryset is a {_django.Shape(rows).combinator}()",
+            f"its queryset is a {_django.QueryShape(rows).combinator}()",
             "Join the conditions with Q objects, or make it several sections.",
         )
     return Mistake(
@@ -117,7 +117,7 @@ def _not_a_queryset(rows: Any) -> Mistake:
 
 
 def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    shape = _django.Shape(rows)
+    shape = _django.QueryShape(rows)
     if iterable := shape.subclass_iterable:
         yield Mistake(
             "sitemapkit.E102",
@@ -135,7 +135,7 @@ def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    shape = _django.Shape(rows)
+    shape = _django.QueryShape(rows)
     if shape.is_sliced:
         yield Mistake(
             "sitemapkit.E103",
@@ -206,7 +206,7 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
         apart.add("images")
     for option, column in columns_of(reader):
         with suppress(*UNKNOWN_NAME_ERRORS):
-            if _django.is_window(_django.resolve_column(column, rows)[0]):
+            if _django.has_window(_django.resolve_column(column, rows)[0]):
                 windows.append(option)
             if option not in apart:
                 repeats += _repeats_by_column(rows, option, column)
@@ -293,7 +293,7 @@ def _wrong_translations(reader: QuerySetReader) -> Iterator[Mistake]:
 
 def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
     """Find what gives a row more than once: extra tables, or a relation to many."""
-    query, shape = rows.query, _django.Shape(rows)
+    query, shape = rows.query, _django.QueryShape(rows)
     if shape.has_extra_tables:
         yield Mistake(
             "sitemapkit.E105",
@@ -350,7 +350,7 @@ def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
     """
     many = _django.tables_with_many_rows(query)
     is_changed = many != _django.tables_with_many_rows(rows.query)
-    return is_changed and _django.Shape(rows).filters_on_aggregates
+    return is_changed and _django.QueryShape(rows).filters_on_aggregates
 
 
 def _differs_in_joins(query: Any, expression: Any) -> bool:
@@ -358,6 +358,6 @@ def _differs_in_joins(query: Any, expression: Any) -> bool:
     many = _django.tables_with_many_rows(query)
     if not many:
         return False
-    if not _django.is_grouped(query) and _django.is_window(expression):
+    if not _django.is_grouped(query) and _django.has_window(expression):
         return True
     return any(table in many for table in _django.tables_read(expression))

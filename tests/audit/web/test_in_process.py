@@ -12,7 +12,7 @@ from django.urls import get_script_prefix, get_urlconf, set_urlconf
 from django.utils import timezone, translation
 
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
-from django_sitemapkit.conf import keeping_sites, read_once
+from django_sitemapkit.conf import caching_sites, read_once
 from django_sitemapkit.sites import SitemapSite
 from tests.audit.web import urls
 
@@ -276,7 +276,7 @@ def test_connections_stay_open(path):
 
 def test_what_functions_returned_as_sites_is_kept():
     """The fetched request reads its own, and forgets only those."""
-    with keeping_sites():
+    with caching_sites():
         assert read_once("key", lambda: "kept") == "kept"
         fetch("/")
         assert read_once("key", lambda: "read again") == "kept"

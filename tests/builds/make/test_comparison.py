@@ -179,7 +179,7 @@ def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypat
     add("firsts", "abcd")
     add("seconds", "xy")
     run()
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
     add("seconds", "abc")
     add("thirds", "tuvwx")
     run(runner=Scattered())
@@ -344,7 +344,7 @@ class AnyWorkers(TestCase):
                 if builds:
                     run(runner=Scattered(seed))
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+                patch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
                 for name, some in zip(NAMES, grows, strict=True):
                     add(name, some)
                 result = run(full=True, runner=Scattered(seed))

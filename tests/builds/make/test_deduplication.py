@@ -234,7 +234,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     add("firsts", "ab")
     add("seconds", "axb")
     bench.build()
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
     add("firsts", "cdefx")
     add("seconds", "cyzwv")
     result, rendered, pages = bench.build()
@@ -507,7 +507,7 @@ def test_a_lost_page_of_another_section_that_has_grown_is_split(bench, settings,
     settings.SITEMAPKIT_DEDUPLICATE = True
     bench.storage.delete(manifest()["firsts", 1].name)
     add("firsts", "cd")
-    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
     bench.build(sections=["seconds"])
     assert {row.status for row in manifest().values()} <= {"done", "empty"}
     assert of_each(listed(bench.storage))["firsts"] == "abcd"
@@ -702,7 +702,7 @@ def insert_some(name, letter):
 def split(name, letter):
     """Let rows come after the plan is made, so that the build itself splits pages."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
+        patch.setattr("django_sitemapkit.builds.steps.refresh_plan", leave_plan)
         add(name, f"b{letter}d")
         run()
 

@@ -17,7 +17,7 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.heartbeats import calling_on_heartbeat
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from tests.builds import SITE, Readings, fill, leave_plan, manifest, run, use_storage
@@ -39,9 +39,9 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     use_storage(settings, "Memory")
     sections.add(Readings)
     fill(readings=1)
-    refresh(reader_of(Readings(SITE)))
+    refresh_plan(reader_of(Readings(SITE)))
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
-    monkeypatch.setattr(module, "refresh", leave_plan)
+    monkeypatch.setattr(module, "refresh_plan", leave_plan)
     monkeypatch.setattr(files.PageFile, "_finish", slowly)
     assert run().urls == 3
     assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
@@ -52,9 +52,9 @@ def test_a_page_that_another_runner_splits_is_announced_as_two(sections, setting
     use_storage(settings, "Memory")
     sections.add(Readings)
     fill(readings=1)
-    refresh(reader_of(Readings(SITE)))
+    refresh_plan(reader_of(Readings(SITE)))
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
-    monkeypatch.setattr(module, "refresh", leave_plan)
+    monkeypatch.setattr(module, "refresh_plan", leave_plan)
     totals = []
     run(runner=Backwards(), on_file=lambda file, place, total: totals.append(total))
     assert totals == [3, 3, 3]

@@ -14,7 +14,7 @@ from django_sitemapkit.builds import build, publish, status_of
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.planning import refresh
+from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.registry import registry
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
 from tests.builds import states as states_of
@@ -115,14 +115,14 @@ def test_new_pages_are_due(built):
     """Those that the plan has, and the published build has not."""
     shop = Product.objects.first().shop
     Product.objects.bulk_create(Product(shop=shop, slug=f"q{n}") for n in range(2))
-    refresh(registry.get(SITE, "products"))
+    refresh_plan(registry.get(SITE, "products"))
     assert shown() == {"products": {Reason.ROWS: 1, Reason.NEW: 1}}
 
 
 def test_pages_that_are_gone_are_due(built):
     """Those that the published build has, and the plan has not; and whole sections."""
     Product.objects.exclude(slug="p0").delete()
-    refresh(registry.get(SITE, "products"))
+    refresh_plan(registry.get(SITE, "products"))
     before = Place.objects.filter(section="products").count()
     assert shown() == {"products": {Reason.ROWS: 1, Reason.GONE: before - 1}}
 
@@ -204,7 +204,7 @@ def test_quick_looks_at_no_row(storage, sections, rows_read, state):
     """What is due because of rows is not reported, and what was never counted has no figure."""
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/"]}))
     if state == "planned":
-        refresh(registry.get(SITE, "products"))
+        refresh_plan(registry.get(SITE, "products"))
     elif state != "never planned":
         run()
         edit_product("p0")

@@ -14,7 +14,7 @@ from django.utils.translation import get_language, override
 from django_sitemapkit import _django, checks, register, register_all
 from django_sitemapkit.builds import build
 from django_sitemapkit.contrib.sitemaps import FlatPageSitemap, GenericSitemap, Sitemap
-from django_sitemapkit.sections import own_members
+from django_sitemapkit.sections import overridden_members
 from tests import factories
 from tests.builds import served
 from tests.factories import EPOCH, SITE
@@ -92,10 +92,10 @@ def test_get_urls_is_in_the_language_of_the_caller():
 def test_members_of_its_own_are_called():
     """One that contrib's page is made by is asked, whatever the rest does."""
     sitemap = pages(_location=lambda self, item, force_lang_code=None: f"/own{item}")
-    assert own_members(sitemap) == ["_location"]
+    assert overridden_members(sitemap) == ["_location"]
     (first, _) = sitemap.get_urls(site=SITE_OBJECT)
     assert first["location"] == "https://www.example.com/own/a/"
-    assert own_members(object()) == list(_django.CONTRIB_METHODS)
+    assert overridden_members(object()) == list(_django.CONTRIB_METHODS)
 
 
 def test_get_urls_without_a_site_needs_the_framework():
@@ -176,7 +176,7 @@ def test_they_are_contribs_classes():
     """So that what a project has for those takes them too."""
     for kind in (Sitemap, GenericSitemap, FlatPageSitemap):
         assert issubclass(kind, contrib.Sitemap)
-        assert own_members(kind.__new__(kind)) == []
+        assert overridden_members(kind.__new__(kind)) == []
 
 
 # Registered

@@ -11,11 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.views.decorators.cache import cache_page
 
-from django_sitemapkit.planning import pages_of
+from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import mistakes_of
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import adapt
+from django_sitemapkit.sections import adapt_contrib
 from tests import factories
 from tests.cases import few
 from tests.contrib.sitemaps.comparing import BASE, asked, entries_of, paths_of
@@ -60,9 +60,9 @@ def rows(settings):
 def as_it_is(sitemap):
     """Return what all our pages of an old class list, sorted, and their problems."""
     instance = sitemap() if callable(sitemap) else sitemap
-    section = reader_of(adapt(instance, "all")(SITE))
+    section = reader_of(adapt_contrib(instance, "all")(SITE))
     found, problems = set(), []
-    for page in pages_of(section):
+    for page in pages_with_rows(section):
         rendering = PageRendering(section, page.keys, SITE.scope())
         if document := b"".join(rendering):
             found |= set(entries_of(document))
@@ -144,7 +144,7 @@ def test_its_index_is_that_of_contrib(rows, kits, name, settings):
 def test_what_is_not_called_as_it_is_is_named(rows, kits, name):
     """The check of a registered class names what its pages would not have."""
     for kit in kits:
-        reader = reader_of(adapt(BY_DROP_IN[name](kit), "all")(SITE))
+        reader = reader_of(adapt_contrib(BY_DROP_IN[name](kit), "all")(SITE))
         assert any("which is not called" in one.message for one in mistakes_of(reader))
 
 

@@ -155,7 +155,7 @@ class TestContract:
 
         build(SITE, runner=runner)
         Word.objects.bulk_create([Word(text=f"bbb{n:03}") for n in range(150)])
-        monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", _stored_plan)
+        monkeypatch.setattr("django_sitemapkit.builds.steps.refresh_plan", _stored_plan)
         result = build(SITE, runner=runner)
         assert result.status == "published"
         assert result.urls == 552
