@@ -75,6 +75,7 @@ class QueryShape:
     """The clauses of a queryset's statement and the kind of rows that it returns."""
 
     def __init__(self, queryset: QuerySet[Any]) -> None:
+        """Read the clauses of a queryset, which is not evaluated."""
         query, kind, iterable = queryset.query, type(queryset), queryset._iterable_class
         self.gives_instances = iterable is ModelIterable
         """Whether it gives objects of its model, not dicts, tuples or other classes."""
@@ -424,14 +425,14 @@ def attributes_set_by(queryset: QuerySet[Any]) -> set[str]:
     return {*query.annotations, *query._filtered_relations, *prefetched, *known}
 
 
-def is_field_descriptor(found: Any) -> bool:
+def is_field_descriptor(attribute: Any) -> bool:
     """Return whether a class attribute of a model is a field that gives the stored value as is."""
-    return type(found) in {DeferredAttribute, ForeignKeyDeferredAttribute}
+    return type(attribute) in {DeferredAttribute, ForeignKeyDeferredAttribute}
 
 
-def is_relation_descriptor(found: Any) -> bool:
+def is_relation_descriptor(attribute: Any) -> bool:
     """Return whether a class attribute of a model is a foreign key or one-to-one relation."""
-    return type(found) in {ForwardManyToOneDescriptor, ForwardOneToOneDescriptor}
+    return type(attribute) in {ForwardManyToOneDescriptor, ForwardOneToOneDescriptor}
 
 
 # Models and fields. Django 5.2, 6.0, 6.1.

@@ -54,6 +54,7 @@ class _Setting(Generic[_Value]):
     """A descriptor that reads one setting, and validates its value if it is new or has changed."""
 
     def __init__(self, default: object, check: Callable[[str, Any], _Value], doc: str) -> None:
+        """Set the validator ``check``, which is called with the full name and the value."""
         self._default = default
         self._check = check
         self.__doc__ = f"{doc} Default: {default!r}."
@@ -62,6 +63,7 @@ class _Setting(Generic[_Value]):
         self._name = f"SITEMAPKIT_{name}"
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> _Value:
+        """Return the setting's validated value; raises ImproperlyConfigured."""
         if instance is None:
             return self
         raw = getattr(django_settings, self._name, self._default)

@@ -87,9 +87,11 @@ class _ClosableHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         self.response: HTTPResponse | None = None
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Send a request over http and return its response."""
         return self._open(HTTPConnection, req)
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Send a request over https and return its response."""
         return self._open(HTTPSConnection, req)
 
     def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:

@@ -71,7 +71,7 @@ def sitemap_options_of(model: type[Model]) -> type | None:
 
 
 def section_class_for(model: type[Model], options: type) -> type[Section]:
-    """Return a section class that lists a model by its ``class Sitemap``, here ``options``."""
+    """Return a section class that lists a model, with the ``options`` of its ``class Sitemap``."""
     manager = model._default_manager
     method = getattr(options, "queryset_method", None)
     condition = getattr(options, "filter", None)

@@ -295,7 +295,7 @@ class _SiteId:
         return found
 
     def __set__(self, instance: LazySettings, value: object) -> None:
-        """Let Django store the setting."""
+        """Raise AttributeError: it exists so that ``__get__`` precedes a cached value."""
         raise AttributeError("SITE_ID")  # pragma: no cover  LazySettings stores elsewhere.
 
 

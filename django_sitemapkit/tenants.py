@@ -41,7 +41,7 @@ def current_schemas() -> dict[str, str]:
 
 @contextmanager
 def switched_to_schemas(schemas: Mapping[str, str]) -> Iterator[None]:
-    """Switch this thread's connections to the tenants with these schemas; on exit, back."""
+    """Switch this thread's connections to the tenants of schemas by alias, and back on exit."""
     model = getattr(settings, "TENANT_MODEL", "")  # Of django-tenants, so there where it is.
     before = {alias: getattr(connections[alias], "tenant", None) for alias in schemas}
     try:
@@ -62,6 +62,11 @@ class BackgroundJobs:
     def __init__(
         self, work: Callable[[list[Any]], None], failure: str, *, delay_seconds: float = 0.0
     ) -> None:
+        """Call ``work`` in a thread with a list of all items that were added since its last call.
+
+        The thread collects items for ``delay_seconds`` before each call. ``failure`` is logged if
+        it raises an error.
+        """
         self._work = work
         """Is called with all that was added to a job since the last call."""
         self._failure = failure

@@ -516,7 +516,7 @@ class BuildRequest(models.Model):
 
     @property
     def failed(self) -> bool:
-        """Whether the request failed: its outcome is one of FAILURES."""
+        """Whether the request failed: the code of its outcome is one of FAILURES."""
         return code_of(self.outcome) in FAILURES
 
     @property

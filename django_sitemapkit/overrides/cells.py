@@ -93,6 +93,7 @@ class RowReader:
     """Makes unsaved model instances of the cells of a file, and validates them without queries."""
 
     def __init__(self, table: CsvTable, sites: Mapping[str, SitemapSite]) -> None:
+        """Read rows of a table for these sites, which are given by key."""
         self._table = table
         self._sites = sites
         self._scope_of = cache(SitemapSite.scope)

@@ -58,6 +58,7 @@ class Overrides:
     """The editor settings of one site at one revision, each read when it is first needed."""
 
     def __init__(self, site: str, origin: str, revision: int, database: str) -> None:
+        """Read the settings of the site with a key; its locations begin with ``origin``."""
         self.site = site
         self.origin = origin
         self.revision = revision

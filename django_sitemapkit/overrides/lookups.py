@@ -31,6 +31,7 @@ class OverrideLookup:
     """Finds some of a site's overrides by their hashes, with SQL that is compiled once."""
 
     def __init__(self, overrides: QuerySet[UrlOverride]) -> None:
+        """Compile the SQL for these overrides, which are those of one site."""
         self._alias = overrides.db
         found = _django.select_with_converters(overrides.values_list(*_FIELDS))
         self._sql, self._parameters, self._converters = found

@@ -11,6 +11,7 @@ class Pattern:
     """
 
     def __init__(self, text: str) -> None:
+        """Parse the text of a pattern, which is in normal form."""
         self.text = text
         self.ends = text.endswith("$")
         self.head, *self.parts = text.removesuffix("$").split("*")

@@ -381,10 +381,10 @@ def _unstored_pages(section: SectionReader, keyset: Keyset) -> list[PlannedPage]
 
 
 def _plan_under_lease(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Plan a section and return its pages: one process plans it, the others do not wait.
+    """Plan a section and return its pages, unless another process is planning it.
 
-    If another process plans it, or the plan cannot be stored, a section that fits on one page is
-    served all the same; for others NotPlanned is raised.
+    In that case, and if the plan cannot be stored, a section that fits on one page gets that page
+    without a plan; for others NotPlanned is raised.
     """
     try:
         lease = Lease.objects.acquire(

@@ -79,6 +79,7 @@ class SitemapStorage:
     """Wait for some seconds before storing is tried again."""
 
     def __init__(self, storage: Storage | None = None) -> None:
+        """Use ``storage``, by default that of STORAGES or the database; raises StorageFailure."""
         if storage is None:
             try:
                 is_set = ALIAS in django_settings.STORAGES
