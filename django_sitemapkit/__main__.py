@@ -208,10 +208,7 @@ def _prepare_validate(options: dict[str, Any], database: Path, _: ExitStack) -> 
 
 
 def _pages_listed_in(sitemap: str, model: Any) -> Iterator[Any]:
-    """Yield an instance of ``model`` for each page of a sitemap on the host of the first page.
-
-    Raises InvalidSitemap if it lists no page.
-    """
+    """Yield rows for a sitemap's pages on the first one's host; raises InvalidSitemap if none."""
     from django_sitemapkit.audit.moving.sources import sitemap_source  # noqa: PLC0415
     from django_sitemapkit.models import hash_of  # noqa: PLC0415
     from django_sitemapkit.sites import all_sites  # noqa: PLC0415

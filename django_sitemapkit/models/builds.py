@@ -32,28 +32,20 @@ class BuildManager(PrimaryManager["Build"]):
         return self.publishable(site.key).filter(status=Build.Status.HELD).last()
 
     def publishable(self, *sites: str) -> "models.QuerySet[Build]":
-        """Return the builds that may be published at the sites with these keys, oldest first.
-
-        They are held for review or were published before, and still have their files.
-        """
+        """Return sites' builds, oldest first, that are held or were published and have files."""
         ended_well = Q(status=Build.Status.HELD) | Q(published_at__isnull=False)
         return self.filter(ended_well, site__in=sites, pruned_at=None).order_by("pk")
 
     def rolled_back(self, live: "Build | None") -> "Build | None":
-        """Return the build that a roll-back replaced by ``live``, or None.
-
-        ``live`` is the build that a site serves. If several were replaced, it is the one whose rows
-        are the newest. None too if ``live`` is None.
-        """
+        """Return the build with newer rows that a roll-back replaced by ``live``, or None."""
         return live and rolled_back_among(self.publishable(live.site), live)
 
 
 def rolled_back_among(builds: Iterable["Build"], live: "Build | None") -> "Build | None":
     """Return the one of ``builds`` that a roll-back replaced by ``live``, or None.
 
-    ``builds`` are the publishable ones of a site, ``live`` is what it serves. The site was rolled
-    back if another published build has newer rows; the next build of all sections lists these
-    again.
+    ``builds`` are the publishable ones of a site, ``live`` is what it serves. The one returned has
+    newer rows, which the next build of all sections lists again.
     """
     published = [build for build in builds if build.published_at is not None]
     newest = max(published, key=Build.newness, default=None)
@@ -95,9 +87,9 @@ class PlaceQuerySet(models.QuerySet["Place"]):
     def answering(self, site: SitemapSite) -> "PlaceQuerySet":
         """Return the places whose files a site serves, the one to serve for each address first.
 
-        An address is served from the published build, else from the build that was replaced last,
-        within the grace period. A place without a file means 404: editors have excluded all URLs of
-        the page.
+        An address is served from the published build, else, within the grace period, from the build
+        that was replaced last. A place without a file means 404: editors have excluded all its
+        URLs.
         """
         grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
         places = self.filter(

@@ -144,10 +144,9 @@ def compare_rows(
     rows: Iterable[tuple[int, Sequence[str]]],
     sites: Sequence[SitemapSite],
 ) -> Comparison:
-    """Return what importing some rows would do with each, without writing anything.
+    """Return what ``compare_file`` does for rows of cells, each given with its line number.
 
-    ``rows`` are their line numbers and cells, in the order of ``columns``. A row that cannot be
-    imported is part of the result.
+    The cells of a row are in the order of ``columns``.
     """
     lines: list[Line] = []
     reader = RowReader(table, {site.key: site for site in sites})

@@ -209,11 +209,7 @@ class Coordinator:
         start: Callable[[], None] | None = None,
         stalled_seconds: float = float("inf"),
     ) -> None:
-        """Prepare to make the pages of ``rows`` within the limits of a runner.
-
-        ``start`` enqueues a helper; without it, helpers run already, and this process makes pages
-        from the beginning. The build fails if no page is made for ``stalled_seconds``.
-        """
+        """Prepare to make ``rows``; ``start`` enqueues a helper, or is None if helpers run already."""
         self._lease = ClaimLease(builder.lease.row, builder.record_of_build, limits)
         self._builder = builder
         self._record = builder.record_of_build
