@@ -209,7 +209,7 @@ class Coordinator:
         start: Callable[[], None] | None = None,
         stalled_seconds: float = float("inf"),
     ) -> None:
-        """Prepare to make ``rows``; ``start`` enqueues a helper, or is None if helpers run already."""
+        """Prepare to make ``rows``; ``start`` enqueues a helper, None means that helpers run."""
         self._lease = ClaimLease(builder.lease.row, builder.record_of_build, limits)
         self._builder = builder
         self._record = builder.record_of_build
