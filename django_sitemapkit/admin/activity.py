@@ -221,13 +221,14 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
 
 
 def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
-    """Return how many rows of each kind editors changed since a build, for ``edits.html``.
+    """Return what editors changed since a build: how many rows of each kind, for ``edits.html``.
 
-    Kinds that the user may not view are left out. ``has_others`` says that rows were deleted or
-    reset since then, or changed again, besides these; False if a kind is left out. After "Exclude
-    now", some files are newer than others: then the counts are not ``exact``, but what the oldest
-    lacks; of extra URLs, what theirs lacks. The oldest page of the build ``held`` follows the
-    changes up to ``held_since``; ``latest`` is the last one. It takes one query or three.
+    Kinds that the user may not view are not counted. ``waits`` says whether anything was changed;
+    the counts are ``exact`` if they name all of it. They do not if rows were deleted, or changed
+    again. Nor if some files are newer than others, as after "Exclude now", and may follow what is
+    counted; extra URLs are counted since their own files were made. The oldest page of the build
+    ``held`` follows the changes up to ``held_since``; ``latest`` is the last one. It takes one
+    query or three.
     """
     visible = {str(model._meta.model_name): model for model in EDITED if may_view(request, model)}
     # Without OuterRef: SQLite would compute it again for each row.
@@ -239,6 +240,7 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
     for name, model in visible.items():
         begin = Coalesce(extra, since) if model is ExtraUrl else since
         counts[name] = _changed_since(model, begin, Count("pk"))
+        counts[f"{name}_new"] = _changed_since(model, until, Count("pk"))
         counts[f"{name}_times"] = _changed_since(model, until, Count("revision", distinct=True))
     counts["latest"] = Subquery(
         Revision._default_manager.filter(site=OuterRef("site")).values("number")
@@ -259,17 +261,14 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
     if found["since"] < found["until"] and found.get("urloverride") in range(1, MAX_LISTED_ENTRIES):
         found["urloverride"] -= _overrides_followed(build, found["site"], found["since"])
     times = sum(found[f"{name}_times"] or 0 for name in visible)
+    named = {name: found[name] for name in visible if found[name]}
     return {
         **found,
+        "waits": bool(named) or (found["latest"] or 0) > found["until"],
         # Each change has a revision of its own, and a row has that of its last one.
-        "has_others": len(visible) == len(EDITED)
-        and (found["latest"] or 0) > found["until"] + times,
-        "exact": found["since"] == found["until"],
-        "counts": [
-            (model._meta, number(count))
-            for name, model in visible.items()
-            if (count := found[name])
-        ],
+        "exact": (found["latest"] or 0) <= found["until"] + times
+        and all(count == found[f"{name}_new"] for name, count in named.items()),
+        "counts": [(visible[name]._meta, number(count)) for name, count in named.items()],
     }
 
 

@@ -167,6 +167,9 @@ def _inspection_context(
             if user.has_perm("sitemapkit.{1}_{0}".format(*name.split("_")))
         ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
+        "rule_url": model_admin.screen_url("exclusionrule_add", site=site.key, pattern=path)
+        if is_listed and path.endswith("/") and user.has_perm("sitemapkit.add_exclusionrule")
+        else "",
         "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
         "edits": edits_since(request, state.search.build.pk)
         if state.search.build and (is_listed or found.step == "rules") and user.has_perms(EXCLUDING)

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from decimal import Decimal
+from html import unescape
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -650,3 +651,12 @@ def test_after_an_exclusion_all_files_have_been_searched(monkeypatch):
     text = " ".join(re.sub("<[^>]+>", " ", text_of(response)).split())
     assert "Published now not listed" in text
     assert "searched" not in text
+
+
+def test_a_folder_leads_to_a_rule():
+    """Excluding its URL excludes nothing below it."""
+    client = chief()
+    text = text_of(client.get(PAGE, {"url": "/about/"}))
+    (link,) = re.findall('<a href="([^"]*)">Exclude all URLs that begin with it</a>', text)
+    assert 'value="/about/"' in text_of(client.get(unescape(link)))
+    assert "Exclude all URLs" not in text_of(client.get(PAGE, {"url": "/nowhere/"}))

@@ -187,8 +187,12 @@ class SiteState:
 
     @property
     def stage(self) -> str:
-        """A text that changes with the queue of requests and, while that is empty, with a build."""
-        return ",".join(str(row.pk) for row in self.queue) or ("running" if self.lease else "idle")
+        """A text that changes with the queue of requests and, while that is empty, with a build.
+
+        Also when a request begins, which then has no key any more.
+        """
+        waits = (f"{row.pk}{'' if row.dedup_key else ' runs'}" for row in self.queue)
+        return ",".join(waits) or ("running" if self.lease else "idle")
 
 
 def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
