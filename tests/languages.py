@@ -41,7 +41,7 @@ def places(**options):
 
 def render(section):
     """Return a finished rendering of all rows and its document, which is valid or empty."""
-    keys = EVERYTHING if section.keyset else KeyRange(0, section.size())
+    keys = EVERYTHING if section.keyset else KeyRange(0, section.count_items())
     rendering = PageRendering(section, keys, section.site.scope())
     document = b"".join(rendering)
     if document:

@@ -65,7 +65,7 @@ from django_sitemapkit.planning import pages, refresh_plan
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.sources import FIELD_PATHS
-from django_sitemapkit.reading.validation import options_of
+from django_sitemapkit.reading.validation import option_names
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, external_entries
 from django_sitemapkit.sites import SitemapSite
@@ -344,7 +344,7 @@ def assert_sound(declared):
             for name in vars(base)
             if not name.startswith("_")
         }
-        assert own - {"model", "new_sitemap", "queryset_method", "filter"} <= options_of(section)
+        assert own - {"model", "new_sitemap", "queryset_method", "filter"} <= option_names(section)
 
 
 def read_back(section):

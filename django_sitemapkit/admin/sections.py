@@ -61,7 +61,7 @@ def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, 
     reader = reader_of(section(site))
     texts = {"enabled": _field_text("enabled", bool(reader.options.enabled))}
     for tag in ("changefreq", "priority"):
-        source = reader.sources.get(tag, UNSET)
+        source = reader.tag_sources.get(tag, UNSET)
         texts[tag] = gettext("from each row")
         if isinstance(source, Constant):
             texts[tag] = _field_text(tag, source.value) or gettext("none")

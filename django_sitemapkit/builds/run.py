@@ -335,7 +335,7 @@ def _pages_to_list(
 def _covers_key(section: SectionReader, row: Place, key: Any) -> bool:
     """Return whether a page's range contains a key; True if its bounds are of another key."""
     try:
-        return section.row_keyset.covers(keys_of(row, section), key)
+        return section.required_keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
         return True
 

@@ -33,7 +33,7 @@ def message_of(mistake: Mistake | CheckMessage, warnings: Collection[str] = ()) 
     """
     if isinstance(mistake, CheckMessage):
         return mistake
-    mistake = mistake.warned(warnings)
+    mistake = mistake.downgraded(warnings)
     level = checks.Error if ".E" in mistake.identifier else checks.Warning
     return level(mistake.message, hint=mistake.hint, obj=mistake.obj, id=mistake.identifier)
 
@@ -59,7 +59,7 @@ def check(
             except DatabaseError:  # The tables may not exist yet.
                 return []
             except Exception as error:  # noqa: BLE001  a project's code may raise anything
-                return [message_of(mistake_of_error(error).about(find.__name__))]
+                return [message_of(mistake_of_error(error).with_name(find.__name__))]
 
         run_check.__name__, run_check.__doc__ = find.__name__, find.__doc__
         return checks.register(*tags, deploy=deploy)(run_check)

@@ -27,11 +27,11 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.validation import (
     Mistake,
-    attributes_that_are_no_option,
     closest_option,
     mistake_of_error,
     mistakes_of,
-    options_of,
+    option_names,
+    unknown_attributes,
 )
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.indexes import AllowedLocations, url_of_item
@@ -153,7 +153,7 @@ def _mistakes_in(section: type[Registered]) -> Found:
             else:
                 found = mistakes_of(reader_of(declared))
             for mistake in found:
-                yield mistake.about(name, section)
+                yield mistake.with_name(name, section)
     except NoFrameworkSite:
         return  # W156 reports it.
     except DatabaseError as error:
@@ -163,9 +163,9 @@ def _mistakes_in(section: type[Registered]) -> Found:
                 "sitemapkit.W100",
                 f"it reads the database while it is declared: {error}",
                 "Build the queryset without reading rows; use a Subquery.",
-            ).about(name, section)
+            ).with_name(name, section)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
-        yield mistake_of_error(error).about(name, section)
+        yield mistake_of_error(error).with_name(name, section)
 
 
 @check(Tags.models)
@@ -190,7 +190,7 @@ def check_current_sites() -> Found:
 # External sections --------------------------------------------------------------------------------
 
 
-IDLE = (options_of(Section) | options_of(ItemSection)) - options_of(ExternalSection)
+IDLE = (option_names(Section) | option_names(ItemSection)) - option_names(ExternalSection)
 """The options that only other sections have."""
 
 
@@ -228,8 +228,8 @@ def _is_list(value: Any) -> bool:
 
 def _options_without_effect(section: type[ExternalSection]) -> Iterator[Mistake]:
     """Yield mistakes for attributes that are options of other sections, or misspelt options."""
-    for name in sorted(attributes_that_are_no_option(section)):
-        close = closest_option(name, options_of(section))
+    for name in sorted(unknown_attributes(section)):
+        close = closest_option(name, option_names(section))
         if close or name in IDLE:
             yield Mistake(
                 "sitemapkit.E024",

@@ -21,7 +21,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.sources import Column, Method
-from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 
@@ -79,7 +79,7 @@ def is_searchable(section: SectionReader) -> bool:
     """
     with suppress(Exception):  # A section that fails cannot be searched.
         if section.label is None or not isinstance(section, QuerySetReader):
-            return section.label is None and section.size() <= MAX_ITEMS
+            return section.label is None and section.count_items() <= MAX_ITEMS
         is_of_route = section.route is not None and not section.route.suffix
         return not isinstance(section.location_source, Method | Formula) or is_of_route
     return False
@@ -87,7 +87,7 @@ def is_searchable(section: SectionReader) -> bool:
 
 def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
     """Return the locations that a row would have in the section's queryset, if they are known."""
-    row = section.where(pk=pk)
+    row = section.filtered(pk=pk)
     row.rows = all_rows(section).filter(pk=pk)
     with suppress(Exception):  # It may need what only the queryset has.
         return [
@@ -100,7 +100,7 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
 
 def listed_rows(section: SectionReader) -> QuerySet[Any]:
     """Return the rows of the queryset of a section that has a label."""
-    return section.row_keyset.queryset
+    return section.required_keyset.queryset
 
 
 def all_rows(section: SectionReader) -> QuerySet[Any]:
@@ -136,7 +136,7 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
 
     ``pk`` is its primary key, or the text of it.
     """
-    keyset = section.row_keyset
+    keyset = section.required_keyset
     with suppress(ValidationError, ValueError, OverflowError):
         pk = keyset.queryset.model._meta.pk.to_python(pk)
         if keyset.field.primary_key:
@@ -189,7 +189,7 @@ def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
         # reverse() takes what has no name for arguments that have one, in their order.
         said += zip(route.args, match.args or match.kwargs.values(), strict=False)
         is_translated = any(isinstance(column, Translated) for column, _value in said)
-        codes = section.language_plan.listed if section.language_plan else [default_language()]
+        codes = section.languages.listed if section.languages else [default_language()]
         found = {}
         for code in codes if is_translated else [""]:
             columns = [(_column_path(column, model, code), value) for column, value in said]
@@ -213,14 +213,14 @@ def _column_path(column: Any, model: type[Model], code: str) -> Any:
     if not isinstance(column, Translated):
         return column
     found = translation_column(column, model, code)
-    return found.value if isinstance(found, Related) else found
+    return found.value if isinstance(found, RelatedTranslation) else found
 
 
 def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
     """Return position, row and chunk of the list item that has a location; None without one."""
     begin = 0
     try:
-        for chunk in section.chunks(KeyRange(0, min(section.size(), MAX_ITEMS))):
+        for chunk in section.chunks(KeyRange(0, min(section.count_items(), MAX_ITEMS))):
             for place, found in listed_locations_of(section, chunk).items():
                 if found == location:
                     item = place if chunk.versions is None else chunk.versions.objects[place]
@@ -244,6 +244,6 @@ def listed_locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
 def listed_places(section: SectionReader, chunk: Chunk) -> list[int]:
     """Return the places of the rows that the section's own site lists."""
     languages = chunk.versions and chunk.versions.languages
-    if section.language_plan is None or not languages:
+    if section.languages is None or not languages:
         return list(range(len(chunk.keys)))
-    return [place for place, code in enumerate(languages) if code in section.language_plan.listed]
+    return [place for place, code in enumerate(languages) if code in section.languages.listed]

@@ -11,15 +11,15 @@ from django.db.models import F, Index, QuerySet, TextChoices
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader, why_not_as_text
 from django_sitemapkit.reading.formulas import Formula
-from django_sitemapkit.reading.method_sources import StaysMethod
-from django_sitemapkit.reading.newest import declared_indexes, equal_fields, own_field
+from django_sitemapkit.reading.method_sources import MustBeCalled
+from django_sitemapkit.reading.newest import declared_indexes, equality_fields, own_field
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
 from django_sitemapkit.reading.validation import mistake_of_error, naming_section, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import Route, Section
 from django_sitemapkit.sites import SitemapSite
 
-Readings = Mapping[str, Source | StaysMethod]
+Readings = Mapping[str, Source | MustBeCalled]
 """What each method is read as, by option, or why it stays a method."""
 
 
@@ -112,7 +112,7 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
     methods: Readings = {}
     if isinstance(reader, QuerySetReader) and reader.keyset is not None:
         sources = {reader.location_option: reader.location_source}
-        methods, why = reader.methods.readings, why_not_as_text(reader)
+        methods, why = reader.methods.formulas_or_reasons, why_not_as_text(reader)
         read_as = ReadAs.COLUMNS if why else ReadAs.TEXT
         if reader.reads_objects:
             read_as, why = ReadAs.OBJECTS, _because_text(methods)
@@ -120,9 +120,9 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
     elif isinstance(reader.rows, QuerySet):
         why = "its items are a queryset that is not read by key"
         instead = "Declare a Section with a queryset that is neither sliced nor combined."
-    sources |= reader.sources | reader.extension_sources
-    if reader.language_plan is not None and options.object_languages is not None:
-        sources["object_languages"] = reader.languages_source
+    sources |= reader.tag_sources | reader.extension_sources
+    if reader.languages is not None and options.object_languages is not None:
+        sources["object_languages"] = reader.object_languages_source
     columns_as = ReadAs.TEXT if read_as is ReadAs.TEXT else ReadAs.COLUMNS
     return SectionReading(
         section=name,
@@ -165,7 +165,7 @@ def _path(column: Any) -> Any:
 
 
 def _because_text(readings: Readings) -> str:
-    called = [option for option, found in readings.items() if isinstance(found, StaysMethod)]
+    called = [option for option, found in readings.items() if isinstance(found, MustBeCalled)]
     return f"methods are called for {', '.join(called)}"
 
 
@@ -182,7 +182,7 @@ def _hints_for_methods(options: Any) -> str:
 def _method_reading(option: str, readings: Readings, options: Any) -> OptionReading:
     """Return why a method is called for each object; for items, ``readings`` is empty."""
     found = readings.get(option)
-    if isinstance(found, StaysMethod):
+    if isinstance(found, MustBeCalled):
         return OptionReading(
             option=option,
             read_as=ReadAs.METHOD,
@@ -217,7 +217,7 @@ _DECLARATIONS = {
 }
 
 
-def _instead_of(option: str, why: StaysMethod, options: Any) -> str:
+def _instead_of(option: str, why: MustBeCalled, options: Any) -> str:
     """Return what to write instead of a method, or ""."""
     ways = [why.change.format(why.expression)] if why.change else []
     if option in _DECLARATIONS:
@@ -235,7 +235,7 @@ def _missing_index(reader: SectionReader, lastmod: Any) -> str:
     if not (reader.trust_lastmod and isinstance(lastmod, Column) and reader.keyset):
         return ""
     keyset = reader.keyset
-    field, equal = own_field(keyset, lastmod.expression), equal_fields(keyset)
+    field, equal = own_field(keyset, lastmod.expression), equality_fields(keyset)
     if field is None or equal is None:
         return ""  # No index holds what it filters by.
     meta, names = field.model._meta, [one.name for one in equal]

@@ -258,7 +258,7 @@ def _inspect_versions(
     name = section.get_name()
     why = ""
     try:
-        chunk = next(iter(section.where(pk=pk).chunks(EVERYTHING)), None)
+        chunk = next(iter(section.filtered(pk=pk).chunks(EVERYTHING)), None)
         page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         chunk = None
@@ -274,7 +274,7 @@ def _inspect_versions(
         places = [place for place in places if found.get(place) == location]
     elif not places:
         text = _("It has no version in a language that section %(section)s lists here.")
-        why = text % {"section": name} if section.language_plan else _why_no_url(section)
+        why = text % {"section": name} if section.languages else _why_no_url(section)
         return [UrlInspection(section=name, why=why, step="language", pk=pk)]
     return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
@@ -330,7 +330,7 @@ def _why_no_url(section: SectionReader) -> str:
 def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
     """Return the inspection of one row of a chunk, which has its versions in all languages."""
     name, languages = section.get_name(), chunk.versions.languages if chunk.versions else None
-    row = chunk.repeated([place], [chunk.locations[place]], languages and [languages[place]])
+    row = chunk.repeat_rows([place], [chunk.locations[place]], languages and [languages[place]])
     language = languages[place] if languages else ""
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
@@ -366,7 +366,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
             problems=doubts,
         )
     extensions: dict[str, str | None] = {}
-    if section.extension_sources or section.language_plan or section.links_rows:
+    if section.extension_sources or section.languages or section.links_rows:
         # Of the whole chunk, for versions link to each other.
         listed = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
         extensions = dict(zip(listed.locations, listed.extensions or (), strict=False))
@@ -395,7 +395,7 @@ def _origin_of(
         return _("the object's own field")
     if tag in section.setting_values:
         return _("section settings")
-    if tag in section.sources:
+    if tag in section.tag_sources:
         return (
             _("declaration of the section: no value to list")
             if text is None
@@ -417,5 +417,5 @@ def _page_address_of(section: SectionReader, key: Any) -> str:
     pages = all_pages(section)
     if not pages:
         return ""
-    page = pages[section.row_keyset.index_of_range(key, [page.keys for page in pages])]
+    page = pages[section.required_keyset.index_of_range(key, [page.keys for page in pages])]
     return page_address(section.site, section.get_name(), page.number)

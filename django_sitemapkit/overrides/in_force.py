@@ -142,7 +142,7 @@ class Overrides:
         """
         label = section.label
         if label is not None and label in self.model_labels:
-            keys = section.row_keyset.primary_keys(keys)
+            keys = section.required_keyset.primary_keys(keys)
             for index in self._indexes_of_overridden(label, list(map(str, keys))):
                 yield index, f"{label} {keys[index]}"
         if "" in self.model_labels:

@@ -73,7 +73,7 @@ def pages_by_position(section: SectionReader) -> list[PlannedPage]:
     step = section.rows_per_page
     return [
         PlannedPage(number, KeyRange(start, start + step))
-        for number, start in enumerate(range(0, section.size(), step), start=1)
+        for number, start in enumerate(range(0, section.count_items(), step), start=1)
     ]
 
 
@@ -100,7 +100,11 @@ def rows_per_new_page(section: SectionReader, keyset: Keyset) -> int:
 
     Fewer than fit, unless new rows always come last: a full page would split at once.
     """
-    return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
+    return (
+        section.rows_per_page
+        if keyset.new_rows_come_last
+        else max(1, int(section.rows_per_page * FILL))
+    )
 
 
 def create_plan(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:

@@ -184,7 +184,7 @@ def _split_full_pages(
             result.append(draft)
             continue
         step = rows_per_new_page(section, keyset)
-        if draft.page.keys.upper is not None or not keyset.grows:
+        if draft.page.keys.upper is not None or not keyset.new_rows_come_last:
             step = math.ceil(draft.rows / math.ceil(draft.rows / step))
         bounds = keyset.boundaries(step, draft.page.keys)
         ends = [*bounds, draft.page.keys.upper]

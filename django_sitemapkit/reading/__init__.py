@@ -1,7 +1,7 @@
 """The engine behind sections: what reads their rows and checks their declarations.
 
-A project declares a section, ``reader_of`` makes what reads it. Everything above this room has
-readers; the project's own object is their ``options``.
+A project declares a section, and ``reader_of`` returns its reader. The rooms above this one use
+readers; the project's own section is a reader's ``options``.
 """
 
 from django_sitemapkit.reading.base import SectionReader
@@ -39,7 +39,7 @@ _READERS: tuple[tuple[type[BaseSection], type[SectionReader]], ...] = (
 
 
 def reader_of(section: BaseSection) -> SectionReader:
-    """Return what reads a section."""
+    """Return the reader of a section, which reads its rows or items."""
     for kind, reader in _READERS:
         if isinstance(section, kind):
             return reader(section)

@@ -18,10 +18,10 @@ from django_sitemapkit.reading.chunks import Chunk, call_for_each
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
+    LanguageVersion,
     ObjectLanguages,
-    Version,
     extensions_of,
-    in_languages,
+    repeat_for_versions,
 )
 from django_sitemapkit.reading.sources import (
     DAY,
@@ -49,9 +49,9 @@ _WRITE = re.compile(r"(?:INSERT (?:OR \w+ |IGNORE )?INTO|UPDATE|DELETE FROM) (\S
 
 
 class SectionReader:
-    """Reads one section of one site: its rows and pages, and digests that reveal changes.
+    """Reads one section of one site: its rows, their values by column, and digests of them.
 
-    The project's own object is ``options``. Nothing here is visible to the project's classes.
+    ``options`` is the project's own section; its classes never see the reader.
     """
 
     options: BaseSection
@@ -91,49 +91,52 @@ class SectionReader:
         return repr(self.options)
 
     def get_name(self) -> str:
-        """Return the name in addresses."""
+        """Return the name of the section, as in the URLs of its files."""
         return self.options.get_name()
 
     @property
     def max_urls(self) -> int:
-        """URLs in one of its files: ``limit``, SITEMAPKIT_MAX_URLS, or 1,000 where it has news."""
+        """The most URLs in one of its files: the ``limit`` option, or else SITEMAPKIT_MAX_URLS.
+
+        It is never more than that setting allows, nor than 1,000 if the section has news.
+        """
         most = min(settings.MAX_URLS, MAX_NEWS) if self.has_news else settings.MAX_URLS
         return min(self.options.limit or most, most)
 
     @property
     def has_news(self) -> bool:
-        """Whether its entries may be news."""
+        """Whether the section declares ``news``."""
         return "news" in self.extension_sources
 
     @property
     def rows_per_page(self) -> int:
-        """Rows that make ``max_urls`` URLs."""
+        """How many rows fill a page if each of them has ``urls_per_row`` URLs."""
         return max(1, self.max_urls // self.urls_per_row)
 
     @property
     def urls_per_row(self) -> int:
-        """URLs each row gives at the most; more than one for rows in several languages."""
-        return max(1, len(self.language_plan.listed)) if self.language_plan else 1
+        """URLs that a row counts for: one, or one for each language that the site lists."""
+        return max(1, len(self.languages.listed)) if self.languages else 1
 
     @cached_property
-    def language_plan(self) -> Languages | None:
-        """Its languages; None where it lists each object once."""
+    def languages(self) -> Languages | None:
+        """The languages of the section; None unless it sets ``i18n``."""
         return Languages(self.options) if self.options.i18n else None
 
     @cached_property
-    def languages_source(self) -> Source:
-        """Where the languages of each object come from; a constant where all have all."""
+    def object_languages_source(self) -> Source:
+        """The source of each object's languages; a constant if all objects have all languages."""
         return self.source("object_languages")
 
     @cached_property
     def extension_sources(self) -> dict[str, Source]:
-        """The extensions that are declared, by option: where each one's values come from."""
-        return self._declared_sources(EXTENSIONS)
+        """The sources of images, videos, news and elements, by option: of those declared."""
+        return self._sources_of(EXTENSIONS)
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
-        """The namespaces that its documents declare, by prefix: those it may use, and no other."""
-        has_links = self.links_rows or (self.language_plan and self.options.alternates)
+        """The XML namespaces that its documents declare, by prefix: only those it may use."""
+        has_links = self.links_rows or (self.languages and self.options.alternates)
         found = {"xhtml": NAMESPACES["xhtml"]} if has_links else {}
         for option in self.extension_sources:
             if option in PREFIXES:
@@ -143,29 +146,31 @@ class SectionReader:
         return found
 
     @cached_property
-    def sources(self) -> dict[str, Source]:
-        """The optional tags that are declared, by name: where each one's values come from."""
+    def tag_sources(self) -> dict[str, Source]:
+        """The sources of lastmod, changefreq and priority, by tag: of those declared or set."""
         set_here = {tag: Constant(value) for tag, value in self.setting_values.items()}
-        return self._declared_sources(TAGS) | set_here
+        return self._sources_of(TAGS) | set_here
 
-    def _declared_sources(self, options: Sequence[str]) -> dict[str, Source]:
+    def _sources_of(self, options: Sequence[str]) -> dict[str, Source]:
+        """Return the sources of those ``options`` that are set, by option."""
         sources = {option: self.source(option) for option in options}
         return {option: source for option, source in sources.items() if source != UNSET}
 
     @cached_property
-    def sources_by_language(self) -> dict[str, dict[str, Source]]:
-        """The tags whose values may differ by language: where they come from in each of them.
+    def tag_sources_by_language(self) -> dict[str, dict[str, Source]]:
+        """The sources of the tags whose values may differ by language: by tag, then by language.
 
-        A method may always ask for the language; whatever else is the same in all is read once.
+        These are tags with a method, which may ask for the language, or with another source in some
+        language. All other tags are read once for all languages.
         """
-        plan = self.language_plan
+        languages = self.languages
         found: dict[str, dict[str, Source]] = {tag: {} for tag in TAGS}
         read: dict[str, list[Any]] = {tag: [] for tag in TAGS}
-        for code in plan.listed if plan else ():
-            with plan.active(code):  # type: ignore[union-attr]
+        for code in languages.listed if languages else ():
+            with languages.active(code):  # type: ignore[union-attr]
                 for tag in TAGS:
                     found[tag][code] = self.source(tag)
-                    read[tag].append(self.language_signature(found[tag][code]))
+                    read[tag].append(self.comparable_source(found[tag][code]))
         return {
             tag: sources
             for tag, sources in found.items()
@@ -176,56 +181,63 @@ class SectionReader:
             )
         }
 
-    def language_signature(self, source: Source) -> Any:
-        """Return what is compared between languages to tell whether a tag's values differ."""
+    def comparable_source(self, source: Source) -> Any:
+        """Return what a source reads, in a form to compare between languages."""
         return source
 
     def _tag_values(
-        self, keys: Sequence[Any], tag: str, code: str, objects: Any, there: Sequence[bool]
+        self, keys: Sequence[Any], tag: str, code: str, objects: Any, wanted: Sequence[bool]
     ) -> Sequence[Any]:
-        source = self.sources_by_language[tag][code]
+        """Return a tag's value for each row in the language ``code``, which is active.
+
+        If it is a method, it is called for the ``objects`` that are ``wanted``; others get None.
+        """
+        source = self.tag_sources_by_language[tag][code]
         if isinstance(source, Method):
-            return call_for_each(source.function, objects, tag, there)
+            return call_for_each(source.function, objects, tag, wanted)
         if isinstance(source, Column):
-            return self.column_of(source, keys)
+            return self.column_values(source, keys)
         return [source.value] * len(keys)  # type: ignore[union-attr]
 
-    def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
-        """Return a column's values of the rows with these keys, in the active language."""
+    def column_values(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return a column's values for the rows with these keys, in the active language."""
         raise NotImplementedError
 
     @property
     def constant_tags(self) -> dict[str, Any]:
-        """The optional tags that are the same for all entries."""
-        return {tag: s.value for tag, s in self.sources.items() if isinstance(s, Constant)}
+        """The values of the tags that are the same for all entries, by tag."""
+        return {tag: s.value for tag, s in self.tag_sources.items() if isinstance(s, Constant)}
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """The optional tags that the database fills, as expressions."""
-        return {tag: s.expression for tag, s in self.sources.items() if isinstance(s, Column)}
+    def column_tags(self) -> dict[str, Any]:
+        """The expressions of the tags that are columns, by tag."""
+        return {tag: s.expression for tag, s in self.tag_sources.items() if isinstance(s, Column)}
 
     def source(self, option: str) -> Source:
-        """Return where the values of an option come from."""
+        """Return the source in use for an option."""
         return self.declared_source(option)
 
     def declared_source(self, option: str) -> Source:
-        """Return the source that the section declares for an option, even a method not called."""
+        """Return the source that the section declares for an option, even if it is not in use."""
         value = getattr(self.options, option, None)
         return source_of(value, text_is_column=self.has_columns and option in FIELD_PATHS)
 
     @property
     def label(self) -> str | None:
-        """The label of the model whose keys its rows have; None if they page by position."""
+        """The label of the model of its rows; None if its pages are cut by position."""
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
-    def where(self, **lookups: Any) -> Self:
-        """Return a reader of the rows that meet all lookups; called where it has a ``label``."""
-        reader = self.fresh()
+    def filtered(self, **lookups: Any) -> Self:
+        """Return a reader of the rows that match all lookups. The section has a ``label``."""
+        reader = self.without_cached_values()
         reader.rows = self.rows.filter(**lookups)
         return reader
 
-    def fresh(self) -> Self:
-        """Return a new reader without the values that this one got from the project's code."""
+    def without_cached_values(self) -> Self:
+        """Return a new reader of the section, which asks the project's code again for all values.
+
+        It keeps what editors have set.
+        """
         reader = type(self)(self.options)
         reader.overrides = self.overrides
         reader.setting_values = self.setting_values
@@ -234,139 +246,151 @@ class SectionReader:
 
     @property
     def keyset(self) -> Keyset | None:
-        """How its rows are read by key; None where they are counted by position."""
+        """The rows in the order of their key; None if the pages are cut by position."""
         return None
 
     @property
-    def row_keyset(self) -> Keyset:
-        """How its rows are read by key. Raises TypeError where they are counted by position."""
+    def required_keyset(self) -> Keyset:
+        """The ``keyset``. Raises TypeError if there is none."""
         if self.keyset is None:
             raise TypeError(f"{self!r} has no rows that are read by key.")
         return self.keyset
 
     @property
     def can_split(self) -> bool:
-        """Whether a page that overflows is split in the plan, for its other rows to have a page."""
+        """Whether a page with too many URLs is split in the stored plan, to list them all."""
         return self.keyset is not None
 
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
-        """Yield the rows of a page in order, some at a time, once for each of their languages.
+        """Yield the rows of a page as Chunks, in order; a row is repeated for each of its versions.
 
         Without a keyset, the bounds of ``keys`` are positions.
         """
-        for rows in self.batches(keys):
-            with self.site.active(), noticing_writes(self.get_name()):
-                chunk = self.chunk(rows)
+        for rows in self.row_batches(keys):
+            with self.site.active(), logging_writes(self.get_name()):
+                chunk = self.chunk_of(rows)
             yield chunk
 
-    def batches(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
-        """Yield the rows or items of a page, as many at a time as make a chunk."""
+    def row_batches(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the rows or items of a page in lists, each of them enough for one Chunk."""
         step = LINKED_ROWS if self.links_rows else CHUNK
-        if self.language_plan is not None:
-            step = self.language_plan.objects_per_chunk
-        for rows in self.reads(keys):
+        if self.languages is not None:
+            step = self.languages.objects_per_chunk
+        for rows in self.read_rows(keys):
             for begin in range(0, len(rows), step):
                 yield rows[begin : begin + step]
 
-    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
-        """Yield the rows or items of a page as they are read, some at a time."""
+    def read_rows(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the rows or items of a page in lists, one for each read."""
         raise NotImplementedError
 
-    def chunk(self, rows: Sequence[Any]) -> Chunk:
-        """Return rows or items by column."""
+    def chunk_of(self, rows: Sequence[Any]) -> Chunk:
+        """Return a Chunk with the locations, tags and extensions of some rows or items."""
         raise NotImplementedError
 
-    def located(
+    def locate_objects(
         self,
         chunk: Chunk,
         objects: Sequence[Any],
         locate: Callable[[Any], Any],
-        languages: ObjectLanguages | None,
+        object_languages: ObjectLanguages | None,
     ) -> Chunk:
-        """Return a chunk with locations from a method, one for each language of an object."""
-        if self.language_plan is not None:
-            versions = self.language_plan.located(objects, locate, languages)
+        """Return the chunk with what ``locate`` and the methods of extensions return for objects.
+
+        With ``i18n`` they are called in each language that an object has, and the chunk has a row
+        for each. ``object_languages`` is None if all objects have all languages.
+        """
+        if self.languages is not None:
+            versions = self.languages.versions(objects, locate, object_languages)
             return self.in_languages(chunk, objects, versions)
         chunk.locations = call_for_each(locate, objects, "location")
         chunk.extensions |= extensions_of(self.extension_sources, objects)
         return chunk
 
     def in_languages(
-        self, chunk: Chunk, objects: Sequence[Any], versions: Sequence[Version]
+        self, chunk: Chunk, objects: Sequence[Any], versions: Sequence[LanguageVersion]
     ) -> Chunk:
         """Return a chunk that repeats each row in its languages, with the values in each."""
-        if self.language_plan is not None:
+        if self.languages is not None:
             tags = {
-                tag: partial(self._tag_values, chunk.keys, tag) for tag in self.sources_by_language
+                tag: partial(self._tag_values, chunk.keys, tag)
+                for tag in self.tag_sources_by_language
             }
-            self.language_plan.extend(versions, objects, self.extension_sources, tags)
-        return in_languages(chunk, versions)
+            self.languages.add_values(versions, objects, self.extension_sources, tags)
+        return repeat_for_versions(chunk, versions)
 
     @property
     def methods_digest(self) -> str:
-        """Text that changes whenever a method is read as other columns; "" if none is."""
+        """Text that changes whenever other columns are read in place of methods.
+
+        It is "" if no method is read as columns.
+        """
         return ""
 
-    def method_difference(self, keys: KeyRange, *, once: bool = False) -> str:
+    def method_difference(self, keys: KeyRange, *, once_per_process: bool = False) -> str:
         """Return text about a row for which a method and the columns read in its place differ.
 
-        It is "" if none of a few sampled rows has such a value, or if no method is read as columns.
-        With ``once``, a section that this process has compared is not compared again.
+        It is "" if they agree for a few sampled rows, or if no method is read as columns. With
+        ``once_per_process``, rows are compared only the first time that a process asks.
         """
         return ""
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
     ) -> Self:
-        """Return a reader that passes its reads through ``prefetch``, if it can."""
+        """Return a reader that passes its reads through ``prefetch``, or this one if it cannot.
+
+        Its other queries lock ``connection_lock``, as the prefetch thread may be reading.
+        """
         return self
 
-    def size(self) -> int:
-        """Return how many rows there are; called only without a keyset."""
+    def count_items(self) -> int:
+        """Return how many items there are. Only a section without a keyset is asked."""
         raise NotImplementedError
 
-    def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
-        """Return how many rows a page has and their newest lastmod, or None if unknown.
+    def count_and_newest_lastmod(self, keys: KeyRange) -> tuple[int, Any] | None:
+        """Return a page's number of rows and their newest lastmod; None if lastmod is no column.
 
-        Called only where ``trust_lastmod`` is set.
+        It is called only if ``trust_lastmod`` is set.
         """
         return None
 
     def newest_lastmod(self, keys: KeyRange) -> Any:
-        """Return the newest lastmod of a page's rows; None if unknown, or without any.
+        """Return the newest lastmod of a page's rows; None if it is not known or no row has one.
 
-        Called only where ``trust_lastmod`` is set.
+        It is called only if ``trust_lastmod`` is set.
         """
-        found = self.newest(keys)
+        found = self.count_and_newest_lastmod(keys)
         return None if found is None else found[1]
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
-        """Return for each page how many rows it has, and text that changes when one of them does.
+        """Return for each page its number of rows, and text that changes whenever a row changes.
 
-        Where the rows have to be rendered to know, the text is "", and the number means nothing.
+        The text is "" if the rows must be rendered to see a change; the number then means nothing.
         """
         return [(0, "")] * len(ranges)
 
-    def declaration(self) -> str:
-        """Return text that changes whenever the declaration would produce other entries."""
+    def declaration_text(self) -> str:
+        """Return text that changes whenever an edit of the declaration may change its entries."""
         name = type(self.options).__qualname__
         values = [getattr(self.options, option) for option in IN_FINGERPRINT]
         zone = django_settings.TIME_ZONE if self.lastmod_by_day else ""
         state = name, values, zone, self.constant_tags, self.used_namespaces
-        if self.language_plan is None:
+        if self.languages is None:
             return repr(state)
-        hosts = {code: site.base for code, site in self.language_plan.sites.items()}
+        hosts = {code: site.base for code, site in self.languages.sites.items()}
         return repr((state, hosts, django_settings.LANGUAGE_CODE))
 
     def languages_by_method(self, objects: Sequence[Any], chunk: Chunk) -> ObjectLanguages | None:
-        """Return the languages that a method gives for objects; None if all have all.
+        """Return the languages that ``object_languages`` returns for objects; None if all have all.
 
-        An object whose method raises is refused, in all of them.
+        If the method raises for an object, the InvalidValue becomes its location in ``chunk``, and
+        the object has all languages.
         """
-        source = self.languages_source
-        if not isinstance(source, Method) or self.language_plan is None:
+        source = self.object_languages_source
+        if not isinstance(source, Method) or self.languages is None:
             return None
-        method, every = source.function, self.language_plan.codes
+        method, every = source.function, self.languages.codes
         found = call_for_each(lambda obj: list(method(obj)), objects, "object_languages")
         chunk.locations = [one if isinstance(one, InvalidValue) else None for one in found]
         return {
@@ -377,10 +401,10 @@ class SectionReader:
 
 
 @contextmanager
-def noticing_writes(section: str) -> Iterator[None]:
-    """Log each table that methods write to in this block, once in a process and section.
+def logging_writes(section: str) -> Iterator[None]:
+    """Log a warning for each table that the section's methods write to within the block.
 
-    A build neither knows of such rows nor undoes them.
+    A build neither notices the rows that they write nor undoes them.
     """
 
     def notice(execute: Callable[..., Any], sql: Any, *arguments: Any) -> Any:
@@ -396,6 +420,7 @@ def noticing_writes(section: str) -> Iterator[None]:
 
 @cache
 def _warn_of_write(section: str, table: str) -> None:
+    """Log that a method of a section writes to a table, once in a process."""
     logger.warning(
         "Section %r: one of its methods writes to %s. Methods must only read, since they are called"
         " as often as needed: write in a command or in a signal's receiver.",

@@ -55,16 +55,17 @@ class Chunk:
         """How many rows were read for it; a row in several languages counts once."""
         return len(self.keys) if self.read is None else self.read
 
-    def repeated(
-        self, places: Sequence[int], locations: Sequence[Any], languages: Sequence[str] | None
+    def repeat_rows(
+        self, indexes: Sequence[int], locations: Sequence[Any], languages: Sequence[str] | None
     ) -> "Chunk":
-        """Return a chunk of the rows at ``places``; a place that occurs twice repeats its row.
+        """Return a chunk with a row for each of ``indexes``, which may repeat an index.
 
-        All occurrences of a place are neighbours.
+        The new rows have the ``locations`` and ``languages`` given. The rows of one index follow
+        each other: they are versions of one object.
         """
 
         def column(values: Sequence[Any]) -> list[Any]:
-            return [values[place] for place in places]
+            return [values[index] for index in indexes]
 
         return Chunk(
             column(self.keys),
@@ -74,7 +75,7 @@ class Chunk:
             normal=self.normal,
             lastmod_is_text=self.lastmod_is_text,
             extensions={option: column(values) for option, values in self.extensions.items()},
-            versions=Versions(places, languages),
+            versions=Versions(indexes, languages),
             translations=self.translations and column(self.translations),
             read=len(self.keys),
         )
@@ -82,14 +83,14 @@ class Chunk:
 
 @dataclass(slots=True)
 class Versions:
-    """Which rows belong to one object: its languages, or its several entries."""
+    """Which rows of a chunk are versions of one object: its languages, or its entries."""
 
     objects: Sequence[int]
     """What tells one object from the next; all rows of an object follow each other."""
     languages: Sequence[str] | None
     """The language of each row, as settings.LANGUAGES has it; None for entries in none."""
 
-    def of_rows(self, listed: Iterable[Any]) -> "Versions":
+    def only_listed(self, listed: Iterable[Any]) -> "Versions":
         """Return the versions of those rows whose value in ``listed`` is true."""
         mask = list(listed)
         languages = self.languages and list(compress(self.languages, mask))
@@ -100,27 +101,27 @@ def call_for_each(
     function: Callable[[Any], Any],
     rows: Iterable[Any],
     option: str,
-    there: Iterable[bool] = repeat(True),
+    wanted: Iterable[bool] = repeat(True),
 ) -> list[Any]:
-    """Return what a section's method returns for each row that is ``there``; None for others.
+    """Return what a section's method returns for each row; None for a row that is not ``wanted``.
 
     If the method raises, the value is an InvalidValue with the error: the row is not listed, or it
-    loses an optional tag or extension.
+    loses an optional tag or extension. Errors in INFRASTRUCTURE are raised. Lazy text is evaluated.
     """
     values: list[Any] = []
-    for row, is_there in zip(rows, there, strict=False):
+    for row, is_wanted in zip(rows, wanted, strict=False):
         try:
-            value = function(row) if is_there else None
+            value = function(row) if is_wanted else None
             values.append(str(value) if isinstance(value, Promise) else value)
         except INFRASTRUCTURE:
             raise
         except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            values.append(refusal_for(error, option))
+            values.append(invalid_value_of(error, option))
     return values
 
 
-def refusal_for(error: Exception, option: str) -> InvalidValue:
-    """Return the InvalidValue for an error that an ``option`` raised for one row."""
+def invalid_value_of(error: Exception, option: str) -> InvalidValue:
+    """Return the InvalidValue that reports an error of the method for an ``option``."""
     if isinstance(error, InvalidValue):
         return error
     if isinstance(error, NoReverseMatch):

@@ -81,11 +81,11 @@ SUM_OF_HASHES = "COALESCE(SUM(sitemapkit_hash), 0)::text"
 # PostgreSQL's own hashes of integers and moments fold their 64 bits to 32, so that those bits are
 # the seed, or are hashed as those of a float, which has each microsecond until the year 2242.
 _HASHES: Mapping[type | None, str] = {
-    **dict.fromkeys(INTEGERS, "HASHINT4EXTENDED({place}, ({column})::bigint)"),
-    DateTimeField: "HASHFLOAT8EXTENDED(DATE_PART('epoch', {column}), {place})",
-    UUIDField: "UUID_HASH_EXTENDED({column}, {place})",
+    **dict.fromkeys(INTEGERS, "HASHINT4EXTENDED({seed}, ({column})::bigint)"),
+    DateTimeField: "HASHFLOAT8EXTENDED(DATE_PART('epoch', {column}), {seed})",
+    UUIDField: "UUID_HASH_EXTENDED({column}, {seed})",
 }
-_HASH_OF_TEXT = 'HASHTEXTEXTENDED(({column})::text COLLATE "C", {place})'
+_HASH_OF_TEXT = 'HASHTEXTEXTENDED(({column})::text COLLATE "C", {seed})'
 # The quickest of the hashes that MariaDB and MySQL have; a CRC has no more than 32 bits.
 _MYSQL = "CAST(CONV(LEFT(SHA1(CONCAT_WS(',', %(expressions)s)), 16), 16, 10) AS UNSIGNED)"
 _SQLITE_SIMPLE = f"GROUP_CONCAT(%(expressions)s, '{SEPARATOR}')"
@@ -108,32 +108,37 @@ _VALUES = re.compile(r"(?<!%)%s|\bIN \((?:%s, )*%s\)")
 def digests_of(
     keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
-    """Return for each range its number of rows and a digest of their values in ``columns``.
+    """Return for each range its number of rows, and a digest of their keys and ``columns``.
 
-    ``columns`` are field paths and expressions. Two states of the rows have the same digest with a
-    chance of one in 2**60 or less.
+    ``columns`` are field paths and expressions. Two different states of the rows have the same
+    digest with a probability of at most one in 2**60.
 
-    PostgreSQL makes those of all ranges by one query, for which it may use several processors;
-    MariaDB, MySQL and SQLite by one each. Of other databases the columns are read.
+    PostgreSQL computes the digests of all ranges by one query, and may use several processors.
+    MariaDB, MySQL and SQLite compute one range at a time. Other databases only return the columns.
     """
     vendor = connections[keyset.queryset.db].vendor
     if vendor == "postgresql":
-        return _digests_by_hash(keyset, ranges, columns)
+        return _postgresql_digests(keyset, ranges, columns)
     names = [_NAME.format(place) for place in range(len(columns) + 1)]
     values = _expressions_by_name(names, (keyset.name, *columns))
     if vendor == "mysql":
-        return [_digest_by_sum(keyset, keys, values) for keys in ranges]
-    parts = _joined_values if vendor == "sqlite" else _read_values
+        return [_mysql_digest(keyset, keys, values) for keys in ranges]
+    parts = _sqlite_parts if vendor == "sqlite" else _python_parts
     return [_digest_of_parts(parts(keyset, keys, values)) for keys in ranges]
 
 
 def _expressions_by_name(names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
     """Return columns as expressions, by name."""
-    expressions = (F(column) if isinstance(column, str) else column for column in columns)
-    return dict(zip(names, expressions, strict=True))
+    return dict(zip(names, map(as_expression, columns), strict=True))
+
+
+def as_expression(column: Any) -> Any:
+    """Return a field path as an F() expression; an expression unchanged."""
+    return F(column) if isinstance(column, str) else column
 
 
 def _digest_of_parts(parts: Iterator[Part]) -> tuple[int, str]:
+    """Return the number of rows in all parts, and a hash of their texts."""
     digest, rows = hashlib.sha256(), 0
     for count, texts in parts:
         rows += count
@@ -143,20 +148,24 @@ def _digest_of_parts(parts: Iterator[Part]) -> tuple[int, str]:
     return rows, digest.hexdigest()[:16]
 
 
-def row_hash(keyset: Keyset, columns: Sequence[Any]) -> Func:
+def row_hash_expression(keyset: Keyset, columns: Sequence[Any]) -> Func:
     """Return the expression by which a database hashes a row: its key and some columns.
 
-    It is for PostgreSQL, MariaDB and MySQL. The digest of rows is the sum of these: it has to
-    change when two rows swap what they have in a column.
+    It is for PostgreSQL, MariaDB and MySQL. The digest of rows is the sum of their hashes, so it
+    changes even if two rows swap their values of a column.
     """
-    columns = [F(one) if isinstance(one, str) else one for one in (keyset.name, *columns)]
+    columns = list(map(as_expression, (keyset.name, *columns)))
     if connections[keyset.queryset.db].vendor == "mysql":
-        return _hash_of_texts(columns)
+        return _mysql_row_hash(columns)
     # Each column is hashed with a number of its own, which some hashes return for zero; NULL has
     # the negative number as its hash. The whole is hashed once more, lest a swap goes unseen.
     parts = [
-        Func(column, template=_hash_of(column, keyset.queryset, place), output_field=IntegerField())
-        for place, column in enumerate(columns, 1)
+        Func(
+            column,
+            template=_postgresql_column_hash(column, keyset.queryset, seed),
+            output_field=IntegerField(),
+        )
+        for seed, column in enumerate(columns, 1)
     ]
     return Func(
         *parts,
@@ -166,21 +175,24 @@ def row_hash(keyset: Keyset, columns: Sequence[Any]) -> Func:
     )
 
 
-def _hash_of_texts(columns: Sequence[Any]) -> Func:
-    """Return the expression by which MariaDB and MySQL hash some columns."""
+def _mysql_row_hash(columns: Sequence[Any]) -> Func:
+    """Return the expression by which MariaDB and MySQL hash some columns of a row."""
     quoted = [Func(column, function="QUOTE", output_field=TextField()) for column in columns]
     return Func(*quoted, template=_MYSQL, output_field=BigIntegerField())
 
 
-def _hash_of(column: Any, rows: QuerySet[Any], place: int) -> str:
-    template = _HASHES.get(stored_kind(_django.resolve_column(column, rows)[0]), _HASH_OF_TEXT)
-    return f"COALESCE({template.format(column='%(expressions)s', place=place)}, -{place})"
+def _postgresql_column_hash(column: Any, rows: QuerySet[Any], seed: int) -> str:
+    """Return the SQL template by which PostgreSQL hashes a column, with a seed."""
+    template = _HASHES.get(
+        column_field_class(_django.resolve_column(column, rows)[0]), _HASH_OF_TEXT
+    )
+    return f"COALESCE({template.format(column='%(expressions)s', seed=seed)}, -{seed})"
 
 
-def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
-    """Return the field class of a resolved expression that is a column; else None.
+def column_field_class(expression: Any) -> "type[Field[Any, Any]] | None":
+    """Return the field class of a resolved expression that is a column; None for any other.
 
-    Also None for a table that Django does not manage, as its column types are not known.
+    It is also None for a table that Django does not manage, as its column types are not known.
     """
     if (column := _django.table_and_field_of(expression)) is None:
         return None
@@ -188,15 +200,15 @@ def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
     return type(stored_field(field)) if field.model._meta.managed else None
 
 
-def _digests_by_hash(
+def _postgresql_digests(
     keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
-    """Return the number of rows of each range, and the sum of their hashes, from PostgreSQL."""
+    """Return the number of rows of each range and the sum of their hashes, by one query."""
     alias = keyset.queryset.db
     # Named first: a project's queryset may read another column than it is asked for.
     names = [_NAME.format(place) for place in range(len(columns))]
     rows = keyset.queryset.annotate(**_expressions_by_name(names, columns))
-    hash_of_row = row_hash(Keyset(rows, keyset.name), names)
+    hash_of_row = row_hash_expression(Keyset(rows, keyset.name), names)
     hashed = rows.values(sitemapkit_hash=hash_of_row)
     hashes = Keyset(hashed, keyset.name, keyset.active)
     selects: list[str] = []
@@ -215,32 +227,38 @@ def _digests_by_hash(
             return [(count, total) for _, count, total in sorted(cursor.fetchall())]
 
 
-def _digest_by_sum(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of rows, and the sum of their hashes, from MariaDB or MySQL."""
+def _mysql_digest(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of rows of a range and the sum of their hashes, by one query."""
     rows = keyset.within(keys).order_by().values(**values)
-    total = Aggregate(_hash_of_texts([*values]), function="SUM", output_field=TextField())
+    total = Aggregate(_mysql_row_hash([*values]), function="SUM", output_field=TextField())
     with keyset.active():
         found = rows.aggregate(rows=Count("*"), total=total)
     return found["rows"], str(found["total"] or 0)
 
 
-def _joined_values(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
-    """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
-    templates = _templates(keyset, values)
+def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+    """Yield, for pieces of a range, the number of rows and one text for each column.
+
+    SQLite has no hash function, but joins values quickly.
+    """
+    templates = _sqlite_templates(keyset, values)
     for piece in _subranges(keyset, keys):
         rows = keyset.within(piece).order_by().values(**values)
         with keyset.active():
-            found = rows.aggregate(rows=Count("*"), **_aggregates(templates))
+            found = rows.aggregate(rows=Count("*"), **_sqlite_aggregates(templates))
             count = found.pop("rows")
             if count and any(text.count(SEPARATOR) != count - 1 for text in found.values()):
                 # A value has the separator in it: quoted, none can be taken for another.
-                found = rows.aggregate(**_aggregates(dict.fromkeys(values, _SQLITE_QUOTED)))
+                found = rows.aggregate(**_sqlite_aggregates(dict.fromkeys(values, _SQLITE_QUOTED)))
         if count:
             yield count, list(found.values())
 
 
 def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
-    """Yield a range in pieces of few rows: by keys that are integers this costs nothing."""
+    """Yield a range in consecutive pieces of few rows.
+
+    The bounds of integer keys without wide gaps are computed; others are read.
+    """
     first, upper = keys.lower, keys.upper
     if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
         with keyset.active():
@@ -258,15 +276,16 @@ def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
         yield from itertools.starmap(KeyRange, itertools.pairwise(bounds))
 
 
-def _aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
+def _sqlite_aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
+    """Return the aggregates that join the values of columns by these SQL templates."""
     return {
         f"{name}_all": Aggregate(name, template=template, output_field=TextField())
         for name, template in templates.items()
     }
 
 
-def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
-    """Return by column the simplest SQLite expression that joins its values."""
+def _sqlite_templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
+    """Return for each column the simplest SQL template by which SQLite joins its values."""
     rows = keyset.queryset.values(**values)
     table, annotations = _django.table_alias_of(rows), _django.QueryShape(rows).annotations
     templates = {}
@@ -279,7 +298,8 @@ def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
     return templates
 
 
-def _read_values(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+def _python_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+    """Yield, for each read of a range, the number of rows and their values as one text."""
     rows: QuerySet[Any] = keyset.queryset.values_list(*values.values())
     reader = Keyset(rows, keyset.name, keyset.active)
     for some in reader.chunks(keys, lambda row: row[0]):
@@ -287,20 +307,22 @@ def _read_values(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iter
 
 
 def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
-    """Return the SQL that reads rows, and its parameters; empty if there cannot be any row."""
+    """Return the SQL that reads rows, and its parameters; empty ones if no row can match."""
     try:
         return _django.select_sql(rows, alias)
     except EmptyResultSet:
         return "", ()
 
 
-def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tuple[str, list[Any]]:
-    """Return the SQL that reads rows and its parameters, with moments of the clock replaced.
+def stable_statement(
+    rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]
+) -> tuple[str, list[Any]]:
+    """Return the SQL that reads rows and its parameters, with moments from the clock replaced.
 
-    The text of an expression itself would have its address. ``filter(at__lte=timezone.now())`` is
-    the same each time, and the rows show what it finds. A moment is from the clock if it is another
-    one when the project's code is asked ``again``, or if it is this minute's. A date that the
-    project writes is neither.
+    ``filter(at__lte=timezone.now())`` is thus the same each time; a change shows in the rows that
+    it matches. A parameter is from the clock if it lies in this minute, or differs in the queryset
+    that ``again`` makes. A date that the project writes is neither. The text of an expression would
+    not do: it may contain a memory address.
     """
     text, values = statement_of(rows, DEFAULT_DB_ALIAS)
     values = [NOW_TEXT if _is_now(value) else value for value in values]
@@ -318,7 +340,10 @@ def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tupl
 
 
 def moment_in(value: Any, alias: str) -> dt.date | None:
-    """Return a parameter as a date or moment, also if it is the text of one; else None."""
+    """Return a date or moment that a parameter is, or that its text names; else None.
+
+    A naive moment gets the time zone of the connection.
+    """
     if not isinstance(value, str):
         moment = value if isinstance(value, dt.date) else None
     elif not _MOMENT.fullmatch(value):
@@ -337,6 +362,7 @@ def moment_in(value: Any, alias: str) -> dt.date | None:
 
 
 def _is_now(value: Any) -> bool:
+    """Return whether a parameter is a moment that is less than NOW away."""
     moment = moment_in(value, DEFAULT_DB_ALIAS)
     # The beginning of a day may be a date's.
     return isinstance(moment, dt.datetime) and abs(dt.datetime.now(dt.UTC) - moment) < NOW

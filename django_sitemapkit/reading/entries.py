@@ -17,14 +17,15 @@ def with_entries(
     objects: Sequence[Any],
     *,
     constants: Mapping[str, Any],
-    settled: Collection[str],
+    fixed: Collection[str],
     at_most: int,
 ) -> Chunk:
-    """Return a chunk with one row for each entry of its objects, object by object.
+    """Return a chunk with a row for each entry that ``entries`` returns for the objects, in order.
 
-    A tag that an entry leaves out is that of its object, or one of ``constants``; those that are
-    ``settled`` are so in any case. An object's first entry with a location has its images, videos,
-    news and links. An object with more than ``at_most`` entries is refused.
+    A tag that an entry does not set is that of its object, or one of ``constants``. A tag that is
+    ``fixed`` is never taken from an entry. The images, videos, news and links of an object are
+    those of its first entry with a location. An object with more than ``at_most`` entries has one
+    row, whose location is an InvalidValue.
     """
     found = call_for_each(lambda obj: _entries(entries(obj), at_most), objects, "entries")
     order = [
@@ -36,11 +37,11 @@ def with_entries(
     locations = [
         _location_text(entry.location) if isinstance(entry, Entry) else entry for _, entry in order
     ]
-    spread = chunk.repeated(places, locations, None)
+    spread = chunk.repeat_rows(places, locations, None)
     for tag in TAGS:
         own = {row: getattr(entry, tag, None) for row, (_, entry) in enumerate(order)}
         own = {row: value for row, value in own.items() if value is not None}
-        if own and tag not in settled:
+        if own and tag not in fixed:
             column = spread.columns.get(tag, [constants.get(tag)] * len(places))
             spread.columns[tag] = [own.get(row, value) for row, value in enumerate(column)]
             spread.lastmod_is_text = spread.lastmod_is_text and tag != "lastmod"
@@ -59,18 +60,21 @@ def with_entries(
 
 
 def _entries(value: Any, at_most: int) -> list[Entry]:
-    """Return the entries in what the method returned; raises InvalidValue for too many."""
+    """Return the entries in what the method returned: None, a URL, an Entry, or several of them.
+
+    Raises InvalidValue if there are more than ``at_most``.
+    """
     if value is None:
         return []
     several = [value] if isinstance(value, (str, Promise, Entry)) else value
     found = [one if isinstance(one, Entry) else Entry(one) for one in several]
     if len(found) > at_most:
-        raise too_many_urls(at_most)
+        raise too_many_urls_error(at_most)
     return found
 
 
-def too_many_urls(at_most: int) -> InvalidValue:
-    """Return the refusal of an object that has more URLs than a page."""
+def too_many_urls_error(at_most: int) -> InvalidValue:
+    """Return the InvalidValue for a row with more URLs than a page, which has ``at_most``."""
     return InvalidValue(
         "too-many-urls",
         f"Too many URLs: one row has more URLs than fit on a page, {at_most:,}.",
@@ -78,4 +82,5 @@ def too_many_urls(at_most: int) -> InvalidValue:
 
 
 def _location_text(location: Any) -> Any:
+    """Return a location with lazy text evaluated."""
     return str(location) if isinstance(location, Promise) else location

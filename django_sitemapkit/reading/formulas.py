@@ -7,12 +7,12 @@ from typing import Any
 from django.db.models import F, Field
 from django.urls import NoReverseMatch
 
-from django_sitemapkit.reading.method_sources import StaysMethod
+from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from django_sitemapkit.sections import Route
 
-ASK = object()
-"""Stands for the value of a row of which only the method knows it."""
+MUST_CALL = object()
+"""Takes the place of a value that a row's columns do not tell: the method must be called."""
 
 Compute = Callable[..., Any]
 """Takes a row's columns."""
@@ -20,7 +20,7 @@ Compute = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """A ``reverse()`` in a method."""
+    """A call of ``reverse()`` in a method, and what computes its arguments from columns."""
 
     route: Route
     """Its name, and the names of its arguments."""
@@ -30,7 +30,7 @@ class Reverse:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A method that is computed from columns."""
+    """What a method computes, as a function of columns: its values need no objects."""
 
     method: Callable[[Any], Any]
     """The method as it is declared; it takes the object."""
@@ -47,34 +47,37 @@ class Formula:
     keys: tuple[str, ...] = ()
     """The foreign keys whose rows may be missing: columns that tell why a value is None."""
     reverses: tuple[Reverse, ...] = ()
-    """The ``reverse()`` that it calls."""
-    finish: Compute | None = None
-    """What is made of the values of its expression, if anything."""
+    """The calls of ``reverse()`` in it."""
+    convert: Compute | None = None
+    """What converts the values of its expression, or None."""
     _compute: Compute = field(default=str, repr=False)
     source: Any = None
     """The Constant or the Column that gives the same values; None if only the formula does."""
 
-    def require_routes(self) -> list[CompiledRoute]:
+    def compile_routes(self) -> list[CompiledRoute]:
         """Return the compiled routes of its ``reverse()`` calls, for the active site and language.
 
-        Raises StaysMethod if the URLconf has no pattern for one.
+        Raises MustBeCalled if the URLconf has no pattern for one.
         """
         try:
             return [compile_route(one.route) for one in self.reverses]
         except NoReverseMatch as error:
             change = "correct the name or the arguments of the URL"
-            raise StaysMethod(f"calls reverse(): {error}", change=change) from error
+            raise MustBeCalled(f"calls reverse(): {error}", change=change) from error
 
     def values(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-        """Return the method's values for rows from their columns; ASK where only it can tell.
+        """Return the method's value for each row, computed from its columns.
 
-        ``columns`` are those in ``read``. The site, and the language, must be active.
+        MUST_CALL is the value of a row whose columns do not tell it. ``columns`` are those in
+        ``read``. The site and the language must be active.
         """
         known = list(columns)
         for one in self.reverses:
             computed = [_compute_rows(argument, known, rows) for argument in one.arguments]
             arguments = [
-                [None if value is ASK else value for value in values] if ASK in values else values
+                [None if value is MUST_CALL else value for value in values]
+                if MUST_CALL in values
+                else values
                 for values in computed
             ]  # A route has no path for None.
             paths = compile_route(one.route).paths(arguments, rows)
@@ -85,16 +88,16 @@ class Formula:
         for column, is_related in zip(known, [*are_related, *[True] * len(known)], strict=False):
             if is_related and None in column:
                 values = [
-                    ASK if known_value is None else value
+                    MUST_CALL if known_value is None else value
                     for known_value, value in zip(column, values, strict=True)
                 ]
-        if self.finish is None:
+        if self.convert is None:
             return values
-        return [value if value is ASK else self.finish(value) for value in values]
+        return [value if value is MUST_CALL else self.convert(value) for value in values]
 
 
 def _compute_rows(compute: Compute, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-    """Return a function's results for each row's columns; ASK for a row for which it raises."""
+    """Return what a function computes for each row; MUST_CALL for a row for which it raises."""
     try:
         return list(map(compute, *columns)) if columns else [compute()] * rows
     except Exception:  # noqa: BLE001  the method raises the same, and names the row
@@ -103,7 +106,8 @@ def _compute_rows(compute: Compute, columns: Sequence[Sequence[Any]], rows: int)
 
 
 def _compute_row(compute: Compute, values: Sequence[Any]) -> Any:
+    """Return what a function computes from a row's values; MUST_CALL if it raises."""
     try:
         return compute(*values)
     except Exception:  # noqa: BLE001  the method raises the same, and names the row
-        return ASK
+        return MUST_CALL

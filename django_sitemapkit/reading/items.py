@@ -26,6 +26,7 @@ UNORDERED = (set, frozenset)
 
 
 def _lower_text(value: Any) -> Any:
+    """Return text in lower case; any other value unchanged."""
     return value.lower() if isinstance(value, str) else value
 
 
@@ -36,10 +37,9 @@ class ItemReader(SectionReader):
 
     @cached_property
     def rows(self) -> Any:
-        """The items, so that they can be counted and cut into pages: an iterator as a list.
+        """The items, as something that has a length and slices: an iterable is read into a list.
 
-        So is any other iterable, such as the values of a dict. What cannot be read is returned as
-        it is, and a dict or a set too: a check reports them.
+        A dict, a set and what is not iterable are returned unchanged, for a check to report.
         """
         with self.site.active():
             items: Any = self.options.items
@@ -50,32 +50,32 @@ class ItemReader(SectionReader):
             is_final = isinstance(items, (Sequence, Mapping, *UNORDERED))
             return list(items) if isinstance(items, Iterable) and not is_final else items
 
-    def size(self) -> int:
+    def count_items(self) -> int:
         """Return how many items there are."""
         return len(self.rows)
 
-    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
-        """Yield the items from one position to another, some at a time."""
-        size = self.size()
+    def read_rows(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the items from one position to another, in lists of at most CHUNK."""
+        size = self.count_items()
         stop = size if keys.upper is None else min(keys.upper, size)
         for position in range(keys.lower or 0, stop, CHUNK):
             yield self.rows[position : min(position + CHUNK, stop)]
 
-    def chunk(self, rows: Sequence[Any]) -> Chunk:
-        """Return items by column."""
+    def chunk_of(self, rows: Sequence[Any]) -> Chunk:
+        """Return a Chunk with the locations, tags and extensions of some items."""
         chunk = Chunk(self.keys_of(rows), ())
-        for tag, source in self.sources.items():
-            if isinstance(source, Method) and self.language_plan is None:
+        for tag, source in self.tag_sources.items():
+            if isinstance(source, Method) and self.languages is None:
                 chunk.columns[tag] = call_for_each(source.function, rows, tag)
         languages = self.languages_by_method(rows, chunk)
-        return self.located(chunk, rows, self.locate, languages)
+        return self.locate_objects(chunk, rows, self.locate, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Return the keys under which problems name the items."""
+        """Return what names each item in a problem: the item itself."""
         return items
 
     def locate(self, item: Any) -> Any:
-        """Return the location of an item."""
+        """Return what the section's ``location()`` returns for an item."""
         return self.options.location(item)
 
 
@@ -85,17 +85,17 @@ class StaticReader(ItemReader):
     options: StaticSection
 
     @cached_property
-    def languages_source(self) -> Source:
-        """Where the languages of an item come from.
-
-        That is a method ``object_languages``; else all languages for a URL name, and the first for
-        a path, which is the same page in all of them.
-        """
+    def object_languages_source(self) -> Source:
+        """The method ``object_languages``, or else one that returns an item's default languages."""
         declared = self.source("object_languages")
         return declared if isinstance(declared, Method) else Method(self._languages_of)
 
     def _languages_of(self, item: Any) -> Sequence[str]:
-        codes = self.language_plan.codes if self.language_plan else []
+        """Return the languages of an item: all for a URL name, only the first for a path.
+
+        A path is the same page in all languages.
+        """
+        codes = self.languages.codes if self.languages else []
         is_default = type(self.options).location is StaticSection.location
         is_path = not hasattr(item, "get_absolute_url") and "/" in str(item)
         return codes[:1] if is_default and is_path else codes
@@ -121,11 +121,14 @@ class ContribReader(QuerySetReader, ItemReader):
 
     @cached_property
     def declared_location(self) -> Source:
-        """The sitemap's method, or one text for all of its items."""
+        """The method that returns an item's location: the sitemap's own, or its one text."""
         return Method(self.options.location)
 
     def declared_source(self, option: str) -> Source:
-        """Return where the values of an option come from: of a tag, the sitemap has them."""
+        """Return the source that is declared for an option: for a tag, by the sitemap.
+
+        A changefreq is read in lower case.
+        """
         value = self._sitemap_value(option)
         # Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
         if option != "changefreq" or value is None:
@@ -135,20 +138,23 @@ class ContribReader(QuerySetReader, ItemReader):
         )
 
     def _sitemap_value(self, option: str) -> Any:
+        """Return what is declared for an option: for a tag or the location, by the sitemap."""
         is_tag = option in (*TAGS, "location")
         return getattr(self.options.sitemap if is_tag else self.options, option, None)
 
-    def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
-        """Return the sitemap's own function, and what converts its values, or None."""
+    def function_and_converter(
+        self, option: str, source: Method
+    ) -> tuple[Any, Callable[[Any], Any] | None]:
+        """Return the sitemap's function for an option, and what converts its values, or None."""
         function = self._sitemap_value(option)
         if getattr(function, "__func__", None) is GenericSitemap.lastmod:
             function = attribute_source(function.__func__, function.__self__.date_field)
-        finish = {"location": text_or_none, "changefreq": _lower_text}
-        return function, finish.get(option)
+        convert = {"location": text_or_none, "changefreq": _lower_text}
+        return function, convert.get(option)
 
     @cached_property
     def keyset(self) -> Keyset | None:  # type: ignore[override]
-        """How the items are read by primary key; None unless they are a plain queryset."""
+        """The items in the order of their primary key; None unless they are a plain queryset."""
         items = self.rows
         if not isinstance(items, QuerySet):
             return None
@@ -160,21 +166,22 @@ class ContribReader(QuerySetReader, ItemReader):
         return Keyset(rows, "pk", self.site.active)
 
     @property
-    def _by_key_or_position(self) -> type[QuerySetReader | ItemReader]:
+    def _base_reader(self) -> type[QuerySetReader | ItemReader]:
+        """The base class that reads these items: by key, or by position in a list."""
         return ItemReader if self.keyset is None else QuerySetReader
 
-    def reads(self, keys: KeyRange) -> Iterator[Any]:
-        """Yield the items of a page, some at a time."""
-        return self._by_key_or_position.reads(self, keys)
+    def read_rows(self, keys: KeyRange) -> Iterator[Any]:
+        """Yield the items of a page in lists, one for each read."""
+        return self._base_reader.read_rows(self, keys)
 
-    def chunk(self, rows: Sequence[Any]) -> Chunk:
-        """Return items by column."""
-        return self._by_key_or_position.chunk(self, rows)
+    def chunk_of(self, rows: Sequence[Any]) -> Chunk:
+        """Return a Chunk with the locations, tags and extensions of some items."""
+        return self._base_reader.chunk_of(self, rows)
 
-    def declaration(self) -> str:
-        """Return text that changes whenever the declaration would produce other entries."""
-        return self._by_key_or_position.declaration(self)
+    def declaration_text(self) -> str:
+        """Return text that changes whenever an edit of the declaration may change its entries."""
+        return self._base_reader.declaration_text(self)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Return what names the items of a list in problems: their primary keys, or the items."""
+        """Return what names each item of a list in a problem: its primary key, or the item."""
         return [getattr(item, "pk", item) for item in items]

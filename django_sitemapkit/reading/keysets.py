@@ -71,7 +71,7 @@ MAX_IDENTITY = 200
 
 
 def field_named(model: type[Model], name: str) -> "Field[Any, Any] | None":
-    """Return the concrete field that a model has by a name, or by that of its column; or None."""
+    """Return the field that a name such as ``shop``, ``shop_id`` or ``pk`` means; or None."""
     if name == "pk":
         return model._meta.pk
     fields = model._meta.concrete_fields
@@ -79,7 +79,7 @@ def field_named(model: type[Model], name: str) -> "Field[Any, Any] | None":
 
 
 def stored_field(field: Any) -> "Field[Any, Any]":
-    """Return the field that stores a key's values: the target of its foreign keys, or itself."""
+    """Return the field that a field stores values of: the target of its foreign keys, or itself."""
     while field.remote_field is not None:
         field = field.target_field
     return field  # type: ignore[no-any-return]
@@ -89,7 +89,8 @@ class Keyset:
     """A queryset in the order of a unique, not null key.
 
     Keys are compared by the database alone, in the order of their column: collations and UUID
-    orders differ from Python's.
+    orders differ from Python's. ``active`` makes the context in which rows are read, such as a
+    site's language.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Keyset:
         return self.queryset.filter(**keys.conditions(self.name)).order_by(self.name)
 
     def after(self, last: Any, keys: KeyRange) -> QuerySet[Any]:
-        """Return the rows of a range that come behind the key ``last``."""
+        """Return the rows of a range that come after the key ``last``, in key order."""
         return self.within(KeyRange(None, keys.upper)).filter(**{f"{self.name}__gt": last})
 
     def between(self, first: Any, last: Any) -> QuerySet[Any]:
@@ -126,31 +127,31 @@ class Keyset:
         """Return the primary keys of the rows that have these keys; None where one is gone."""
         if self.field.primary_key:
             return keys
-        return list(map(dict(self.related(keys, ("pk",))).get, keys))
+        return list(map(dict(self.related_values(keys, ("pk",))).get, keys))
 
-    def related(
+    def related_values(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
-        """Return these keys with values behind relations, once for each related row.
+        """Return each key with the values at ``paths`` over relations, once for each related row.
 
-        A row that has none may be among them, with None for each value.
+        A row without related rows may be among them, with None for each value.
         """
         rows = self.queryset.model._base_manager.using(self.queryset.db).order_by(*order)
         with self.active():
-            return list(self.of_keys(rows, keys, *paths))
+            return list(self.values_for_keys(rows, keys, *paths))
 
-    def of_keys(
+    def values_for_keys(
         self, rows: QuerySet[Any], keys: Sequence[Any], *columns: Any
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield these keys with other columns of their rows, few enough keys in each query."""
+        """Yield the key and ``columns`` of the rows with these keys, few enough in each query."""
         for start in range(0, len(keys), MAX_PARAMETERS):
             some = keys[start : start + MAX_PARAMETERS]
             yield from rows.filter(**{f"{self.name}__in": some}).values_list(self.name, *columns)
 
     def chunks(self, keys: KeyRange, key_of: Callable[[Any], Any]) -> Iterator[list[Any]]:
-        """Yield the rows of a range in key order, each read a query of its own.
+        """Yield the rows of a range in key order, in lists that a query of its own reads each.
 
-        ``key_of`` tells a row's key, wherever the queryset puts it.
+        ``key_of`` returns the key of a row, in whatever form the queryset returns it.
         """
         rows, size = self.within(keys), FIRST_CHUNK
         while True:
@@ -165,12 +166,15 @@ class Keyset:
             rows, size = self.after(last, keys), CHUNK
 
     def count(self, keys: KeyRange, at_most: int | None = None) -> int:
-        """Return how many rows a range has, counted no further than ``at_most``."""
+        """Return how many rows a range has; the count stops at ``at_most``."""
         with self.active():
             return self.within(keys)[:at_most].count()
 
     def boundaries(self, step: int, keys: KeyRange = EVERYTHING) -> list[Any]:
-        """Return every ``step``-th key of a range but the first: where its pages begin."""
+        """Return the keys at which a range is cut into pages of ``step`` rows.
+
+        Raises ImproperlyConfigured if more than ``step`` rows have the same key.
+        """
         found: list[Any] = []
         heartbeat()
         while (key := self.key_after(step, keys)) is not None:
@@ -184,10 +188,10 @@ class Keyset:
         return found
 
     def key_after(self, count: int, keys: KeyRange) -> Any:
-        """Return the key after the first ``count`` keys of a range, or None at its end.
+        """Return the key after the first ``count`` keys of a range; None if the range ends there.
 
-        The greatest of ``count + 1`` keys: an OFFSET would do, but differs from the one
-        that reads all pages before the page asked for.
+        It is the greatest of the first ``count + 1`` keys. An OFFSET would do, but would be another
+        query than the one that reads all pages before a page.
         """
         key: Any = F(self.name)
         vendor = connections[self.queryset.db].vendor
@@ -200,22 +204,24 @@ class Keyset:
             found = rows.aggregate(rows=Count("*"), last=Max("sitemapkit_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
-    def first_keys(self, count: int, keys: KeyRange, *, from_end: bool = False) -> list[Any]:
-        """Return the keys of the first ``count`` rows of a range, in order.
+    def first_keys(self, count: int, keys: KeyRange, *, descending: bool = False) -> list[Any]:
+        """Return the first ``count`` keys of a range, in order.
 
-        With ``from_end``, those of the last ones, the very last one first.
+        If ``descending``, start with the last key and go backwards.
         """
         rows = self.within(keys).values_list(self.name, flat=True)
         with self.active():
-            return list(rows.order_by(f"-{self.name}" if from_end else self.name)[:count])
+            return list(rows.order_by(f"-{self.name}" if descending else self.name)[:count])
 
-    def ends(self, ranges: Sequence[KeyRange]) -> list[tuple[Any, Any] | None]:
-        """Return the keys of each range's first and last row, by one query for up to 50 ranges.
+    def first_and_last_keys(self, ranges: Sequence[KeyRange]) -> list[tuple[Any, Any] | None]:
+        """Return the first and the last key of each range; None for a range without rows.
 
-        None where a range has no row.
+        One query reads the keys of up to 50 ranges.
         """
         if len(ranges) > RANGES_PER_QUERY:
-            return self.ends(ranges[:RANGES_PER_QUERY]) + self.ends(ranges[RANGES_PER_QUERY:])
+            return self.first_and_last_keys(ranges[:RANGES_PER_QUERY]) + self.first_and_last_keys(
+                ranges[RANGES_PER_QUERY:]
+            )
         first_keys = [
             Subquery(self.within(keys).order_by(order).values(self.name)[:1], self.stored)
             for keys in ranges
@@ -237,7 +243,10 @@ class Keyset:
         return from_lower and (upper is None or self.are_increasing([key, upper]))
 
     def index_of_range(self, key: Any, ranges: Sequence[KeyRange]) -> int:
-        """Return the index of the consecutive range that contains a key; the database compares."""
+        """Return the index of the range that contains a key. The ranges follow each other.
+
+        A key before all of them counts as one of the first.
+        """
 
         def begins_after(keys: KeyRange) -> bool:
             return keys.lower != key and self.are_increasing([key, keys.lower])
@@ -246,7 +255,7 @@ class Keyset:
         return bisect_left(ranges[1:], True, key=begins_after)
 
     def presence_sql(self, keys: KeyRange) -> SqlColumn:
-        """Return SQL with parameters that is 1 if a range has any row, else 0."""
+        """Return the SQL, with its parameters, of an expression: 1 if a range has a row, else 0."""
         with self.active():
             try:
                 rows = self.within(keys).order_by().values_list(self.name)
@@ -258,8 +267,8 @@ class Keyset:
     def are_increasing(self, keys: Sequence[Any]) -> bool:
         """Return whether the database holds ``keys`` to be in strictly increasing order.
 
-        A union takes the collation, or the order of UUIDs, from the column it begins with, so
-        that the values are compared as the rows are, although none of them need exist any more.
+        A union takes its collation, or the order of UUIDs, from the column that it begins with: the
+        values are compared as rows with these keys would be, even if no row has them.
         """
         connection = connections[self.queryset.db]
         name = connection.ops.quote_name
@@ -282,18 +291,18 @@ class Keyset:
 
     @property
     def identity(self) -> str:
-        """Text that names the key's column and type; bounds stored for another are not valid."""
+        """Text that names the key's column and type; bounds stored with another are not valid."""
         meta = self.field.model._meta
         kind = self.stored.get_internal_type()
         return f"{self.name}: {meta.db_table}.{self.field.column} {kind}"[:MAX_IDENTITY]
 
     @property
-    def grows(self) -> bool:
-        """Whether new rows always come last, as with an automatic integer key."""
+    def new_rows_come_last(self) -> bool:
+        """Whether new rows come after all others, as with an automatic integer key."""
         return isinstance(self.stored, AutoField)
 
     def encode(self, key: Any) -> str | None:
-        """Return a key as text that ``decode`` reads back, for the stored plan."""
+        """Return a key as text for the stored plan; ``decode`` reads it."""
         if key is None:
             return None
         if isinstance(key, Model):
@@ -301,7 +310,7 @@ class Keyset:
         return key.isoformat() if hasattr(key, "isoformat") else str(key)
 
     def decode(self, text: str | None) -> Any:
-        """Return the key that ``encode`` made ``text`` of."""
+        """Return the key of a text that ``encode`` returned."""
         return None if text is None else self.field.to_python(text)
 
 
@@ -320,9 +329,9 @@ def read_by_key(rows: QuerySet[Any], *columns: str) -> Iterator[tuple[Any, ...]]
 
 
 def have_rows(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
-    """Return for each range of a keyset whether it has any row, by one query for up to 100.
+    """Return for each pair of a keyset and a range whether the range has any row.
 
-    The keysets may be of different models.
+    The keysets may be of different models. One query asks for up to 100 ranges of a database.
     """
     answers = [False] * len(ranges)
     by_database: defaultdict[str, list[int]] = defaultdict(list)
@@ -336,7 +345,7 @@ def have_rows(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
 
 
 def _sql_values(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
-    """Return the values of SQL expressions, by one query without a table for up to 100."""
+    """Return the values of SQL expressions, by one query without a table for up to 100 of them."""
     parameters = [value for _, some in columns for value in some]
     cut = len(columns) // 2 if len(parameters) > MAX_PARAMETERS else 0
     if cut or len(columns) > COLUMNS_PER_QUERY:
@@ -349,14 +358,14 @@ def _sql_values(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
         return list(cursor.fetchone())
 
 
-def each_once(
+def raise_on_repeated_rows(
     reads: Iterator[list[Any]], key_of: Callable[[Any], Hashable], section: str
 ) -> Iterator[list[Any]]:
-    """Yield reads of rows in key order; raise RepeatedRow where a row comes again.
+    """Yield lists of rows in key order unchanged; raise RepeatedRow if a row is read twice.
 
-    It catches what no check could see, such as raw SQL. Databases and Python order keys in
-    different ways, so all that is compared is whether two are equal: within a read, and with the
-    read before, where rows come again that are not in the order of their key.
+    It finds what no check could see, such as rows that raw SQL repeats. Databases and Python order
+    keys in different ways, so keys are only tested for equality: within a list, and with the list
+    before, which shares a key if rows are not in the order of their key.
     """
     before: frozenset[Any] = frozenset()
     for rows in reads:

@@ -31,9 +31,9 @@ LINKS = 10_000
 
 
 def x_default_url(url: object, section: BaseSection) -> str:
-    """Return an x_default that is no language as a URL; raises InvalidValue where it is not.
+    """Return the URL of an ``x_default`` that is not a language. Raises InvalidValue.
 
-    Where languages have hosts of their own, a path would be another page on each of them.
+    With ``language_hosts`` it may not be a path, which would be another page on each host.
     """
     if section.language_hosts and isinstance(url, str) and url.startswith("/"):
         raise InvalidValue(
@@ -45,8 +45,8 @@ def x_default_url(url: object, section: BaseSection) -> str:
 
 
 @dataclass(slots=True)
-class Version:
-    """Some objects in one language, by column."""
+class LanguageVersion:
+    """The locations and values of some objects in one language, by column."""
 
     language: str
     """Its code, as settings.LANGUAGES has it."""
@@ -59,7 +59,7 @@ class Version:
 
 
 class Languages:
-    """The languages of a section, and for each the site that lists its versions."""
+    """The languages of a section, and the site that lists the versions in each of them."""
 
     def __init__(self, section: BaseSection) -> None:
         every = [code for code, _ in django_settings.LANGUAGES]
@@ -81,51 +81,62 @@ class Languages:
         """Objects of one chunk: each of their versions may link to all of them."""
         self._own = own
 
-    def located(
+    def versions(
         self,
         objects: Sequence[Any],
         locate: Callable[[Any], Any],
-        languages: ObjectLanguages | None,
-    ) -> list[Version]:
-        """Return, per language, the locations that a method returns for objects."""
+        object_languages: ObjectLanguages | None,
+    ) -> list[LanguageVersion]:
+        """Return a LanguageVersion for each language, with what ``locate`` returns for the objects.
+
+        ``object_languages`` is None if all objects have all languages.
+        """
         versions = []
         for code in self.rendered:
-            there = [languages is None or (n, code) in languages for n in range(len(objects))]
+            wanted = [
+                object_languages is None or (n, code) in object_languages
+                for n in range(len(objects))
+            ]
             with self.active(code, objects):
-                versions.append(Version(code, call_for_each(locate, objects, "location", there)))
+                versions.append(
+                    LanguageVersion(code, call_for_each(locate, objects, "location", wanted))
+                )
         return versions
 
-    def extend(
+    def add_values(
         self,
-        versions: Iterable[Version],
+        versions: Iterable[LanguageVersion],
         objects: Sequence[Any],
         extension_sources: Mapping[str, Source],
         tags: Mapping[str, ReadValues],
     ) -> None:
-        """Add to versions the values that differ by language: tags, images, videos, news, elements.
+        """Add to versions the tags, images, videos, news and elements that differ by language.
 
         ``tags`` has the function that reads each tag. Versions that other sites list get no values.
-        Without ``objects`` there are no methods to call.
+        Without ``objects``, no methods are called.
         """
         for version in versions:
             is_listed = version.language in self.listed
-            there = [
+            wanted = [
                 is_listed and location is not None and not isinstance(location, InvalidValue)
                 for location in version.locations
             ]
             with self.active(version.language, objects):
                 if objects:
-                    version.extensions = extensions_of(extension_sources, objects, there)
+                    version.extensions = extensions_of(extension_sources, objects, wanted)
                 for tag, read in tags.items():
                     version.columns[tag] = (
-                        read(version.language, objects, there) if is_listed else [None] * len(there)
+                        read(version.language, objects, wanted)
+                        if is_listed
+                        else [None] * len(wanted)
                     )
 
     @contextmanager
     def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
-        """Activate a language for the thread within the block.
+        """Activate a language and its site for the thread within the block.
 
-        Objects that hold a language themselves get it, and keep it.
+        Objects of django-parler, which have a language of their own, are switched to it and keep it
+        after the block.
         """
         with self.sites[code].active(code, current=self._own):
             for obj in objects:
@@ -135,20 +146,21 @@ class Languages:
 
 
 def extensions_of(
-    sources: Mapping[str, Source], objects: Sequence[Any], there: Iterable[bool] = repeat(True)
+    sources: Mapping[str, Source], objects: Sequence[Any], wanted: Iterable[bool] = repeat(True)
 ) -> dict[str, Sequence[Any]]:
-    """Return the images, videos, news and elements that methods return, by option.
+    """Return the images, videos, news and elements that methods return for objects, by option.
 
-    They are called for the objects that are ``there``, as by ``each``.
+    The methods are called only for objects that are ``wanted``; the others get None.
     """
     return {
-        option: call_for_each(partial(_method_result, source.function), objects, option, there)
+        option: call_for_each(partial(_method_result, source.function), objects, option, wanted)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
 
 
 def _method_result(method: Callable[[Any], Any], obj: Any) -> Any:
+    """Return what a method returns for an object, with lazy text evaluated."""
     return _without_lazy_text(method(obj))
 
 
@@ -167,24 +179,28 @@ def _without_lazy_text(value: Any) -> Any:
             if any(map(is_not, rendered, value)):
                 return rendered
         case _ if is_dataclass(value) and not isinstance(value, type):
-            if changed := _changed_values(
+            if changed := _evaluated_values(
                 (one.name, getattr(value, one.name)) for one in fields(value)
             ):
                 return replace(value, **changed)
         case Mapping():
-            if changed := _changed_values(value.items()):
+            if changed := _evaluated_values(value.items()):
                 return {**value, **changed}
         case Iterator():
             return [_without_lazy_text(one) for one in value]
     return value
 
 
-def _changed_values(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _evaluated_values(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return those values that contain lazy text, with the text evaluated, by name."""
     return {name: found for name, one in values if (found := _without_lazy_text(one)) is not one}
 
 
-def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
-    """Return a chunk that repeats each object once for each version it has."""
+def repeat_for_versions(chunk: Chunk, versions: Sequence[LanguageVersion]) -> Chunk:
+    """Return a chunk with one row for each version of each object, object by object.
+
+    ``chunk`` has a row for each object, and a location only for an object that is invalid.
+    """
     order = [
         (place, version)
         for place in range(len(chunk.keys))
@@ -193,7 +209,7 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
     ]
     # An object whose languages are not known is refused in all of them.
     refused = {place: why for place, why in enumerate(chunk.locations) if why is not None}
-    spread = chunk.repeated(
+    spread = chunk.repeat_rows(
         [place for place, _ in order],
         [refused.get(place, version.locations[place]) for place, version in order],
         [version.language for _, version in order],

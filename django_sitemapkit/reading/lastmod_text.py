@@ -45,18 +45,20 @@ _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 """How MariaDB writes a date that is none, for which its client gives None."""
 
 
-def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -> Func | None:
-    """Return the expression that reads a date or moment as the database writes it, before W3C form.
+def text_expression(
+    expression: Any, queryset: QuerySet[Any], *, by_day: bool = False
+) -> Func | None:
+    """Return an expression for a lastmod as the database writes it, as text.
 
-    None if that could differ from what Django reads. With ``by_day`` it gives the day in TIME_ZONE
-    if the database can tell it; ``days_of`` does for the others: MariaDB knows zones only by
-    tables that not all servers have, and SQLite asks Python for each row.
+    None if Django may read another value. It is for dates, and for moments stored in UTC: a column,
+    or one of several columns. A custom field may convert the value, and so may a function:
+    ``TruncHour`` returns a naive moment, which Python takes to be in TIME_ZONE.
 
-    Dates, and moments stored in UTC, are given as text, from a column or one of several columns.
-    A field of a class of its own may convert the value; a function may as well: ``TruncHour``
-    gives a moment without a zone, which Python takes to be one in TIME_ZONE.
+    With ``by_day`` the text is the day in TIME_ZONE, if the database can tell it. If not,
+    ``days_of`` does: MariaDB needs time zone tables that not all servers have, and SQLite would
+    ask Python for each row.
     """
-    kind = _kind(_django.resolve_column(expression, queryset)[0])
+    kind = _field_class(_django.resolve_column(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
     if kind is DateField or (kind is DateTimeField and in_utc and not by_day):
         return Cast(expression, TextField())
@@ -69,12 +71,12 @@ def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -
     return Left(text, len("YYYY-MM-DD")) if settings.TIME_ZONE == "UTC" else text
 
 
-def _kind(column: Any) -> "type[Field[Any, Any]] | None":
+def _field_class(column: Any) -> "type[Field[Any, Any]] | None":
     """Return the field class whose values an expression returns unchanged; None if not known."""
     if (found := _django.table_and_field_of(column)) is not None:
         return type(found[1])
     if isinstance(column, Value):
-        return _kind_of_constant(column.value)
+        return _constant_field_class(column.value)
     if isinstance(column, Case):
         parts = [*(case.result for case in column.cases), column.default]
     elif type(column) in _GIVES_ONE:
@@ -82,23 +84,23 @@ def _kind(column: Any) -> "type[Field[Any, Any]] | None":
     else:
         return None
     given = [part for part in parts if not (isinstance(part, Value) and part.value is None)]
-    kinds = {*map(_kind, given), type(column.output_field)}
+    kinds = {*map(_field_class, given), type(column.output_field)}
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _kind_of_constant(value: Any) -> "type[Field[Any, Any]] | None":
-    """Return the class of field that stores a constant as it is; naive moments have no zone."""
+def _constant_field_class(value: Any) -> "type[Field[Any, Any]] | None":
+    """Return the field class for a constant date or aware moment; None for any other constant."""
     if isinstance(value, dt.datetime):
         return None if timezone.is_naive(value) else DateTimeField
     return DateField if isinstance(value, dt.date) else None
 
 
 def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int, InvalidValue]]:
-    """Return W3C texts of what ``as_text`` read, and why some rows have none.
+    """Return the W3C text of each lastmod that was read as text, and by row index the invalid ones.
 
-    They equal what ``format_lastmod`` makes of the same values read as dates or moments in UTC.
+    The texts are those that ``format_lastmod`` returns for the same dates and moments in UTC.
     """
-    if None not in values and (found := _all_at_once(values)):  # type: ignore[arg-type]
+    if None not in values and (found := _uniform_texts(values)):  # type: ignore[arg-type]
         return found, {}
     texts: list[str | None] = []
     refusals: dict[int, InvalidValue] = {}
@@ -106,7 +108,7 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
         text = None
         if value is not None and not _NO_DAY.match(value):
             try:
-                text = format_lastmod(_moment(value), dt.UTC)
+                text = format_lastmod(_parsed_moment(value), dt.UTC)
             except ValueError as error:
                 refusals[len(texts)] = InvalidValue(
                     "invalid-date", f"Invalid date: the database has {value!r}: {error}."
@@ -116,14 +118,14 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
 
 
 def days_of(texts: list[str | None]) -> list[str | None]:
-    """Return W3C texts as days in TIME_ZONE; those that are dates already stay."""
+    """Return W3C texts as days in TIME_ZONE; texts of dates are unchanged."""
     if max(map(len, filter(None, texts)), default=0) <= len("YYYY-MM-DD"):
         return texts
     zone = timezone.get_default_timezone()
     days = list(texts)
     for row, text in enumerate(texts):
         if text is not None and len(text) > len("YYYY-MM-DD"):
-            if known := _midnight(text[: len("YYYY-MM-DD")], zone):
+            if known := _midnight_and_dates(text[: len("YYYY-MM-DD")], zone):
                 midnight, before, after = known
                 days[row] = before if text < midnight else after
             else:
@@ -132,10 +134,11 @@ def days_of(texts: list[str | None]) -> list[str | None]:
 
 
 @lru_cache(maxsize=10_000)
-def _midnight(day: str, zone: dt.tzinfo) -> tuple[str, str, str] | None:
-    """Return when the zone's midnight falls in a UTC day, and the zone's dates around it.
+def _midnight_and_dates(day: str, zone: dt.tzinfo) -> tuple[str, str, str] | None:
+    """Return when a zone's date changes within a UTC day, and the dates before and after that.
 
-    None where the zone's offset changes in that day, and at the ends of the calendar.
+    All three are W3C texts. None if the zone's offset changes in that day, and at the ends of the
+    calendar.
     """
     start = dt.datetime.fromisoformat(f"{day}T00:00:00+00:00")
     try:
@@ -148,11 +151,10 @@ def _midnight(day: str, zone: dt.tzinfo) -> tuple[str, str, str] | None:
     return midnight.isoformat(), before.date().isoformat(), after.date().isoformat()
 
 
-def shows_changes(newest: Any) -> bool:
-    """Return whether the newest lastmod of a page moves with the next change.
+def moves_with_next_change(newest: Any) -> bool:
+    """Return whether the next change of a row is certain to change its page's newest lastmod.
 
-    A date does not: two changes on one day have the same. Nor does one that lies in the future, for
-    as long as it does.
+    It is not if that is a date, as two changes on a day have the same, or lies in the future.
     """
     if newest is None:
         return True
@@ -163,10 +165,10 @@ def shows_changes(newest: Any) -> bool:
     return bool(newest <= dt.datetime.now(dt.UTC))
 
 
-def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
+def _uniform_texts(values: Sequence[str]) -> list[str | None] | None:
     """Return W3C texts if all values are dates, or all are moments in UTC; else None.
 
-    Each look is at all of them at once, and the datetimes that are made are not kept.
+    Each test is of all values at once, and the datetimes made for it are not kept.
     """
     count, lines = len(values), "\n".join(values) + "\n"
     # Nothing may follow the seconds but a fraction and the zone +00.
@@ -184,10 +186,11 @@ def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
 
 
 def _shape_of(text: str) -> bytes:
+    """Return text as bytes, with 0 for each digit."""
     return text.encode().translate(_AS_ZEROS)
 
 
-def _moment(text: str) -> dt.date | dt.datetime:
+def _parsed_moment(text: str) -> dt.date | dt.datetime:
     """Return the date or moment that a database's text names. Raises ValueError."""
     if len(text) == len("YYYY-MM-DD"):
         return dt.date.fromisoformat(text)

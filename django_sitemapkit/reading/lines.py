@@ -33,10 +33,11 @@ _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 
 
 @lru_cache(maxsize=256)
-def line_pattern(pattern: FastPattern, *, has_image: bool) -> re.Pattern[bytes]:
-    """Return the expression of all lines that fill a pattern, and may have an image.
+def lines_pattern(pattern: FastPattern, *, has_image: bool) -> re.Pattern[bytes]:
+    """Return the regular expression of lines whose values fill a URL pattern.
 
-    Each value matches its converter, is plain or beyond ASCII, and does not begin with a dot.
+    It matches any number of lines. Each value matches its converter, is plain or beyond ASCII, and
+    does not begin with a dot. With ``has_image``, the name of an image's file follows the values.
     """
     values = [_value_pattern(type(converter)) for converter in pattern.converters]
     values += [_FILE] * has_image
@@ -46,6 +47,7 @@ def line_pattern(pattern: FastPattern, *, has_image: bool) -> re.Pattern[bytes]:
 
 
 def _value_pattern(kind: Any) -> bytes:
+    """Return the regular expression of a value in a line, for a class of converters."""
     if kind is UUIDConverter:
         return rb"[0-9a-f][0-9a-f-]*+"
     if kind is IntConverter:
@@ -61,7 +63,7 @@ def are_lines_of_pattern(text: bytes, rows: int, lines: re.Pattern[bytes]) -> bo
 
     ::
 
-        lines = line_pattern(pattern, has_image=False)
+        lines = lines_pattern(pattern, has_image=False)
         are_lines_of_pattern(b"shop\x01a-product\x022024-02-29\n", 1, lines)
     """
     # Most texts have neither: to see that is quicker than to look for what they may not have.
@@ -72,18 +74,19 @@ def are_lines_of_pattern(text: bytes, rows: int, lines: re.Pattern[bytes]) -> bo
     return lines.fullmatch(text) is not None
 
 
-def can_hold_lines(location: str) -> bool:
-    """Return whether a location is short enough for any line, by what is around its values."""
+def has_room_for_line(location: str) -> bool:
+    """Return whether a location stays short enough if the values of any line are put into it."""
     return len(location) + MAX_LINE <= MAX_LOCATION
 
 
 def percent_encoded(text: bytes) -> bytes:
-    """Return a text with its characters beyond ASCII percent-encoded."""
+    """Return UTF-8 text with its characters beyond ASCII percent-encoded."""
     return text if text.isascii() else text.decode().encode("ascii", PERCENT)
 
 
 def has_long_line(text: bytes) -> bool:
-    """Return whether a line may be longer than MAX_LINE: seen by a look at every hundredth byte."""
+    """Return whether a line of a text has more than MAX_LINE bytes."""
+    # Only the last end of a line in each stretch is looked for.
     begin, end = 0, len(text)
     while begin < end:
         found = text.rfind(b"\n", begin, begin + MAX_LINE + 1)
@@ -94,14 +97,16 @@ def has_long_line(text: bytes) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _pattern_text(text: str) -> str:
+def _percent_encoded_text(text: str) -> str:
+    """Return a text percent-encoded; cached, as the same few characters come often."""
     return quote(text)
 
 
 def _percent_encode(error: UnicodeError) -> tuple[str, int]:
+    """Handle an error of ``str.encode()``: percent-encode the characters that ASCII lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return _pattern_text(error.object[error.start : error.end]), error.end
+    return _percent_encoded_text(error.object[error.start : error.end]), error.end
 
 
 codecs.register_error(PERCENT, _percent_encode)

@@ -28,8 +28,8 @@ _nodes: dict[CodeType, ast.FunctionDef | ast.Lambda] = {}
 """The sources that were found. They stay those of the code, whatever becomes of the file."""
 
 
-class StaysMethod(Exception):
-    """Raised if a method cannot be read as columns: the place in the source, and the reason."""
+class MustBeCalled(Exception):
+    """Raised if a method cannot be read as columns, with the reason and the place in its source."""
 
     def __init__(
         self, why: str, code: CodeType | None = None, node: Any = None, *, change: str = ""
@@ -48,7 +48,7 @@ class StaysMethod(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MethodSource:
-    """The expression that a function returns, with the means to resolve its names."""
+    """The expression that a function returns, and the means to resolve its names."""
 
     function: FunctionType
     result: ast.expr
@@ -70,7 +70,10 @@ class MethodSource:
 
 
 def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
-    """Return the source of a function that gives an attribute of the object it takes, or None."""
+    """Return a MethodSource whose function returns the attribute ``name`` of its argument.
+
+    If ``name`` is None, it returns None.
+    """
     result: ast.expr = ast.Constant(None)
     if name is not None:
         result = ast.Attribute(ast.Name("item", ast.Load()), name, ast.Load())
@@ -78,41 +81,48 @@ def attribute_source(function: FunctionType, name: str | None) -> MethodSource:
 
 
 def method_source(function: Any) -> MethodSource:
-    """Return the expression that a function returns. Raises StaysMethod."""
+    """Return the MethodSource of a function: the expression that it returns.
+
+    Raises MustBeCalled if its source is not known, or has a statement that must be executed.
+    """
     if not isinstance(function, FunctionType):
         why = f"is {type(function).__name__}, not a function"
-        raise StaysMethod(why, change="write a method without a decorator")
+        raise MustBeCalled(why, change="write a method without a decorator")
     code = function.__code__
     if getattr(function, "reads_objects", False):
-        raise StaysMethod("has reads_objects set", code, change="remove reads_objects")
+        raise MustBeCalled("has reads_objects set", code, change="remove reads_objects")
     if function.__closure__ or code.co_kwonlyargcount:
         why = "is a closure, or takes arguments by keyword alone"
-        raise StaysMethod(why, code, change="remove its decorators and arguments")
+        raise MustBeCalled(why, code, change="remove its decorators and arguments")
     if code.co_flags & inspect.CO_GENERATOR:
-        raise StaysMethod("is a generator", code)
-    node = _node_of(function)
+        raise MustBeCalled("is a generator", code)
+    node = _syntax_node_of(function)
     parameters = code.co_varnames[: code.co_argcount]
     if isinstance(node, ast.Lambda):
         return MethodSource(function, node.body, parameters)
-    body = _Body(code)
-    return MethodSource(function, body.result(node.body, {}), parameters, body.imported)
+    body = _BodyReader(code)
+    return MethodSource(function, body.expression_of(node.body, {}), parameters, body.imported)
 
 
-def _node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
+def _syntax_node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """Return the node of a function in the syntax tree of its source.
+
+    Raises MustBeCalled unless exactly one function there compiles to the same code.
+    """
     code = function.__code__
     if code not in _nodes:
         linecache.checkcache(code.co_filename)
         text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-        found = _functions_of(text).get(code, ()) if text else ()
+        found = _function_nodes(text).get(code, ()) if text else ()
         if len(found) != 1:
-            raise StaysMethod("has no source that compiles to the same code", code)
+            raise MustBeCalled("has no source that compiles to the same code", code)
         _nodes[code] = found[0]
     return _nodes[code]
 
 
 @lru_cache(maxsize=64)
-def _functions_of(text: str) -> Mapping[CodeType, Sequence[ast.FunctionDef | ast.Lambda]]:
-    """Return the functions of a module's source by the code that they compile to."""
+def _function_nodes(text: str) -> Mapping[CodeType, Sequence[ast.FunctionDef | ast.Lambda]]:
+    """Return the functions in a module's source, by the code that they compile to."""
     try:
         tree = ast.parse(text)
         codes = list(_codes_in(compile(text, "", "exec", dont_inherit=True)))
@@ -129,13 +139,14 @@ def _functions_of(text: str) -> Mapping[CodeType, Sequence[ast.FunctionDef | ast
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code objects of all functions and classes within a code object."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
             yield from _codes_in(constant)
 
 
-class _Body:
+class _BodyReader:
     """Turns the statements of a function into the expression that it returns."""
 
     def __init__(self, code: CodeType) -> None:
@@ -143,42 +154,49 @@ class _Body:
         self._code = code
         self._left = MAX_STEPS
 
-    def result(self, statements: Sequence[ast.stmt], known: Mapping[str, ast.expr]) -> ast.expr:
-        """Return the expression that some statements return, given the names assigned so far."""
+    def expression_of(
+        self, statements: Sequence[ast.stmt], known: Mapping[str, ast.expr]
+    ) -> ast.expr:
+        """Return the expression that some statements return, given the names assigned so far.
+
+        Raises MustBeCalled for a statement that must be executed.
+        """
         self._left -= 1
         if not self._left:
-            raise StaysMethod("has too many conditions", self._code)
+            raise MustBeCalled("has too many conditions", self._code)
         if not statements:
             return ast.Constant(None)
         match statements[0], statements[1:]:
             case ast.Return(value=value), _:
                 return ast.Constant(None) if value is None else _with_assigned(known, value)
             case ast.Expr(value=ast.Constant()), rest:  # a docstring
-                return self.result(rest, known)
+                return self.expression_of(rest, known)
             case ast.ImportFrom(module=str(module), level=0, names=names), rest if not known:
-                if all(one.asname is None and self._imports(module, one.name) for one in names):
-                    return self.result(rest, known)
+                if all(
+                    one.asname is None and self._record_import(module, one.name) for one in names
+                ):
+                    return self.expression_of(rest, known)
             case ast.Assign(targets=[ast.Name(id=name)], value=value), rest:
                 value = _with_assigned(known, value)
-                return _also_evaluating(value, self.result(rest, {**known, name: value}))
+                return _also_evaluating(value, self.expression_of(rest, {**known, name: value}))
             # A name that is imported further down has no value before that.
             case ast.If(test=test, body=body, orelse=orelse), rest if not any(
                 isinstance(one, ast.ImportFrom) for one in (*body, *orelse, *rest)
             ):
                 return ast.IfExp(
                     _with_assigned(known, test),
-                    self.result([*body, *rest], known),
-                    self.result([*orelse, *rest], known),
+                    self.expression_of([*body, *rest], known),
+                    self.expression_of([*orelse, *rest], known),
                 )
-        raise StaysMethod(
+        raise MustBeCalled(
             "has a statement that must be executed",
             self._code,
             statements[0],
             change="return one expression",
         )
 
-    def _imports(self, module: str, name: str) -> bool:
-        """Record an imported name; return whether its value is known from then on."""
+    def _record_import(self, module: str, name: str) -> bool:
+        """Record an imported name; return whether its value is known, so that it can be used."""
         parameters = self._code.co_varnames[: self._code.co_argcount]
         if name in (*parameters, *self.imported):
             return False
@@ -192,7 +210,7 @@ def _with_assigned(known: Mapping[str, ast.expr], value: ast.expr) -> ast.expr:
         return value
     found: ast.expr = _Substitution(known).visit(deepcopy(value))
     if sum(1 for _ in ast.walk(found)) > MAX_NODES:
-        raise StaysMethod("is too long an expression")
+        raise MustBeCalled("is too long an expression")
     return found
 
 
@@ -224,6 +242,8 @@ def _always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
 
 
 class _Substitution(ast.NodeTransformer):
+    """Replaces each name by the expression that was assigned to it."""
+
     def __init__(self, known: Mapping[str, ast.expr]) -> None:
         self._known = known
 

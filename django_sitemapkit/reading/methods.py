@@ -37,7 +37,7 @@ from django_sitemapkit.protocol.locations import UNENCODED
 from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.formulas import Compute, Formula, Reverse
 from django_sitemapkit.reading.keysets import stored_field
-from django_sitemapkit.reading.method_sources import MethodSource, StaysMethod, method_source
+from django_sitemapkit.reading.method_sources import MethodSource, MustBeCalled, method_source
 from django_sitemapkit.sections import Route, text_or_none
 
 MAX_CALLS = 5
@@ -72,24 +72,24 @@ _METHODS = {"strftime", "isoformat", "format", "lower", "upper", "strip", "repla
 
 
 def url_of(obj: Any) -> Any:
-    """Return an object's own URL: what a section without a location lists."""
+    """Return an object's ``get_absolute_url()``, which a section without a location lists."""
     return obj.get_absolute_url()
 
 
-def formula_of(method: Any, rows: QuerySet[Any], finish: Compute | None = None) -> Formula:
+def formula_of(method: Any, rows: QuerySet[Any], convert: Compute | None = None) -> Formula:
     """Return the Formula of a method of a section, or of the rows' model.
 
-    ``finish`` is a function of the package that converts its values. Raises StaysMethod if the
+    ``convert`` is a function of the package that converts its values. Raises MustBeCalled if the
     values of the columns are not proven to give those of the method.
     """
     if why := _django.why_objects_differ(rows):
-        raise StaysMethod(why)
+        raise MustBeCalled(why)
     source = method
     if not isinstance(method, MethodSource):
         source = method_source(method.__func__ if inspect.ismethod(method) else method)
         if len(source.parameters) != 1 + inspect.ismethod(method):
-            raise StaysMethod("has more parameters than the object", source.function.__code__)
-    return _Translation(rows).formula(method, source, finish)
+            raise MustBeCalled("has more parameters than the object", source.function.__code__)
+    return _Translator(rows).formula(method, source, convert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +106,23 @@ class _Scope:
 
     @property
     def name(self) -> str:
-        """The name that the object has."""
+        """The parameter that stands for the object."""
         return self.source.parameters[-1]
 
-    def names_of(self, node: ast.expr) -> list[str]:
-        """Return the chain of attributes in ``obj.a.b``; an empty list for other expressions."""
+    def attribute_names(self, node: ast.expr) -> list[str]:
+        """Return the names after the object in ``obj.a.b``; an empty list for other expressions."""
         names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
             node = node.value
         return names if isinstance(node, ast.Name) and node.id == self.name else []
 
-    def refuse(self, why: str, node: Any, change: str = "") -> StaysMethod:
-        """Return the error for a part of the method that is not proven, with the change to make."""
-        return StaysMethod(why, self.source.function.__code__, node, change=change)
+    def error_at(self, why: str, node: Any, change: str = "") -> MustBeCalled:
+        """Return the MustBeCalled for a part of the method, with the reason and what to change."""
+        return MustBeCalled(why, self.source.function.__code__, node, change=change)
 
 
-class _Translation:
+class _Translator:
     """Translates a method's return expression into columns, ``reverse()`` calls and a function."""
 
     def __init__(self, rows: QuerySet[Any]) -> None:
@@ -133,10 +133,10 @@ class _Translation:
         self._texts: list[ast.expr] = []
         self._keys: dict[str, None] = {}
 
-    def formula(self, method: Any, source: MethodSource, finish: Compute | None) -> Formula:
+    def formula(self, method: Any, source: MethodSource, convert: Compute | None) -> Formula:
         """Return the Formula that computes what a method returns."""
         scope = _Scope(source, self._rows.model, top=source.result)
-        result = self._value(source.result, scope)
+        result = self._translated(source.result, scope)
         columns = [name for name, _ in self._columns.values()]
         names = [*columns, *(f"r{place}" for place in range(len(self._reverses)))]
         reverses = tuple(
@@ -153,16 +153,17 @@ class _Translation:
         return Formula(
             method,
             repr((list(self._columns), calls, ast.dump(result))),
-            tuple(map(self._read, self._columns)),
+            tuple(map(self._column_to_read, self._columns)),
             self._route(result),
-            *self._only_column(result),
+            *self._own_field(result),
             tuple(self._keys),
             reverses,
-            None if finish is text_or_none and is_text else finish,
+            None if convert is text_or_none and is_text else convert,
             _compiled_function(names, result),
         )
 
-    def _read(self, path: tuple[str, ...]) -> Any:
+    def _column_to_read(self, path: tuple[str, ...]) -> Any:
+        """Return a column's field path, or an expression that reads a related one by LEFT JOIN."""
         name = _django.LOOKUP_SEP.join(path)
         return _django.LeftJoined(name) if len(path) > 1 else name
 
@@ -185,12 +186,12 @@ class _Translation:
         for argument in arguments:
             match argument:
                 case ast.Name(id=name):
-                    columns.append(self._read(fields[name][0]))
+                    columns.append(self._column_to_read(fields[name][0]))
                 case ast.Call(ast.Name(id="str"), args=[ast.Name(id=name)], keywords=[]):
                     path, found = fields[name]
                     if type(stored_field(found)) not in _SAME_IN_URLS:
                         return None
-                    columns.append(self._read(path))
+                    columns.append(self._column_to_read(path))
                 case ast.Constant(value=str(value)) if is_plain(value):
                     columns.append(Value(value))
                 case _:
@@ -200,8 +201,8 @@ class _Translation:
         found_route.suffix = suffix
         return found_route
 
-    def _only_column(self, result: ast.expr) -> tuple[str, Any]:
-        """Return path and class of the row's own field if the result is one, else ("", None)."""
+    def _own_field(self, result: ast.expr) -> tuple[str, Any]:
+        """Return name and class if the result is a field of the row itself; else ("", None)."""
         if isinstance(result, ast.Name) and result.id == "c0":
             ((path, (_, field)),) = self._columns.items()
             if len(path) == 1:
@@ -210,66 +211,71 @@ class _Translation:
 
     # Expressions
 
-    def _value(self, node: ast.expr, scope: _Scope) -> ast.expr:  # noqa: C901, PLR0911  by kind
+    def _translated(self, node: ast.expr, scope: _Scope) -> ast.expr:  # noqa: C901, PLR0911  by kind
+        """Return the expression that computes a part of the method from columns."""
         match node:
             case ast.Constant():
                 return node
             case ast.Attribute():
                 return self._attribute(node, scope)
             case ast.JoinedStr(values=values):
-                return self._text_call(ast.JoinedStr([self._value(one, scope) for one in values]))
+                return self._as_text(
+                    ast.JoinedStr([self._translated(one, scope) for one in values])
+                )
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
-                inner = None if spec is None else self._value(spec, scope)
-                return ast.FormattedValue(self._value(value, scope), conversion, inner)
+                inner = None if spec is None else self._translated(spec, scope)
+                return ast.FormattedValue(self._translated(value, scope), conversion, inner)
             case ast.BinOp(left=left, op=op, right=right):
-                return ast.BinOp(self._value(left, scope), op, self._value(right, scope))
+                return ast.BinOp(self._translated(left, scope), op, self._translated(right, scope))
             case ast.BoolOp(op=op, values=values):
-                return ast.BoolOp(op, [self._value(one, scope) for one in values])
+                return ast.BoolOp(op, [self._translated(one, scope) for one in values])
             case ast.UnaryOp(op=op, operand=operand):
-                return ast.UnaryOp(op, self._value(operand, scope))
+                return ast.UnaryOp(op, self._translated(operand, scope))
             case ast.Compare(left=left, ops=ops, comparators=others):
-                found = [self._value(one, scope) for one in others]
-                return ast.Compare(self._value(left, scope), ops, found)
+                found = [self._translated(one, scope) for one in others]
+                return ast.Compare(self._translated(left, scope), ops, found)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return ast.IfExp(*(self._value(one, scope) for one in (test, body, orelse)))
+                return ast.IfExp(*(self._translated(one, scope) for one in (test, body, orelse)))
             case ast.Subscript(value=ast.Tuple() as both, slice=ast.Constant(value=1) as last):
-                return ast.Subscript(self._value(both, scope), last, ast.Load())
+                return ast.Subscript(self._translated(both, scope), last, ast.Load())
             case ast.Tuple(elts=elements):
-                return ast.Tuple([self._value(one, scope) for one in elements], ast.Load())
+                return ast.Tuple([self._translated(one, scope) for one in elements], ast.Load())
             case ast.Call():
-                return self._call(node, scope)
-        raise scope.refuse("uses what is not followed", node, _WRITE_IT)
+                return self._translated_call(node, scope)
+        raise scope.error_at("uses what is not followed", node, _WRITE_IT)
 
-    def _text_call(self, node: ast.expr) -> ast.expr:
+    def _as_text(self, node: ast.expr) -> ast.expr:
+        """Record that an expression always gives text, and return it."""
         self._texts.append(node)
         return node
 
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> ast.expr:
-        if names := scope.names_of(node):
+        """Return the expression for an attribute. Raises MustBeCalled if it is not the object's."""
+        if names := scope.attribute_names(node):
             return self._attribute_chain(names, node, scope)
-        raise scope.refuse("uses an attribute of something else than the object", node, _WRITE_IT)
+        raise scope.error_at("uses an attribute of something else than the object", node, _WRITE_IT)
 
     def _attribute_chain(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
-        """Return the expression for a chain of attributes of an object."""
-        (name, *rest), scope = self._followed(names, node, scope)
+        """Return the expression for a chain of attributes, such as a field of a related object."""
+        (name, *rest), scope = self._follow_relations(names, node, scope)
         model, path = scope.model, (*scope.prefix, name)
         found = self._class_attribute(model, name, node, scope)
         if type(found) is property and name != "pk" and not rest:
             return self._inlined(found.fget, node, scope)
         if not (rest or scope.prefix) and type(found) in (str, int, bool, type(None)):
-            return self._value(ast.Constant(found), scope)
+            return self._translated(ast.Constant(found), scope)
         if _django.is_field_descriptor(found) or name == "pk":
             field = model._meta.pk if name == "pk" else found.field
-            value: ast.expr = self._column((*path[:-1], field.attname), field)
+            value: ast.expr = self._column_variable((*path[:-1], field.attname), field)
             for part in rest:
                 value = ast.Attribute(value, part, ast.Load())
             return value
-        raise scope.refuse("uses an attribute that is not a plain field", node, _WRITE_IT)
+        raise scope.error_at("uses an attribute that is not a plain field", node, _WRITE_IT)
 
-    def _followed(
+    def _follow_relations(
         self, names: Sequence[str], node: ast.expr, scope: _Scope
     ) -> tuple[Sequence[str], _Scope]:
-        """Follow the relations in a chain of attributes; return the rest and its object's scope."""
+        """Follow the relations in a chain of attributes; return the other names and their scope."""
         while len(names) > 1:
             found = self._class_attribute(scope.model, names[0], node, scope)
             if not _django.is_relation_descriptor(found):
@@ -277,86 +283,93 @@ class _Translation:
             names, scope = names[1:], self._related_scope(found, node, scope)
         return names, scope
 
-    def _column(self, path: tuple[str, ...], field: Any) -> ast.Name:
+    def _column_variable(self, path: tuple[str, ...], field: Any) -> ast.Name:
+        """Return the variable that stands for a column, and have the column read."""
         name, _ = self._columns.setdefault(path, (f"c{len(self._columns)}", field))
         return ast.Name(name, ast.Load())
 
     def _class_attribute(self, model: type[Model], name: str, node: ast.AST, scope: _Scope) -> Any:
-        """Return a model's attribute. Raises StaysMethod if its objects may have another value."""
+        """Return an attribute of a model's class.
+
+        Raises MustBeCalled if its objects may have another value.
+        """
         if model not in self._plain and (why := _why_not_plain(model)):
-            raise scope.refuse(f"is of {model.__name__}, {why}", node)
+            raise scope.error_at(f"is of {model.__name__}, {why}", node)
         self._plain.add(model)
         if not scope.prefix and name in _django.attributes_set_by(self._rows):
-            raise scope.refuse(f"uses {name}, which the queryset sets on its objects", node)
+            raise scope.error_at(f"uses {name}, which the queryset sets on its objects", node)
         return inspect.getattr_static(model, name, _MISSING)
 
     def _related_scope(self, descriptor: Any, node: ast.AST, scope: _Scope) -> _Scope:
-        """Return the scope of a related object."""
+        """Return the scope of the object that a plain foreign key leads to."""
         field = descriptor.field
         related: Any = field.remote_field.model
         is_plain = isinstance(field, ForeignKey) and not field.remote_field.parent_link
         if not is_plain or any(
             getattr(type(field), hook) is not getattr(ForeignKey, hook) for hook in _RELATION_HOOKS
         ):
-            raise scope.refuse("follows a relation that is not a plain foreign key", node)
+            raise scope.error_at("follows a relation that is not a plain foreign key", node)
         if not router.allow_migrate_model(self._rows.db, related):
-            raise scope.refuse(f"follows {field.name}, which is in another database", node)
+            raise scope.error_at(f"follows {field.name}, which is in another database", node)
         if field.null or not field.db_constraint:
             self._keys[_django.LOOKUP_SEP.join((*scope.prefix, field.attname))] = None
         return _Scope(scope.source, related, (*scope.prefix, field.name), scope.depth, scope.top)
 
     # Calls
 
-    def _call(self, node: ast.Call, scope: _Scope) -> ast.expr:
+    def _translated_call(self, node: ast.Call, scope: _Scope) -> ast.expr:
+        """Return the expression for a call. Raises MustBeCalled if the function is not followed."""
         match node.func:
             case ast.Name(id=name):
                 called = scope.source.resolve(name)
                 if called is reverse or called is reverse_lazy:
-                    return self._reverse(node, scope, is_lazy=called is reverse_lazy)
+                    return self._reverse_variable(node, scope, is_lazy=called is reverse_lazy)
                 if name in _BUILTINS and called is _BUILTINS[name]:
-                    made = self._call_of(node.func, node, scope)
-                    return self._text_call(made) if name == "str" else made
-                raise scope.refuse(f"calls {name}()", node, _STORE_IT)
+                    made = self._with_arguments(node.func, node, scope)
+                    return self._as_text(made) if name == "str" else made
+                raise scope.error_at(f"calls {name}()", node, _STORE_IT)
             case ast.Attribute(value=value, attr=name):
-                if not (node.args or node.keywords) and (names := scope.names_of(node.func)):
-                    rest, owner = self._followed(names, node, scope)
+                if not (node.args or node.keywords) and (names := scope.attribute_names(node.func)):
+                    rest, owner = self._follow_relations(names, node, scope)
                     if len(rest) == 1:
                         function = self._class_attribute(owner.model, rest[0], node, owner)
                         return self._inlined(function, node, owner)
                 if name in _METHODS:
-                    function = ast.Attribute(self._value(value, scope), name, ast.Load())
-                    return self._call_of(function, node, scope)
-                raise scope.refuse(f"calls {name}()", node, _STORE_IT)
-        raise scope.refuse("calls what is not followed", node, _STORE_IT)
+                    function = ast.Attribute(self._translated(value, scope), name, ast.Load())
+                    return self._with_arguments(function, node, scope)
+                raise scope.error_at(f"calls {name}()", node, _STORE_IT)
+        raise scope.error_at("calls what is not followed", node, _STORE_IT)
 
     def _inlined(self, function: Any, node: ast.AST, scope: _Scope) -> ast.expr:
         """Return the expression that a method or property of an object computes."""
         if scope.depth == MAX_CALLS:
-            raise scope.refuse("calls too many methods, one within the other", node, _STORE_IT)
+            raise scope.error_at("calls too many methods, one within the other", node, _STORE_IT)
         source = method_source(function)
         if len(source.parameters) != 1:
-            raise scope.refuse("calls a method with parameters", node, _STORE_IT)
+            raise scope.error_at("calls a method with parameters", node, _STORE_IT)
         top = source.result if node is scope.top else None
         inner = _Scope(source, scope.model, scope.prefix, scope.depth + 1, top)
-        value = self._value(source.result, inner)
+        value = self._translated(source.result, inner)
         if scope.prefix and not any(path[:-1] == scope.prefix for path in self._columns):
-            raise scope.refuse("calls a related object that reads no field", node)
+            raise scope.error_at("calls a related object that reads no field", node)
         return value
 
-    def _call_of(self, function: ast.expr, node: ast.Call, scope: _Scope) -> ast.Call:
-        """Return a call of a function with the arguments of another call."""
-        arguments = [self._value(one, scope) for one in node.args]
-        keywords = [ast.keyword(one.arg, self._value(one.value, scope)) for one in node.keywords]
+    def _with_arguments(self, function: ast.expr, node: ast.Call, scope: _Scope) -> ast.Call:
+        """Return a call of ``function`` with the arguments of another call, translated."""
+        arguments = [self._translated(one, scope) for one in node.args]
+        keywords = [
+            ast.keyword(one.arg, self._translated(one.value, scope)) for one in node.keywords
+        ]
         return ast.Call(function, arguments, keywords)
 
-    def _reverse(self, node: ast.Call, scope: _Scope, *, is_lazy: bool) -> ast.expr:
-        """Return a variable that stands for the path that a ``reverse()`` call returns."""
+    def _reverse_variable(self, node: ast.Call, scope: _Scope, *, is_lazy: bool) -> ast.expr:
+        """Return the variable that stands for the path of a ``reverse()`` call."""
         named = {str(one.arg): one.value for one in node.keywords}
         try:
             bound = inspect.signature(reverse).bind(*node.args, **named)
         except TypeError:
             why = "calls reverse() with arguments that it does not take"
-            raise scope.refuse(why, node) from None
+            raise scope.error_at(why, node) from None
         given = {
             name: value
             for name, value in bound.arguments.items()
@@ -364,7 +377,7 @@ class _Translation:
         }
         name = given.pop("viewname", None)
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-            raise scope.refuse(
+            raise scope.error_at(
                 "has a computed name of a URL", node, "write the name of the URL as text"
             )
         names: list[str] | None = None
@@ -377,17 +390,17 @@ class _Translation:
                 names = [str(one.value) for one in keys if isinstance(one, ast.Constant)]
             case None, ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
                 if scope.source.resolve("dict") is not dict:
-                    raise scope.refuse("calls dict()", node)
+                    raise scope.error_at("calls dict()", node)
                 names = [str(one.arg) for one in keywords if one.arg is not None]
                 values = [one.value for one in keywords]
             case _:
-                raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
+                raise scope.error_at("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
         if names is not None and len(set(names)) != len(values):
-            raise scope.refuse("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
+            raise scope.error_at("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
         if given or (is_lazy and node is not scope.top):
             why = "calls reverse() with more than a name and arguments"
-            raise scope.refuse(why, node, "give reverse() only a name and arguments")
-        found = [self._value(value, scope) for value in values]
+            raise scope.error_at(why, node, "give reverse() only a name and arguments")
+        found = [self._translated(value, scope) for value in values]
         empty = [Value(None)] * len(found)
         route = (
             Route(name.value, **dict(zip(names, empty, strict=True)))
@@ -395,11 +408,11 @@ class _Translation:
             else Route(name.value, *empty)
         )
         self._reverses.append((route, found))
-        return self._text_call(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
+        return self._as_text(ast.Name(f"r{len(self._reverses) - 1}", ast.Load()))
 
 
 def _why_not_plain(model: type[Model]) -> str:
-    """Return why the objects of a model may have other values than its columns; "" if not."""
+    """Return why a model's objects may have other values than its columns; "" if they have not."""
     for hook in _HOOKS:
         if inspect.getattr_static(model, hook) is not inspect.getattr_static(Model, hook):
             return f"which has its own {hook}"
@@ -417,7 +430,7 @@ def _why_not_plain(model: type[Model]) -> str:
 
 
 def _compiled_function(names: Sequence[str], node: ast.expr) -> Compute:
-    """Return the function that computes an expression of some names."""
+    """Return a function of parameters with these names, which computes an expression of them."""
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, node)))
     code = compile(tree, "<a method read as columns>", "eval")

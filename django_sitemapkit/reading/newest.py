@@ -21,10 +21,10 @@ NEWEST_ROWS = 2_000
 def has_newest_index(keyset: Keyset, expression: Any) -> bool:
     """Return whether the model declares an index that ends at the newest lastmod of the rows.
 
-    It begins with the columns that the filter compares with one value, in any order, followed by
-    that of ``expression``. No index serves a filter of any other kind.
+    Such an index begins with the columns that the filter compares with one value each, in any
+    order; next is the column in ``expression``. No index serves a filter of any other kind.
     """
-    lastmod, equal = own_field(keyset, expression), equal_fields(keyset)
+    lastmod, equal = own_field(keyset, expression), equality_fields(keyset)
     if lastmod is None or equal is None:
         return False
     count, names = len(equal), {field.name for field in equal}
@@ -51,10 +51,10 @@ def declared_indexes(field: "Field[Any, Any]") -> list[list[str]]:
 def newest_by_index(
     keyset: Keyset, expression: Any, ranges: Sequence[KeyRange]
 ) -> dict[KeyRange, Any]:
-    """Return the newest lastmod, by range, as far as the end of an index shows it.
+    """Return the newest lastmod of ranges, as far as the last rows of an index show it.
 
-    Ranges without an entry must be read by their rows: all if no index serves, and those with an
-    open end, to which any number of rows may have been added.
+    Other ranges must be read by their rows: all if no index serves, and those with an open end, to
+    which any number of rows may have been added.
     """
     closed = [keys for keys in ranges if keys.upper is not None]
     if not closed or not has_newest_index(keyset, expression):
@@ -75,14 +75,14 @@ def newest_by_index(
 
 
 def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
-    """Return the column of the key's table that an expression names, or None."""
+    """Return the field of the key's own table that an expression names; None if it is no field."""
     if not isinstance(expression, F):
         return None
     fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
     return fields.get(expression.name)  # type: ignore[attr-defined]
 
 
-def equal_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
+def equality_fields(keyset: Keyset) -> list["Field[Any, Any]"] | None:
     """Return the fields of the key's table that the filter compares with one value each.
 
     None if it has conditions of any other kind, or may give a row twice: no index serves that.

@@ -11,22 +11,13 @@ from itertools import combinations
 from typing import Any
 
 from django.db.models import (
-    AutoField,
-    BigAutoField,
-    BigIntegerField,
     CharField,
     F,
     Field,
     ForeignKey,
-    IntegerField,
     Model,
     OneToOneField,
-    PositiveBigIntegerField,
-    PositiveIntegerField,
-    PositiveSmallIntegerField,
     SlugField,
-    SmallAutoField,
-    SmallIntegerField,
     TextField,
     UniqueConstraint,
     UUIDField,
@@ -36,6 +27,7 @@ from django.urls import NoReverseMatch
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.items import StaticReader
 from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.routes import FastPattern
@@ -51,8 +43,7 @@ MAX_STATIC_ITEMS = 1000
 _HOLE = "%s"
 
 _FAITHFUL = {
-    *(AutoField, BigAutoField, SmallAutoField, IntegerField, BigIntegerField, SmallIntegerField),
-    *(PositiveIntegerField, PositiveBigIntegerField, PositiveSmallIntegerField),
+    *INTEGERS,
     *(CharField, SlugField, TextField, UUIDField),
 }
 """Fields of which two values have the same text only where the database holds them to be equal.
@@ -61,7 +52,7 @@ A class derived from one of them may make anything of its values.
 """
 
 
-def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
+def sections_with_proven_urls(sections: Collection[SectionReader]) -> frozenset[str]:
     """Return the names of the sections whose URLs are proven to be listed only once."""
     shapes = {section.get_name(): _shapes_of(section) for section in sections}
     if None in shapes.values():  # It may list anything.
@@ -73,16 +64,17 @@ def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
     return frozenset(
         section.get_name()
         for section in sections
-        if section.get_name() not in meeting and _gives_each_once(section)
+        if section.get_name() not in meeting and _has_unique_urls(section)
     )
 
 
-def _may_have_equal_urls(ones: Sequence[UrlShape], others: Sequence[UrlShape]) -> bool:
+def _may_have_equal_urls(shapes: Sequence[UrlShape], other_shapes: Sequence[UrlShape]) -> bool:
+    """Return whether a URL of one of the shapes may also be of one of the other shapes."""
     return any(
         len(one) == len(other)
         and all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
-        for one in ones
-        for other in others
+        for one in shapes
+        for other in other_shapes
     )
 
 
@@ -91,7 +83,7 @@ def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
     if isinstance(section, StaticReader):
         paths = _static_paths(section)
         return None if paths is None else [tuple(path.split("/")) for path in paths]
-    patterns = _patterns_of(section)
+    patterns = _slashless_patterns(section)
     if patterns is None:
         return None
     return [
@@ -100,12 +92,12 @@ def _shapes_of(section: SectionReader) -> Sequence[UrlShape] | None:
     ]
 
 
-def _gives_each_once(section: SectionReader) -> bool:
-    """Return whether no two rows or items of a section have one URL; its shapes are known."""
+def _has_unique_urls(section: SectionReader) -> bool:
+    """Return whether no two rows or items of a section, of known shapes, have the same URL."""
     if isinstance(section, StaticReader):
         paths = _static_paths(section) or []
         return len(set(paths)) == len(paths)
-    patterns = _patterns_of(section) or ()
+    patterns = _slashless_patterns(section) or ()
     if len(patterns) != 1 or not isinstance(section, QuerySetReader) or not section.locator:
         return False
     (pattern,) = patterns
@@ -121,15 +113,18 @@ def _gives_each_once(section: SectionReader) -> bool:
         name
         for column in columns
         if isinstance(column, int)
-        and (name := _path_of(section.locator.columns[column]))
+        and (name := _field_path_of(section.locator.columns[column]))
         and name not in shape.annotations
     ]
     return _are_unique(rows.model, paths)
 
 
-def _patterns_of(section: SectionReader) -> Sequence[FastPattern] | None:
-    """Return the patterns of a section's Route; None without one, or if a value takes a slash."""
-    if not isinstance(section, QuerySetReader) or section.language_plan is not None:
+def _slashless_patterns(section: SectionReader) -> Sequence[FastPattern] | None:
+    """Return the URL patterns of a section's Route.
+
+    None without a Route or with ``i18n``, or if a value may contain a slash.
+    """
+    if not isinstance(section, QuerySetReader) or section.languages is not None:
         return None
     locator = section.locator
     if locator is None or locator.related or len(locator.language_routes) != 1:
@@ -146,9 +141,9 @@ def _patterns_of(section: SectionReader) -> Sequence[FastPattern] | None:
 
 
 def _static_paths(section: StaticReader) -> list[str] | None:
-    """Return the paths of a static section that is a fixed list of texts, or None."""
+    """Return the paths of a static section whose items are fixed texts; None for any other."""
     options = section.options
-    is_plain = type(options).location is StaticSection.location and section.language_plan is None
+    is_plain = type(options).location is StaticSection.location and section.languages is None
     items = options.items
     if not is_plain or not isinstance(items, list | tuple) or len(items) > MAX_STATIC_ITEMS:
         return None
@@ -163,7 +158,7 @@ def _static_paths(section: StaticReader) -> list[str] | None:
     return [location.removeprefix(scope.origin) for location in locations]
 
 
-def _path_of(column: Any) -> str:
+def _field_path_of(column: Any) -> str:
     """Return the field path that a column names, or ""."""
     if isinstance(column, str):
         return column
@@ -171,7 +166,7 @@ def _path_of(column: Any) -> str:
 
 
 def _are_unique(model: type[Model], paths: Iterable[str]) -> bool:
-    """Return whether no two rows of a model have equal texts in all of these field paths."""
+    """Return whether no two rows of a model have equal texts at all of these field paths."""
     distinct: set[str] = set()
     behind: dict[str, list[str]] = {}
     for path in paths:
@@ -213,15 +208,15 @@ def _unique_sets(model: type[Model]) -> list[set[str]]:
         found += [
             set(constraint.fields)
             for constraint in meta.constraints
-            if isinstance(constraint, UniqueConstraint) and _always_enforced(constraint)
+            if isinstance(constraint, UniqueConstraint) and _is_always_enforced(constraint)
         ]
     return found
 
 
-def _always_enforced(constraint: UniqueConstraint) -> bool:
-    """Return whether each database enforces a constraint at once, for all rows.
+def _is_always_enforced(constraint: UniqueConstraint) -> bool:
+    """Return whether every database enforces a constraint at once, for all rows.
 
-    Some databases leave out those with more options.
+    Some databases ignore constraints with options such as a condition.
     """
     options = ("expressions", "condition", "deferrable", "include", "opclasses", "nulls_distinct")
     return all(getattr(constraint, name, None) in (None, ()) for name in options)

@@ -3,7 +3,7 @@
 PostgreSQL joins the columns itself (``text_queries``). The clients of other databases hand over
 tuples in no more time than those databases take to join texts, so that Python joins them. Either
 way a text is proven right as a whole (``lines``). One in which any row is odd is for the row path,
-which stays the reference: ``QuerySetReader.chunk``.
+which stays the reference: ``QuerySetReader.chunk_of``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.digests import row_hash
+from django_sitemapkit.reading.digests import row_hash_expression
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import (
     SEPARATORS,
     are_lines_of_pattern,
     has_long_line,
-    line_pattern,
+    lines_pattern,
     percent_encoded,
 )
 from django_sitemapkit.reading.routes import FastPattern
@@ -52,10 +52,13 @@ Latest = Callable[[str], str]
 
 
 class Pushdown:
-    """Reads the rows of a section as text, if ``why_not_as_text`` gives no reason against it."""
+    """Reads the rows of a section as lines of text, which a database or Python joins.
+
+    Raises ValueError for a section for which ``why_not_as_text`` gives a reason.
+    """
 
     def __init__(self, reader: "QuerySetReader") -> None:
-        patterns, locator = patterns_of(reader), reader.locator
+        patterns, locator = fast_patterns_of(reader), reader.locator
         if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {why_not_as_text(reader)}.")
         self._pattern = pattern = patterns[0]
@@ -71,17 +74,17 @@ class Pushdown:
         ]
         """The path in each language, with those separators in the places of the values."""
         self._reader = reader
-        self._lines = line_pattern(pattern, has_image=has_image)
+        self._lines = lines_pattern(pattern, has_image=has_image)
         arguments = locator.language_routes[0].arguments
         self._places = [arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
         self._query: TextQuery | None = None
-        plan = reader.language_plan
-        at_most = ROWS_PER_TEXT if plan is None else plan.objects_per_chunk
+        languages = reader.languages
+        at_most = ROWS_PER_TEXT if languages is None else languages.objects_per_chunk
         # With many languages, a chunk has so few rows that a statement for each takes longer.
         is_worthwhile = at_most >= keysets.FIRST_CHUNK
         own_values = list(reader.row_value_columns.values())
-        image = reader.expressions["images"] if has_image else None
+        image = reader.columns_to_read["images"] if has_image else None
         read = reader.queryset
         if is_worthwhile and can_join(reader.keyset, read, pattern, columns, own_values, image):
             if has_image:
@@ -94,16 +97,16 @@ class Pushdown:
         self._reads_hashes = False
 
     def add_digest(self) -> bool:
-        """Have the statements that read the rows return their digest too, as fingerprints have it.
+        """Have the statements that read the rows also return the digest that is in fingerprints.
 
         Returns False, and changes nothing, with ``trust_lastmod``, for a queryset that changes
-        values, and where the database cannot do it.
+        values, and if the database cannot do it.
         """
         reader, rows = self._reader, self._reader.keyset.queryset
         if reader.trust_lastmod or _django.QueryShape(rows).changes_values:
             return False
         if self._query is not None:
-            self._query.add_hashes(row_hash(reader.keyset, reader.digest_columns))
+            self._query.add_hashes(row_hash_expression(reader.keyset, reader.digest_columns))
             return True
         self._reads_hashes = connections[rows.db].vendor == "mysql"
         if self._reads_hashes:
@@ -113,38 +116,39 @@ class Pushdown:
     def chunks(
         self, keys: KeyRange, latest: Latest, *, with_keys: bool = False
     ) -> Iterator[TextChunk | Chunk]:
-        """Yield the rows of a range as TextChunks, but as a Chunk if a row of it is odd.
+        """Yield the rows of a range as TextChunks, or as Chunks if the text of a row is odd.
 
-        ``with_keys`` asks for the keys of all rows; else they may be missing.
+        With ``with_keys``, TextChunks have the keys of all rows; else they may be missing.
+        ``latest`` tells which lastmods lie in the future.
         """
         if self._query is not None:
             self._query.with_keys = with_keys
-            yield from self._from_texts(self._query, keys, latest)
+            yield from self._database_chunks(self._query, keys, latest)
             return
-        for rows in self._reader.batches(keys):
+        for rows in self._reader.row_batches(keys):
             if self._reads_hashes:
                 self._add_to_digest(len(rows), sum(map(itemgetter(-1), rows)))
-            yield self._from_tuples(rows, latest) or self._as_chunk(rows)
+            yield self._joined_in_python(rows, latest) or self._chunk_of_rows(rows)
 
     def _add_to_digest(self, rows: int, hashes: int) -> None:
+        """Add rows and the sum of their hashes to the digest of what was read so far."""
         self.digest = self.digest[0] + rows, self.digest[1] + hashes
 
     # Texts of PostgreSQL
 
-    def _from_texts(
+    def _database_chunks(
         self, query: TextQuery, keys: KeyRange, latest: Latest
     ) -> Iterator[TextChunk | Chunk]:
-        """Yield TextChunks; a chunk with an odd row is read again as rows.
+        """Yield TextChunks that PostgreSQL joins; a chunk with an odd row is read again as rows.
 
-        Where two that follow each other have one, so is all that comes behind: PostgreSQL would
-        read it twice.
+        After two in a row, the rest is read as rows only: PostgreSQL would read it twice.
         """
-        found: Any = self._reader.prefetch(query.reads(keys))
+        found: Any = self._reader.prefetch(query.text_chunks(keys))
         is_odd = False
         with closing(found):
             for chunk in found:
                 was_odd = is_odd
-                is_odd = not self._finish_text(chunk, latest)
+                is_odd = not self._finish_database_text(chunk, latest)
                 if is_odd and was_odd:
                     break
                 self._add_to_digest(chunk.rows, chunk.digest)
@@ -160,14 +164,17 @@ class Pushdown:
             self._add_to_digest(digest[0], int(digest[1]))
         yield from self._reader.chunks(rest)
 
-    def _finish_text(self, chunk: TextChunk, latest: Latest) -> bool:
-        """Finish the text that a statement returned; return False if any row is odd."""
+    def _finish_database_text(self, chunk: TextChunk, latest: Latest) -> bool:
+        """Complete a TextChunk from PostgreSQL: text, lastmods, and functions to read it again.
+
+        Return False if any row is odd.
+        """
         first, last = chunk.first, chunk.last
         oldest, newest, dated = chunk.lastmods
         texts, refusals = self._reader.lastmod_texts([oldest or None, newest or None])
         oldest, newest = (text or "" for text in texts)
         chunk.lastmods = oldest, newest, dated
-        chunk.row_chunks = lambda: self._row_chunks(first, last)
+        chunk.row_chunks = lambda: self._reread_as_rows(first, last)
         chunk.find_key = partial(self._reader.key_with_lastmod, first, last)
         # All lastmods are of the kind that the oldest and the newest are: they lie between them.
         is_moment = newest.endswith(UTC)
@@ -175,20 +182,21 @@ class Pushdown:
             return False
         return self._finish_lines(chunk, latest, is_moment=is_moment)
 
-    def _row_chunks(self, first: Any, last: Any) -> Iterator[Chunk]:
+    def _reread_as_rows(self, first: Any, last: Any) -> Iterator[Chunk]:
+        """Read the rows from one key to another, and yield them as one Chunk, if there are any."""
         if rows := self._reader.rows_between(first, last):
-            yield self._as_chunk(rows)
+            yield self._chunk_of_rows(rows)
 
     # Tuples
 
-    def _from_tuples(self, rows: Sequence[Any], latest: Latest) -> TextChunk | None:
-        """Return rows as a TextChunk; None if any of them is odd."""
+    def _joined_in_python(self, rows: Sequence[Any], latest: Latest) -> TextChunk | None:
+        """Return rows as a TextChunk that Python joins; None if any of them is odd."""
         keys, *found = zip(*rows, strict=True)
-        columns = dict(zip(self._reader.expressions, found, strict=True))
+        columns = dict(zip(self._reader.columns_to_read, found, strict=True))
         own_values = (columns[f"row_{tag}"] for tag in self._reader.row_value_columns)
         if any(value not in (None, "") for value in chain.from_iterable(own_values)):
             return None
-        parts = self._parts(columns)
+        parts = self._line_parts(columns)
         if parts is None:
             return None
         lastmods: Sequence[str | None] = ()
@@ -209,15 +217,18 @@ class Pushdown:
             text=data,
             lastmods=(min(dated), max(dated), len(dated)) if dated else ("", "", 0),
             keys=keys,
-            row_chunks=lambda: iter([self._as_chunk(rows)]),
+            row_chunks=lambda: iter([self._chunk_of_rows(rows)]),
         )
         return chunk if self._finish_lines(chunk, latest) else None
 
-    def _parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
-        """Return the columns of texts and of separators of a line; None if a text is missing."""
+    def _line_parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
+        """Return what lines consist of: for each value a column of texts, and its separator.
+
+        None if a text is missing.
+        """
         kinds = map(type, self._pattern.converters)
         values = [
-            _texts(columns[f"location_{place}"], kind)
+            _texts_or_none(columns[f"location_{place}"], kind)
             for place, kind in zip(self._places, kinds, strict=True)
         ]
         if self.image_prefix:
@@ -229,14 +240,17 @@ class Pushdown:
 
     # Both
 
-    def _as_chunk(self, rows: Sequence[Any]) -> Chunk:
+    def _chunk_of_rows(self, rows: Sequence[Any]) -> Chunk:
+        """Return rows as a Chunk, made with the site active."""
         with self._reader.site.active():
-            return self._reader.chunk(rows)
+            return self._reader.chunk_of(rows)
 
     def _finish_lines(self, chunk: TextChunk, latest: Latest, *, is_moment: bool = False) -> bool:
-        """Finish a chunk's text; return False if any row is odd and needs the row path.
+        """Bring a chunk's lines into final form; return False if a row is odd.
 
-        ``is_moment`` says that lastmods are moments as PostgreSQL writes them.
+        A row is odd if its lastmod is in the future, or its line does not match the pattern or is
+        too long: it needs the row path. ``is_moment`` says that lastmods are moments as
+        PostgreSQL writes them.
         """
         newest = chunk.lastmods[1]
         is_future = newest != "" and newest > latest(newest)
@@ -253,7 +267,8 @@ class Pushdown:
 
 
 def _joined_lines(parts: Sequence[Sequence[str] | str], rows: int) -> str:
-    """Return the lines of columns and separators; to fill a list is quicker than to zip them."""
+    """Return as one text the lines of columns, and of separators that are the same in all lines."""
+    # To fill a list is quicker than to zip the parts.
     step = len(parts) + 1
     texts = ["\n"] * (step * rows)
     for place, part in enumerate(parts):
@@ -261,8 +276,8 @@ def _joined_lines(parts: Sequence[Sequence[str] | str], rows: int) -> str:
     return "".join(texts)
 
 
-def _texts(column: Sequence[Any], converter: type) -> Sequence[str] | None:
-    """Return a column's values as texts; None where one is missing, or of another type."""
+def _texts_or_none(column: Sequence[Any], converter: type) -> Sequence[str] | None:
+    """Return a column's values as texts; None if one is missing or not of the converter's type."""
     kinds = set(map(type, column))
     wanted: tuple[type, ...] = (str, int, UUID)
     if converter in (IntConverter, UUIDConverter):
@@ -273,12 +288,12 @@ def _texts(column: Sequence[Any], converter: type) -> Sequence[str] | None:
 
 
 def why_not_as_text(reader: "QuerySetReader") -> str:
-    """Return why the rows of a section cannot be read as text; "" where they can."""
+    """Return why the rows of a section cannot be read as text; "" if they can."""
     if reader.keyset is None:
         return "its items are a list"
     sources = {
         reader.location_option: reader.location_source,
-        **reader.sources,
+        **reader.tag_sources,
         **reader.extension_sources,
     }
     for option, source in sources.items():
@@ -292,36 +307,38 @@ def why_not_as_text(reader: "QuerySetReader") -> str:
     return (
         _obstacle_of_tags(reader)
         or _obstacle_of_location(reader)
-        or (_obstacle_of_languages(reader) if reader.language_plan is not None else "")
+        or (_obstacle_of_languages(reader) if reader.languages is not None else "")
     )
 
 
 def image_prefix_of(reader: "QuerySetReader") -> str:
-    """Return the URL of each row's image up to its file name; "" if it is not known."""
+    """Return what comes before the file's name in each row's image URL; "" if it is not known."""
     with reader.site.active():  # A relative MEDIA_URL is below the path of the site.
-        return "" if reader.images_path is None else reader.images_path.prefix()
+        return "" if reader.images_path is None else reader.images_path.url_prefix()
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
-    for tag, source in reader.sources.items():
+    """Return why a section's tags keep its rows from being read as text; "" if they do not."""
+    for tag, source in reader.tag_sources.items():
         if isinstance(source, Formula):
             return f"{tag} is computed for each row"
-    if reader.sources_by_language:
-        return f"{', '.join(reader.sources_by_language)} differ by language"
+    if reader.tag_sources_by_language:
+        return f"{', '.join(reader.tag_sources_by_language)} differ by language"
     for tag in ("changefreq", "priority"):
-        if isinstance(reader.sources.get(tag), Column):
+        if isinstance(reader.tag_sources.get(tag), Column):
             return f"{tag} differs from row to row"
-    if "lastmod" in reader.columns and reader.lastmod_text is None:
+    if "lastmod" in reader.column_tags and reader.lastmod_text is None:
         return "lastmod is not a column of dates, or of times that are stored in UTC"
     return ""
 
 
 def _obstacle_of_location(reader: "QuerySetReader") -> str:
+    """Return why the locations keep rows from being read as text; "" if they do not."""
     if reader.locator is None:
         return "location is computed for each row, and not by reverse() alone"
     if reader.locator.is_translated:
         return "its columns differ by language"
-    patterns = patterns_of(reader)
+    patterns = fast_patterns_of(reader)
     if not patterns:
         return "its URL pattern has more than text and Django's own converters"
     for pattern in patterns:
@@ -336,11 +353,11 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
 
 
 def _obstacle_of_languages(reader: "QuerySetReader") -> str:
-    """Return why rows differ in languages or may have equal URLs; "" if not."""
-    plan, patterns = reader.language_plan, patterns_of(reader)
-    if not isinstance(reader.languages_source, Constant):
+    """Return why languages keep rows from being read as text; "" if they do not."""
+    languages, patterns = reader.languages, fast_patterns_of(reader)
+    if not isinstance(reader.object_languages_source, Constant):
         return "object_languages differ from row to row"
-    if plan is not None and plan.rendered != plan.listed:
+    if languages is not None and languages.rendered != languages.listed:
         return "another site lists some of its languages"
     if any(
         _converters_by_argument(pattern) != _converters_by_argument(patterns[0])
@@ -356,7 +373,7 @@ def _obstacle_of_languages(reader: "QuerySetReader") -> str:
     return ""
 
 
-def patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
+def fast_patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
     """Return the FastPattern of a section's Route in each language.
 
     Empty without a Route, if its columns differ by language, or if one language has none.

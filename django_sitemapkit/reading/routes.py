@@ -55,7 +55,7 @@ UNQUOTED = {
 def compile_route(route: Route) -> "CompiledRoute":
     """Return a route compiled for the URLconf, language and prefix active in this thread.
 
-    Raises NoReverseMatch where the URLconf has no pattern of the name with these arguments.
+    Raises NoReverseMatch if the URLconf has no pattern of that name with these arguments.
     """
     resolver = get_resolver(get_urlconf())
     names = tuple(route.kwargs)
@@ -67,7 +67,7 @@ def compile_route(route: Route) -> "CompiledRoute":
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One URL pattern by which a route's URLs can be written; ``reverse()`` takes the first fit."""
+    """One URL pattern that may give a route's URLs; ``reverse()`` takes the first that fits."""
 
     names: tuple[str, ...]
     """The pattern's argument names, in the order of the route's columns."""
@@ -85,7 +85,7 @@ class Candidate:
     """The quick way, where the pattern is known to be nothing but text and converters."""
 
     def fill(self, values: Sequence[Any]) -> str | None:
-        """Return the path with ``values`` in its holes, or None where it does not fit.
+        """Return the path of a row's values, or None if they do not fit the pattern.
 
         It is the body of the loop in ``URLResolver._reverse_with_prefix()``.
         """
@@ -109,10 +109,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class FastPattern:
-    """A pattern of text and Django's own converters.
+    """A URL pattern of nothing but text and Django's own converters.
 
-    Where each value matches its converter, the whole matches the pattern, and quoting the parts
-    gives the quoted whole. So values are looked at by column, and plain ones not even touched.
+    If each value matches its converter, the whole matches the pattern, and quoting the parts
+    gives the quoted whole. So whole columns are checked, and plain values not even touched.
     """
 
     template: str
@@ -123,9 +123,9 @@ class FastPattern:
     """The holes' converters."""
 
     def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[str | None]:
-        """Return the rows' paths; None where a value does not match its converter."""
+        """Return the path of each row; None if a value does not match its converter."""
         filled = [
-            _texts(columns[index], converter)
+            _quoted_texts(columns[index], converter)
             for index, converter in zip(self.order, self.converters, strict=True)
         ]
         texts = [part.replace("%%", "%") for part in self.template.split("%s")]
@@ -140,7 +140,7 @@ class FastPattern:
         return list(map("".join, zip(*parts, strict=False)))
 
 
-def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
+def _quoted_texts(column: Sequence[Any], converter: Any) -> list[str | None]:
     """Return the quoted texts of a column's values; None for a value the converter refuses."""
     kind = type(converter)
     if kind is UUIDConverter and all(type(value) is UUID for value in column):
@@ -164,13 +164,14 @@ def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
 
 
 def _is_plain(text: str, plain: bytes) -> bool:
-    """Return whether the ASCII characters of a text are plain: deleting those is the quickest."""
+    """Return whether all ASCII characters of a text are among ``plain``."""
+    # To delete them is quicker than to match them.
     return not text.encode("ascii", "ignore").translate(None, plain)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRoute:
-    """The candidates of a route, in the order ``reverse()`` tries them."""
+    """The URL patterns of a route, in the order in which ``reverse()`` tries them."""
 
     viewname: str
     """The URL name, for messages."""
@@ -178,7 +179,7 @@ class CompiledRoute:
     """At least one."""
 
     def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
-        """Return the paths of rows from their columns; for a row without one, the InvalidValue."""
+        """Return the path of each row from its columns; an InvalidValue for a row without one."""
         fast = self.candidates[0].fast
         paths: list[Any] = fast.paths(columns, rows) if fast else [None] * rows
         missing = [row for row, path in enumerate(paths) if path is None] if None in paths else []
@@ -190,8 +191,8 @@ class CompiledRoute:
     def path(self, values: Sequence[Any]) -> str:
         """Return what ``reverse()`` returns for one row's values.
 
-        Raises InvalidValue for characters that no URL has, and NoReverseMatch where no pattern
-        takes the values, and for None, of which ``reverse()`` would make the address ``/None/``.
+        Raises InvalidValue for characters that no URL has, and NoReverseMatch if no pattern takes
+        the values or one is None, for which ``reverse()`` would return the address ``/None/``.
         """
         for value in values:
             if unsafe := UNSAFE.search(str(value)):
@@ -216,6 +217,10 @@ def _compile(
     language: str | None,
     prefix: str,
 ) -> CompiledRoute:
+    """Return the CompiledRoute of a URL name and its arguments, from a cache if possible.
+
+    Raises NoReverseMatch if no pattern of the name takes them.
+    """
     view, resolver = _django.within_namespaces(viewname, resolver)
     candidates = []
     taken = []
@@ -259,10 +264,10 @@ def _arguments_text(params: Sequence[str]) -> str:
 def _fast_pattern(
     names: tuple[str, ...], template: str, pattern: str, converters: Mapping[str, Any], prefix: str
 ) -> FastPattern | None:
-    """Return the quick way to fill ``template``, or None where ``pattern`` is more than that.
+    """Return a URL pattern as a FastPattern; None if it has more than text and Django's converters.
 
-    The pattern is built again from the template's text and the converters' expressions: only
-    where that gives the same pattern, nothing but they decides what matches.
+    The pattern is built again from the texts of ``template`` and the converters' expressions: if
+    the result is ``pattern``, nothing else decides what matches.
     """
     holes = _HOLE.findall(template)
     texts = _HOLE.split(template)[::2]

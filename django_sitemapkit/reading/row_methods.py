@@ -14,9 +14,9 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.reading.chunks import call_for_each
-from django_sitemapkit.reading.formulas import ASK, Formula
+from django_sitemapkit.reading.formulas import MUST_CALL, Formula
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.method_sources import StaysMethod
+from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.reading.methods import formula_of
 from django_sitemapkit.reading.sources import EXTENSIONS, OPTIONS, TAGS, Column, Constant, Method
 
@@ -33,22 +33,22 @@ RANDOM_ROWS = 3
 """Rows that are compared besides those."""
 
 
-_known: dict[tuple[str, str, str], str] = {}
+_differences: dict[tuple[str, str, str], str] = {}
 """What was found in this process, by site, section and digest."""
 
 
 class RowMethods:
-    """The methods of a section, as its reader reads them.
+    """The methods of a section over rows, and the columns to read in place of them.
 
-    Each is read as columns if all of them can be: as soon as one needs the object, the objects
-    are read, and the methods are called.
+    Either all of them are read as columns, or none: as soon as one needs the object, the objects
+    are read, and all methods are called.
     """
 
     def __init__(self, reader: "RowSources") -> None:
         self._reader = reader
 
-    def of(self, reader: "RowSources") -> "RowMethods":
-        """Return the same methods for a reader that reads the same section."""
+    def for_reader(self, reader: "RowSources") -> "RowMethods":
+        """Return these methods for another reader of the same section."""
         methods = copy(self)
         methods._reader = reader
         return methods
@@ -59,146 +59,153 @@ class RowMethods:
         reader = self._reader
         declared = {reader.location_option: reader.declared_location}
         options = [*TAGS, *EXTENSIONS]
-        if reader.language_plan is not None:
+        if reader.languages is not None:
             options.append("object_languages")
         declared |= {option: reader.declared_source(option) for option in options}
         return {option: source for option, source in declared.items() if isinstance(source, Method)}
 
     @cached_property
-    def readings(self) -> dict[str, Formula | StaysMethod]:
+    def formulas_or_reasons(self) -> dict[str, Formula | MustBeCalled]:
         """For each method, by option: its Formula, or the reason why it must be called."""
-        found: dict[str, Formula | StaysMethod] = {}
+        found: dict[str, Formula | MustBeCalled] = {}
         for option, source in self.declared.items():
             try:
-                found[option] = self._reading(option, source)
-            except StaysMethod as why:
+                found[option] = self._formula_for(option, source)
+            except MustBeCalled as why:
                 found[option] = why
-        if self._digest(found) == self._reader.called_methods:
-            differing = StaysMethod("has given another value than its source says")
+        if self._digest_of(found) == self._reader.called_methods:
+            differing = MustBeCalled("has given another value than its source says")
             return dict.fromkeys(found, differing)
         return found
 
     @cached_property
     def as_columns(self) -> Mapping[str, Formula]:
-        """The methods that are read as columns, by option; none if one has to be called."""
-        found = {name: self.readings[name] for name in self.in_force}
-        return {} if any(isinstance(one, StaysMethod) for one in found.values()) else found  # type: ignore[return-value]
+        """The Formulas that are read in place of methods, by option; none if one must be called."""
+        found = {name: self.formulas_or_reasons[name] for name in self.effective_options}
+        return {} if any(isinstance(one, MustBeCalled) for one in found.values()) else found  # type: ignore[return-value]
 
     @cached_property
-    def in_force(self) -> list[str]:
-        """The options that are methods and that editors have not set to a value."""
+    def effective_options(self) -> list[str]:
+        """The options that are methods, except those that editors have set to a value."""
         return [option for option in self.declared if option not in self._reader.setting_values]
 
     @property
     def digest(self) -> str:
-        """Text that changes whenever a method is read as something else; "" if all are called."""
-        return self._digest(self.readings) if self.as_columns else ""
+        """Text that changes whenever a Formula does; "" if the methods are called."""
+        return self._digest_of(self.formulas_or_reasons) if self.as_columns else ""
 
-    def _digest(self, readings: Mapping[str, Any]) -> str:
+    def _digest_of(self, readings: Mapping[str, Any]) -> str:
+        """Return a hash of what methods are read as: their Formulas, or why they are called."""
         texts = [(option, getattr(one, "text", repr(one))) for option, one in readings.items()]
         state = repr((self._reader.label, texts))
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
-    def _reading(self, option: str, source: Method) -> Formula:
-        """Return the Formula of a method. Raises StaysMethod if the method must be called."""
+    def _formula_for(self, option: str, source: Method) -> Formula:
+        """Return the Formula of a method. Raises MustBeCalled if the method must be called."""
         if not settings.METHODS_AS_COLUMNS:
             why = "is called because of SITEMAPKIT_METHODS_AS_COLUMNS"
-            raise StaysMethod(why, change="remove that setting")
+            raise MustBeCalled(why, change="remove that setting")
         if option not in {"location", *TAGS}:
-            raise StaysMethod("may return more than one value")
+            raise MustBeCalled("may return more than one value")
         if self._reader.label is None:
-            raise StaysMethod("is of items that are not read by key")
-        function, finish = self._reader.function_of(option, source)
-        formula = replace(formula_of(function, self._reader.rows, finish), method=source.function)
+            raise MustBeCalled("is of items that are not read by key")
+        function, convert = self._reader.function_and_converter(option, source)
+        formula = replace(formula_of(function, self._reader.rows, convert), method=source.function)
         if option == "location":
             self._require_routes(formula)
             return formula
         if formula.reverses:
-            raise StaysMethod("calls reverse() for a tag")
+            raise MustBeCalled("calls reverse() for a tag")
         if not formula.read:
             return replace(formula, source=_constant(option, formula))
         is_date = formula.kind in {DateField, DateTimeField}
         return replace(formula, source=Column(F(formula.column))) if is_date else formula
 
     def _require_routes(self, formula: Formula) -> None:
-        """Raise StaysMethod where a location cannot be computed in each language."""
-        plan, site = self._reader.language_plan, self._reader.site
-        if plan is not None and formula.route is None:
-            raise StaysMethod("is called in each language")
-        for code in plan.rendered if plan else [""]:
-            with plan.active(code) if plan else site.active():
-                formula.require_routes()
+        """Raise MustBeCalled unless a Formula of the location works in each language."""
+        languages, site = self._reader.languages, self._reader.site
+        if languages is not None and formula.route is None:
+            raise MustBeCalled("is called in each language")
+        for code in languages.rendered if languages else [""]:
+            with languages.active(code) if languages else site.active():
+                formula.compile_routes()
 
     # Values
 
-    def computed(
+    def compute(
         self, formula: Formula, option: str, columns: Sequence[Sequence[Any]], keys: Sequence[Any]
     ) -> list[Any]:
-        """Return a method's value for each row from its columns, or an InvalidValue."""
+        """Return a method's value for each row, computed from its columns.
+
+        The method is called for rows whose columns do not tell; if it raises, the value is an
+        InvalidValue.
+        """
         values = formula.values(columns, len(keys))
-        if ASK not in values:
+        if MUST_CALL not in values:
             return values
-        odd = [place for place, value in enumerate(values) if value is ASK]
-        asked = self.ask(formula, option, keys, odd)
+        odd = [place for place, value in enumerate(values) if value is MUST_CALL]
+        asked = self.call_for_rows(formula, option, keys, odd)
         return [asked.get(place, value) for place, value in enumerate(values)]
 
-    def ask(
-        self, formula: Formula, option: str, keys: Sequence[Any], places: Sequence[int]
+    def call_for_rows(
+        self, formula: Formula, option: str, keys: Sequence[Any], indexes: Sequence[int]
     ) -> dict[int, Any]:
-        """Call a method on the rows at some places; return by place its value or an InvalidValue.
+        """Call a method for the rows at ``indexes``; return by index its value or an InvalidValue.
 
-        None stands for a row that has been deleted.
+        The value is None for a row that has been deleted.
         """
         # The same connection may be reading the next rows, and a method may ask for more.
         with self._reader.connection_lock:
-            objects = self._reader.objects([keys[place] for place in places])
-            found = [objects.get(keys[place]) for place in places]
+            objects = self._reader.objects_by_key([keys[index] for index in indexes])
+            found = [objects.get(keys[index]) for index in indexes]
             is_there = [obj is not None for obj in found]
             values = call_for_each(formula.method, found, option, is_there)
-        return dict(zip(places, values, strict=True))
+        return dict(zip(indexes, values, strict=True))
 
     # What is proven, compared with what is so
 
-    def difference(self, keys: KeyRange, *, once: bool = False) -> str:
+    def find_difference(self, keys: KeyRange, *, once_per_process: bool = False) -> str:
         """Return which method gives another value for a row of a page than its columns; or "".
 
         A few rows are compared: those with the least, the greatest and no value of each column,
-        one that is not ASCII, and some at random. With ``once``, one look for each process is
-        enough.
+        one that is not ASCII, and some at random. With ``once_per_process``, what a process has
+        found for the section is returned again.
         """
         if not self.as_columns:
             return ""
         key = self._reader.site.key, self._reader.get_name(), self.digest
-        if once and key in _known:
-            return _known[key]
+        if once_per_process and key in _differences:
+            return _differences[key]
         odd = _unusual_rows(self._sample_rows(keys))
-        found = self._confirmed_difference(odd)
-        if once and odd:  # Otherwise, the next page may have rows.
-            _known[key] = found
+        found = self._lasting_difference(odd)
+        if once_per_process and odd:  # Otherwise, the next page may have rows.
+            _differences[key] = found
         return found
 
-    def _confirmed_difference(self, odd: Sequence[tuple[Any, ...]]) -> str:
-        """Return a difference that remains when the rows are read again unchanged; or ""."""
+    def _lasting_difference(self, odd: Sequence[tuple[Any, ...]]) -> str:
+        """Return a difference that is not due to rows saved meanwhile; or ""."""
         keys = [key for key, *_ in odd]
         for _ in range(LOOKS):
-            rows = self._rows_with(keys)
+            rows = self._read_rows(keys)
             found = self._difference_in_languages(list(rows.values()))
-            if not found or rows == self._rows_with(keys):
+            if not found or rows == self._read_rows(keys):
                 return found
         return ""
 
-    def _rows_with(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
+    def _read_rows(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
+        """Return the rows with these keys, by key: each the key and the columns of the Formulas."""
         with self._reader.site.active():
-            rows = self._read_columns(self._reader.rows_with(keys)) if keys else []
+            rows = self._read_values(self._reader.rows_with_keys(keys)) if keys else []
         return {row[0]: row for row in rows}
 
     def _difference_in_languages(self, rows: Sequence[tuple[Any, ...]]) -> str:
-        objects = self._reader.objects([key for key, *_ in rows])
+        """Return the first difference for some rows in any of the languages; or ""."""
+        objects = self._reader.objects_by_key([key for key, *_ in rows])
         rows = [row for row in rows if row[0] in objects]
-        plan, site = self._reader.language_plan, self._reader.site
-        for code in plan.rendered if plan and rows else [""]:
+        languages, site = self._reader.languages, self._reader.site
+        for code in languages.rendered if languages and rows else [""]:
             there = [objects[key] for key, *_ in rows]
-            with plan.active(code, there) if plan else site.active():
+            with languages.active(code, there) if languages else site.active():
                 if found := self._first_difference(rows, there):
                     return found
         return ""
@@ -206,19 +213,20 @@ class RowMethods:
     def _sample_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
         """Return the first rows of a page, and some from a random place where keys are numbers."""
         with self._reader.site.active():
-            rows = self._read_columns(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+            rows = self._read_values(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
             first, last = rows[-1][0] if rows else None, keys.upper
             if type(first) is type(last) is int and first < last:
                 keys = KeyRange(random.randrange(first, last), last)  # noqa: S311  no secret
-                rows += self._read_columns(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+                rows += self._read_values(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
         return rows
 
-    def _read_columns(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
+    def _read_values(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
+        """Return the key of each row, and the columns that the Formulas read."""
         columns = [column for one in self.as_columns.values() for column in one.read]
         return list(rows.values_list(self._reader.options.key, *columns))
 
     def _first_difference(self, rows: Sequence[tuple[Any, ...]], objects: Sequence[Any]) -> str:
-        """Return the first difference in the active language; "" without any."""
+        """Return the first difference for some rows in the active language; or ""."""
         keys, *columns = zip(*rows, strict=True) if rows else [()]
         for option, formula in self.as_columns.items():
             count = len(formula.read)
@@ -226,7 +234,7 @@ class RowMethods:
             columns = columns[count:]
             given = call_for_each(self.declared[option].function, objects, option)
             for row, (value, real) in enumerate(zip(values, given, strict=True)):
-                if value is not ASK and value != real:
+                if value is not MUST_CALL and value != real:
                     said = real if isinstance(real, InvalidValue) else quoted(real)
                     return (
                         f"{option} of the row with key {keys[row]} is {said}; its source says"
@@ -236,26 +244,26 @@ class RowMethods:
 
 
 def _constant(option: str, formula: Formula) -> Constant:
-    """Return the Constant for a tag whose value is the same for every object.
+    """Return the Constant for a tag whose method returns the same for every object.
 
-    Raises StaysMethod for a value that may be refused: each row has that problem, and a constant
-    tells it once.
+    Raises MustBeCalled if the value is invalid: the problem is that of each row, and a constant
+    would report it only once.
     """
     (value,) = formula.values((), 1)
-    if value is ASK:
-        raise StaysMethod("raises for each object")
+    if value is MUST_CALL:
+        raise MustBeCalled("raises for each object")
     try:
         if option == "lastmod" and value is not None:
-            raise StaysMethod("returns a date that does not depend on the object")
+            raise MustBeCalled("returns a date that does not depend on the object")
         if format_value := OPTIONS[option].format_value:
             format_value(value)
     except InvalidValue as refusal:
-        raise StaysMethod(f"returns what is refused: {refusal}") from refusal
+        raise MustBeCalled(f"returns what is refused: {refusal}") from refusal
     return Constant(value)
 
 
 def _unusual_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows of some in which a method is most likely to give an unexpected value."""
+    """Return those rows for which a method is most likely to return an unexpected value."""
     found: list[tuple[Any, ...]] = []
     for column in zip(*rows, strict=True):
         known = [place for place, value in enumerate(column) if value is not None]

@@ -13,17 +13,17 @@ from django.db.models import F, Func, Model, QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.digests import statement_of
+from django_sitemapkit.reading.digests import as_expression, statement_of
 from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.images import ImagePath, RelatedReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
-from django_sitemapkit.reading.languages import Languages, ObjectLanguages, Version
-from django_sitemapkit.reading.lastmod_text import as_text
+from django_sitemapkit.reading.languages import Languages, LanguageVersion, ObjectLanguages
+from django_sitemapkit.reading.lastmod_text import text_expression
 from django_sitemapkit.reading.methods import url_of
 from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from django_sitemapkit.reading.row_methods import RowMethods
 from django_sitemapkit.reading.sources import TAGS, Column, Method, Source, source_of
-from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from django_sitemapkit.sections import Route, Section, Translated, absolute_url_of, text_or_none
 from django_sitemapkit.sites import SitemapSite, default_language
 
@@ -33,18 +33,18 @@ COLUMN_ALIAS = "sitemapkit_{}"
 
 @dataclass(frozen=True, slots=True)
 class LanguageRoute:
-    """How one language writes the paths of a route."""
+    """A route in one language: its URL patterns, and where its arguments are read."""
 
     language: str
     """Its code."""
     route: CompiledRoute
     """The route as the URLconf has it in that language."""
-    arguments: tuple[int | Related, ...]
+    arguments: tuple[int | RelatedTranslation, ...]
     """For each argument its place among the columns, or the related rows that hold it."""
 
 
 class RouteLocator:
-    """The locations of a section that declares a Route."""
+    """Makes the locations of a section from its Route, in each language."""
 
     def __init__(
         self, route: Route, site: SitemapSite, languages: Languages | None, model: type[Model]
@@ -68,11 +68,16 @@ class RouteLocator:
             )
             self.language_routes.append(LanguageRoute(code, found, arguments))
 
-    def _position_of_argument(self, column: Any, model: type[Model], code: str) -> int | Related:
-        """Return the position of an argument's column, or its relation; adds new ones."""
+    def _position_of_argument(
+        self, column: Any, model: type[Model], code: str
+    ) -> int | RelatedTranslation:
+        """Return the index of an argument's column, or the related rows that have it.
+
+        Either is added to what is read, if it is new.
+        """
         if isinstance(column, Translated):
             column = translation_column(column, model, code)
-        if isinstance(column, Related):
+        if isinstance(column, RelatedTranslation):
             values = self.related.setdefault(column.language, [])
             values += [column.value] if column.value not in values else []
             return column
@@ -83,7 +88,7 @@ class RouteLocator:
         return len(self.columns) - 1
 
     def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any] | None:
-        """Return the rows' paths if every language has the same ones; else None."""
+        """Return the path of each row, if it is the same in every language; else None."""
         if not self.is_same_in_all:
             return None
         (only,) = self.language_routes
@@ -93,36 +98,47 @@ class RouteLocator:
         self,
         columns: Sequence[Sequence[Any]],
         keys: Sequence[Any],
-        languages: ObjectLanguages | None,
+        object_languages: ObjectLanguages | None,
         read_related: RelatedReader,
-    ) -> list[Version]:
-        """Return the rows' paths in each language, or in those that ``languages`` names."""
-        related: dict[Related, dict[tuple[Any, str], Any]] = {}
+    ) -> list[LanguageVersion]:
+        """Return a LanguageVersion for each language, with the paths of the rows.
+
+        ``object_languages`` is None if all rows have all languages.
+        """
+        related: dict[RelatedTranslation, dict[tuple[Any, str], Any]] = {}
         for language, values in self.related.items():
             rows = read_related(keys, (language, *values), ())
             for column, value in enumerate(values, start=2):
-                related[Related(value, language)] = {row[:2]: row[column] for row in rows}
+                related[RelatedTranslation(value, language)] = {
+                    row[:2]: row[column] for row in rows
+                }
         return [
-            self._version(route, columns, keys, related, languages)
+            self._language_version(route, columns, keys, related, object_languages)
             for route in self.language_routes
         ]
 
-    def _version(
+    def _language_version(
         self,
         language_route: LanguageRoute,
         columns: Sequence[Sequence[Any]],
         keys: Sequence[Any],
-        related: Mapping[Related, Mapping[tuple[Any, str], Any]],
-        languages: ObjectLanguages | None,
-    ) -> Version:
+        related: Mapping[RelatedTranslation, Mapping[tuple[Any, str], Any]],
+        object_languages: ObjectLanguages | None,
+    ) -> LanguageVersion:
+        """Return the paths of rows in one language; None for a row without a version in it.
+
+        ``related`` has what other rows hold, by key and language.
+        """
         code = language_route.language
         arguments = [
             [related[part].get((key, code)) for key in keys]
-            if isinstance(part, Related)
+            if isinstance(part, RelatedTranslation)
             else columns[part]
             for part in language_route.arguments
         ]
-        there = [languages is None or (row, code) in languages for row in range(len(keys))]
+        there = [
+            object_languages is None or (row, code) in object_languages for row in range(len(keys))
+        ]
         for argument in self._translated:
             values = arguments[argument]
             there = [
@@ -135,11 +151,11 @@ class RouteLocator:
         locations: list[Any] = [None] * len(keys)
         for place, path in zip(places, paths, strict=True):
             locations[place] = path
-        return Version(code, locations)
+        return LanguageVersion(code, locations)
 
 
 class RowSources(SectionReader):
-    """The sources of a section's rows and options: what is read, before any row is."""
+    """The part of a reader that knows what to read: the rows, and the source of each value."""
 
     options: Section
 
@@ -147,9 +163,9 @@ class RowSources(SectionReader):
 
     @cached_property
     def rows(self) -> Any:
-        """What ``get_queryset()`` returned for this site.
+        """What ``get_queryset()`` returned for this site, without rows that exclude themselves.
 
-        All of a page is read in one database: of two replicas one may be behind.
+        All of a page is read in one database: of two replicas one may lag.
         """
         with self.site.active():
             rows: Any = self.options.get_queryset()
@@ -164,25 +180,25 @@ class RowSources(SectionReader):
 
     @cached_property
     def keyset(self) -> Keyset:
-        """How the rows are read by key."""
+        """The rows in the order of their key."""
         return Keyset(self.rows, self.options.key, self.site.active)
 
     @cached_property
     def location_source(self) -> Route | Source:
-        """What gives the locations: columns in place of the method, else what is declared."""
-        return self.read_methods.get(self.location_option) or self.declared_location
+        """The source in use for locations: columns in place of a method, or the declared one."""
+        return self.methods_as_columns.get(self.location_option) or self.declared_location
 
     @cached_property
     def declared_location(self) -> Route | Source:
-        """The source that the section declares as its location, even a method not called."""
+        """The source that the section declares for locations, even a method that is not called."""
         location = getattr(self.options, self.location_option)
         if isinstance(location, Route):
             return location
         return source_of(absolute_url_of if location is None else location)
 
     def source(self, option: str) -> Source:
-        """Return where the values of an option come from."""
-        found = self.read_methods.get(option) if option in TAGS else None
+        """Return the source in use for an option: columns in place of a method, or as declared."""
+        found = self.methods_as_columns.get(option) if option in TAGS else None
         return found or super().source(option)
 
     @cached_property
@@ -191,31 +207,33 @@ class RowSources(SectionReader):
         return RowMethods(self)
 
     @cached_property
-    def read_methods(self) -> Mapping[str, Source]:
-        """The methods that are read as columns, by option."""
+    def methods_as_columns(self) -> Mapping[str, Source]:
+        """What is read in place of methods, by option; empty if one of them must be called."""
         found = self.methods.as_columns
         return {option: formula.source or formula for option, formula in found.items()}
 
-    def function_of(self, option: str, source: Method) -> tuple[Any, Callable[[Any], Any] | None]:
-        """Return the project's function of a method, and what converts its values, or None."""
+    def function_and_converter(
+        self, option: str, source: Method
+    ) -> tuple[Any, Callable[[Any], Any] | None]:
+        """Return the project's function for a method, and what converts its values, or None."""
         if source.function is absolute_url_of:
             return url_of, text_or_none
         return source.function, None
 
     @property
     def location_option(self) -> str:
-        """The option that the locations come from: ``entries`` where it is declared."""
+        """The name of the option for locations: ``entries`` if it is set, else ``location``."""
         return "location" if self.options.entries is None else "entries"
 
     @cached_property
     def reads_objects(self) -> bool:
-        """Whether an option needs the object, so that columns alone will not do."""
-        return bool(self.methods.in_force) and not self.read_methods
+        """Whether methods are called, so that objects must be read."""
+        return bool(self.methods.effective_options) and not self.methods_as_columns
 
     @property
-    def languages_path(self) -> str:
-        """The field path to the languages of each row, or ""."""
-        source = self.languages_source
+    def object_languages_path(self) -> str:
+        """The field path to the languages of each row; "" if they are no column."""
+        source = self.object_languages_source
         return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
 
     @property
@@ -230,7 +248,7 @@ class RowSources(SectionReader):
 
     @property
     def translations_path(self) -> str:
-        """The field path to what translations share; "" where no rows link to others."""
+        """The field path to what translations share; "" if rows do not link to others."""
         source = self.source("translations")
         return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
 
@@ -249,15 +267,15 @@ class RowSources(SectionReader):
 
     @cached_property
     def locator(self) -> RouteLocator | None:
-        """What makes the locations from a Route; None if they come from anything else."""
+        """What makes the locations from a Route; None if the section has none."""
         route = self.route
         if route is None:
             return None
-        return RouteLocator(route, self.site, self.language_plan, self.keyset.queryset.model)
+        return RouteLocator(route, self.site, self.languages, self.keyset.queryset.model)
 
     @cached_property
     def images_path(self) -> ImagePath | None:
-        """The path to images, in the row or in related rows; None if ``images`` is no column."""
+        """The column of the images, of rows or of related rows; None if ``images`` is no column."""
         source = self.extension_sources.get("images")
         if not isinstance(source, Column):
             return None
@@ -265,19 +283,25 @@ class RowSources(SectionReader):
 
     @property
     def lastmod_column(self) -> Any:
-        """The column lastmod, as an expression; None where it differs by language."""
-        return None if "lastmod" in self.sources_by_language else self.columns.get("lastmod")
+        """The expression of lastmod; None if it is no column or differs by language."""
+        return (
+            None if "lastmod" in self.tag_sources_by_language else self.column_tags.get("lastmod")
+        )
 
     @cached_property
     def lastmod_text(self) -> Func | None:
-        """The expression of the column lastmod as the database's text; None if that may differ."""
+        """The expression for lastmod as the database's text; None if Python must read the value."""
         column = self.lastmod_column
-        return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
+        return (
+            None
+            if column is None
+            else text_expression(column, self.rows, by_day=self.lastmod_by_day)
+        )
 
-    def language_signature(self, source: Source) -> Any:
-        """Return what is compared between languages to tell whether a tag's values differ.
+    def comparable_source(self, source: Source) -> Any:
+        """Return what a source reads, in a form to compare between languages.
 
-        This is the expression of a column or the SQL that reads it, or else the source itself.
+        It is the expression of a column or the SQL that reads it, or else the source itself.
         """
         if not isinstance(source, Column):
             return source
@@ -291,15 +315,15 @@ class RowSources(SectionReader):
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
-        """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
+        """The fields in which rows set a tag themselves (``SitemapFields``), by tag."""
         if not getattr(self.rows.model, "has_sitemap_fields", False):
             return {}
         return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
 
     @cached_property
-    def expressions(self) -> dict[str, Any]:
-        """The columns read for each row besides its key: field path or expression by name."""
-        found = dict(self.columns)
+    def columns_to_read(self) -> dict[str, Any]:
+        """The columns read for each row besides its key: field paths or expressions, by name."""
+        found = dict(self.column_tags)
         if self.lastmod_text is not None:
             found["lastmod"] = self.lastmod_text
         found |= {f"row_{tag}": column for tag, column in self.row_value_columns.items()}
@@ -308,7 +332,7 @@ class RowSources(SectionReader):
         if self.links_rows:
             linked = {option: self.source(option) for option in ("translations", "language")}
             found |= {option: s.expression for option, s in linked.items() if isinstance(s, Column)}
-        for tag, source in self.sources.items():
+        for tag, source in self.tag_sources.items():
             if isinstance(source, Formula):
                 found |= {f"{tag}_{n}": column for n, column in enumerate(source.read)}
         if self.locator is not None:
@@ -321,8 +345,8 @@ class RowSources(SectionReader):
 
     @cached_property
     def queryset(self) -> QuerySet[Any]:
-        """The rows with all that is read of them."""
-        rows, key, read = self.keyset.queryset, self.options.key, self.expressions
+        """The rows as they are read: tuples of key and columns, or objects with the columns."""
+        rows, key, read = self.keyset.queryset, self.options.key, self.columns_to_read
         if not self.reads_objects:
             return rows.values_list(key, *read.values())
         if self.options.only is not None:
@@ -332,21 +356,16 @@ class RowSources(SectionReader):
         }
         return rows.annotate(**columns)  # type: ignore[no-any-return]
 
-    def rows_with(self, keys: Sequence[Any]) -> QuerySet[Any]:
+    def rows_with_keys(self, keys: Sequence[Any]) -> QuerySet[Any]:
         """Return the rows that have these keys."""
         return self.keyset.queryset.filter(**{f"{self.options.key}__in": keys})
 
-    def objects(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        """Return the objects that have these keys, by key; few enough in each query."""
+    def objects_by_key(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        """Return the objects that have these keys, by key; a deleted one is missing."""
         name = "pk" if self.options.key == "pk" else self.keyset.field.attname
         found: dict[Any, Any] = {}
         with self.site.active():
             for start in range(0, len(keys), MAX_PARAMETERS):
-                rows = self.rows_with(keys[start : start + MAX_PARAMETERS])
+                rows = self.rows_with_keys(keys[start : start + MAX_PARAMETERS])
                 found |= {getattr(row, name): row for row in rows}
         return found
-
-
-def as_expression(column: Any) -> Any:
-    """Return a field path as an F() expression; an expression unchanged."""
-    return F(column) if isinstance(column, str) else column

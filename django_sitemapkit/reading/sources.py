@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method that gets the object, or the item, and returns the value."""
+    """A method that takes the object, or the item, and returns the value."""
 
     function: Callable[[Any], Any]
 
@@ -77,7 +77,7 @@ def source_of(value: Any, *, text_is_column: bool = False) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """The values that an option accepts, the options it needs, and the id of the check."""
+    """What an option accepts, which option it needs, and the id of its system check."""
 
     takes: tuple[type, ...] = (Constant, Column, Method)
     """What its values may come from; a column only in a ``Section``."""

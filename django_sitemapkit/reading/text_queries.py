@@ -38,7 +38,7 @@ from django.db.models.lookups import Exact
 from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, UUIDConverter
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, stored_kind
+from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, column_field_class
 from django_sitemapkit.reading.keysets import FIRST_CHUNK, KeyRange, Keyset, SqlColumn
 from django_sitemapkit.reading.lines import SEPARATORS
 from django_sitemapkit.reading.routes import FastPattern
@@ -78,7 +78,7 @@ _COLUMNS = (
 
 @dataclass(slots=True)
 class TextChunk:
-    """Some rows of a section as lines, in the order of their key."""
+    """Some rows of a section as lines of one text, in the order of their key."""
 
     rows: int
     """Rows that were read; of none, the rest is empty."""
@@ -102,7 +102,7 @@ class TextChunk:
     digest: int = 0
     """The sum of the rows' hashes, if it was asked for."""
 
-    def newest_key(self) -> Callable[[], Any]:
+    def newest_key_finder(self) -> Callable[[], Any]:
         """Return a function that finds the key of a row with the newest lastmod.
 
         The function holds no rows. It returns None if that row has another lastmod by now.
@@ -123,7 +123,7 @@ def can_join(
     own_values: Sequence[str],
     image: str | None,
 ) -> bool:
-    """Return whether the database can join the columns that fill a pattern's arguments.
+    """Return whether the database can join rows into lines that fill a URL pattern.
 
     It must be PostgreSQL, return each row once with the columns that are ``read``, and write all
     values as Python does, including those that a row may set itself and the name of its ``image``.
@@ -136,28 +136,28 @@ def can_join(
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:
         return False
-    fitting = [_accepted_fields(type(converter)) for converter in pattern.converters]
+    fitting = [_field_classes_for(type(converter)) for converter in pattern.converters]
     fitting += [(CharField, DecimalField)] * len(own_values)
     images = [] if image is None else [image]
     fitting += [(FileField, ImageField)] * len(images)
     return all(
-        _kind(_django.resolve_column(column, rows)[0]) in kinds
+        _field_class(_django.resolve_column(column, rows)[0]) in kinds
         for column, kinds in zip([*columns, *own_values, *images], fitting, strict=True)
     )
 
 
-def _kind(expression: Any) -> "type[Field[Any, Any]] | None":
-    """Return the field class whose values an expression returns; None if not known."""
+def _field_class(expression: Any) -> "type[Field[Any, Any]] | None":
+    """Return the field class whose values an expression returns; None if it is not known."""
     if _django.table_and_field_of(expression) is not None:
-        return stored_kind(expression)
+        return column_field_class(expression)
     if isinstance(expression, Extract) and expression.lookup_name not in WHOLE_UNITS:
         return None
     is_known = isinstance(expression, (Cast, Extract)) or _django.is_text_function(expression)
     return type(expression.output_field) if is_known else None
 
 
-def _accepted_fields(converter: type) -> tuple[type, ...]:
-    """Return the field classes whose values a converter accepts, unless a line shows otherwise."""
+def _field_classes_for(converter: type) -> tuple[type, ...]:
+    """Return the field classes whose values a converter may accept; each line is checked, too."""
     if converter is IntConverter:
         return INTEGERS
     return (
@@ -177,11 +177,9 @@ class TextQuery:
         *,
         at_most: int,
     ) -> None:
-        """Take what is read of a row.
+        """Read ``columns`` and a lastmod of rows, at most ``at_most`` and ROWS_PER_TEXT at a time.
 
-        The columns of its line, its lastmod cast to text, and the columns in which it may set the
-        values of tags; the line of a row that sets one is empty. A text has no more than
-        ``at_most`` rows, and no more than ROWS_PER_TEXT.
+        The line of a row that sets a tag itself, in a column of ``own_values``, is empty.
         """
         self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
@@ -190,22 +188,22 @@ class TextQuery:
         """Whether the sums of the rows' hashes are found, too."""
         self._field = keyset.field
         self._has_lastmod = lastmod_text is not None
-        line = _line(keyset.queryset, columns, lastmod_text)
-        named = {"key": F(keyset.name), "text": _without_own_values(line, own_values)}
+        line = _line_expression(keyset.queryset, columns, lastmod_text)
+        named = {"key": F(keyset.name), "text": _blank_with_own_values(line, own_values)}
         if lastmod_text is not None:
             (named["lastmod"],) = lastmod_text.get_source_expressions()
         named = {_NAME.format(name): column for name, column in named.items()}
         rows: QuerySet[Any] = keyset.queryset.values(**named)
         self._keyset = Keyset(rows, keyset.name, keyset.active)
 
-    def add_hashes(self, row_hash: Func) -> None:
+    def add_hashes(self, row_hash_expression: Func) -> None:
         """Let the statements also return the sum of the rows' hashes."""
-        rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash)
+        rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash_expression)
         self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)
         self.has_hashes = True
 
-    def reads(self, keys: KeyRange) -> Iterator[TextChunk]:
-        """Yield the rows of a range as text; the first chunk is small, as a reader waits for it."""
+    def text_chunks(self, keys: KeyRange) -> Iterator[TextChunk]:
+        """Yield the rows of a range as TextChunks; the first is small, as a reader waits for it."""
         size = FIRST_CHUNK
         found = self._run_statement(self._statement(self._keyset.within(keys)[:size]))
         following: SqlColumn | None = None
@@ -267,7 +265,7 @@ class _LastKey(Expression):
         return "%s", (LAST_KEY,)
 
 
-def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
+def _line_expression(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
     """Return the expression of a row's line; the line is empty if a value is missing."""
     text, parts = TextField(), []
     for column, separator in zip(columns, SEPARATORS, strict=False):
@@ -282,8 +280,8 @@ def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
     return Coalesce(line, Value(""), output_field=text)
 
 
-def _without_own_values(line: Any, columns: Sequence[str]) -> Any:
-    """Return the expression of a line, made empty if a row sets one of some columns itself."""
+def _blank_with_own_values(line: Any, columns: Sequence[str]) -> Any:
+    """Return the expression of a line that is empty if the row sets a tag in ``columns`` itself."""
     if not columns:
         return line
     # CONCAT takes columns of any type, and NULL for an empty text.

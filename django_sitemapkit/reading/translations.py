@@ -14,8 +14,8 @@ from django_sitemapkit.sections import Translated
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
-    """A value that other rows hold, one for each language."""
+class RelatedTranslation:
+    """A translated value that related rows hold, one row for each language."""
 
     value: str
     """The path to it."""
@@ -23,15 +23,17 @@ class Related:
     """The path to the code of its language."""
 
 
-def translation_column(field: Translated, model: type[Model], code: str) -> str | Related:
-    """Return where a field's value in one language is: a field path, or related rows.
+def translation_column(
+    field: Translated, model: type[Model], code: str
+) -> str | RelatedTranslation:
+    """Return the field path of a field's value in one language, or the related rows that hold it.
 
-    Raises FieldError where the model has no translation of the field.
+    Raises FieldError if the model has no translation of the field.
     """
     before, _, name = field.path.rpartition(LOOKUP_SEP)
-    target = _target(model, before)
+    target = _model_at_path(model, before)
     if field.relation is not None:
-        return _related(before, field.relation, name, field.language)
+        return _related_translation(before, field.relation, name, field.language)
     own = f"{name}_{code.replace('-', '_')}"
     # django-modeltranslation's name for Indonesian: foreign keys have columns that end in _id.
     for column in (f"{name}_ind", own) if code == "id" else (own,):
@@ -39,19 +41,22 @@ def translation_column(field: Translated, model: type[Model], code: str) -> str 
             return _join_path(before, column)
     for translations in getattr(target, "_parler_meta", None) or ():
         if name in translations.get_translated_fields():
-            return _related(before, translations.rel_name, name, field.language)
+            return _related_translation(before, translations.rel_name, name, field.language)
     raise FieldError(
         f"{target.__name__} has neither a field {own!r} nor translations of {name!r};"
         " name the relation that holds them."
     )
 
 
-def _related(before: str, relation: str, name: str, language: str) -> Related:
+def _related_translation(
+    before: str, relation: str, name: str, language: str
+) -> RelatedTranslation:
+    """Return where the rows behind a relation hold a value and its language."""
     rows = _join_path(before, relation)
-    return Related(_join_path(rows, name), _join_path(rows, language))
+    return RelatedTranslation(_join_path(rows, name), _join_path(rows, language))
 
 
-def _target(model: type[Model], path: str) -> type[Model]:
+def _model_at_path(model: type[Model], path: str) -> type[Model]:
     """Return the model at the end of a path over relations."""
     for name in path.split(LOOKUP_SEP) if path else ():
         found = model._meta.get_field(name).related_model

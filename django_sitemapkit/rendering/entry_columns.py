@@ -77,7 +77,7 @@ def _select_rows(entries: EntryColumns, mask: bytearray) -> EntryColumns:
         locations=list(compress(entries.locations, mask)),
         tags={tag: _select_values(column, mask) for tag, column in entries.tags.items()},
         extensions=_select_values(entries.extensions, mask),
-        versions=entries.versions and entries.versions.of_rows(mask),
+        versions=entries.versions and entries.versions.only_listed(mask),
         translations=entries.translations and list(compress(entries.translations, mask)),
     )
 

@@ -56,8 +56,8 @@ class HreflangFormatter:
                 pass
             case True:
                 self._default = settings.LANGUAGE_CODE
-                if section.language_plan and self._default in section.language_plan.sites:
-                    base = section.language_plan.sites[self._default].base
+                if section.languages and self._default in section.languages.sites:
+                    base = section.languages.sites[self._default].base
                     self._prefixed, self._bare = f"{base}/{self._default}/", f"{base}/"
             case code if str(code).lower() in self._ranks:
                 self._default = str(code)
@@ -101,16 +101,16 @@ class VersionLinks:
     """Links entries to all language versions of their object, in a section with ``alternates``."""
 
     def __init__(
-        self, section: SectionReader, language_plan: Languages, problems: ProblemLog
+        self, section: SectionReader, section_languages: Languages, problems: ProblemLog
     ) -> None:
         self.foreign = {
             code: Scope(site.origin, f"{site.path}/")
-            for code, site in language_plan.sites.items()
-            if code not in language_plan.listed
+            for code, site in section_languages.sites.items()
+            if code not in section_languages.listed
         }
         """The languages that other sites list, and what may be linked to there."""
-        self._formatter = HreflangFormatter(section, language_plan.codes, problems)
-        for code in language_plan.codes:
+        self._formatter = HreflangFormatter(section, section_languages.codes, problems)
+        for code in section_languages.codes:
             self._formatter.code(code)  # One without is a problem, whether a row has it or not.
 
     def with_links(self, entries: EntryColumns) -> EntryColumns:
@@ -226,7 +226,7 @@ class TranslationLinks:
             return found
         with self._section.connection_lock:  # The same connection may be reading the next rows.
             for section in self._sections:
-                rows = section.where(**{f"{section.translations_path}__in": list(shared)})
+                rows = section.filtered(**{f"{section.translations_path}__in": list(shared)})
                 for entries in self._listed_rows(rows):
                     for (share, language), location in zip(
                         entries.translations or (), entries.locations, strict=True
@@ -265,12 +265,14 @@ class LinkFingerprints:
         for section in self._sections:
             if section.rows.db != own.rows.db:
                 return ""
-            rows = section.where(**{f"{section.translations_path}__in": shared.values(path)})
+            rows = section.filtered(**{f"{section.translations_path}__in": shared.values(path)})
             digest = _digest_of_locations(rows)
             if not digest:
                 return ""
             site, edits = section.site, overrides_revision_of(section)
-            state.append((repr(site), site.address("index"), section.declaration(), edits, digest))
+            state.append(
+                (repr(site), site.address("index"), section.declaration_text(), edits, digest)
+            )
         return repr(state)
 
 
@@ -279,12 +281,12 @@ def _digest_of_locations(rows: QuerySetReader) -> str:
 
     The tags of rows are not covered, because links do not contain them.
     """
-    if rows.reads_unknown and isinstance(rows.location_source, Method):
+    if rows.reads_undeclared and isinstance(rows.location_source, Method):
         return "" if rows.keyset.queryset.exists() else "no rows"
     if rows.locator and rows.locator.related:
         return ""
     parts = ("location", "translations", "language")
-    columns = [column for name, column in rows.expressions.items() if name.startswith(parts)]
+    columns = [column for name, column in rows.columns_to_read.items() if name.startswith(parts)]
     columns += rows.options.depends_on or ()
     return repr(digests_of(rows.keyset, [EVERYTHING], columns))
 

@@ -22,7 +22,7 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lines import SEPARATORS, can_hold_lines
+from django_sitemapkit.reading.lines import SEPARATORS, has_room_for_line
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.rendering.entry_columns import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
@@ -51,10 +51,10 @@ class LineWriter:
         self._pipeline = pipeline
         self.pushdown = Pushdown(section)
         """Reads the rows as lines of text."""
-        paths, plan = self.pushdown.paths, section.language_plan
+        paths, plan = self.pushdown.paths, section.languages
         locations = [scope.origin + path for path in paths]
         self.is_possible = all(
-            path.startswith(scope.directory) and can_hold_lines(location)
+            path.startswith(scope.directory) and has_room_for_line(location)
             for path, location in zip(paths, locations, strict=True)
         )
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
@@ -65,7 +65,7 @@ class LineWriter:
         """Whether rows are needed by column: for what editors have set, or other pages list."""
         versions = None if plan is None else Versions([0] * len(paths), plan.rendered)
         row = EntryColumns(locations, locations, dict(pipeline.constants), versions=versions)
-        self._is_dated = "lastmod" in section.columns
+        self._is_dated = "lastmod" in section.column_tags
         if self._is_dated:
             row.tags["lastmod"] = _LASTMOD
         self._image = ("", "")
@@ -73,7 +73,7 @@ class LineWriter:
             with suppress(InvalidValue):
                 self._image = _xml_around_image_name(prefix, scope)
             before, behind = self._image
-            self.is_possible = self.is_possible and bool(before) and can_hold_lines(before)
+            self.is_possible = self.is_possible and bool(before) and has_room_for_line(before)
             row.extensions = [before + chr(self.pushdown.separators[-1]) + behind] * len(paths)
         self._template = LineTemplate(xml_of(pipeline.with_links(row)), self.pushdown.separators)
         self.urls_per_row = len(paths)
@@ -137,7 +137,7 @@ class LineWriter:
             known.add_summary(constant, constant, chunk.rows * self.urls_per_row, lambda: first)
         elif chunk.lastmods[2]:
             oldest, newest, dated = chunk.lastmods
-            find_key = chunk.newest_key() if newest > known.newest else lambda: None
+            find_key = chunk.newest_key_finder() if newest > known.newest else lambda: None
             known.add_summary(oldest, newest, dated * self.urls_per_row, find_key)
 
 

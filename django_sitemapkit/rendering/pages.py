@@ -19,9 +19,9 @@ from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
-from django_sitemapkit.reading.entries import too_many_urls
+from django_sitemapkit.reading.entries import too_many_urls_error
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lastmod_text import shows_changes
+from django_sitemapkit.reading.lastmod_text import moves_with_next_change
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter
@@ -79,7 +79,11 @@ class PageRendering:
         rows are always the last ones, it is the first row that does not fit. It takes one query.
         """
         keyset = self.section.keyset
-        if self.overflow is None or keyset is None or (keyset.grows and self.keys.upper is None):
+        if (
+            self.overflow is None
+            or keyset is None
+            or (keyset.new_rows_come_last and self.keys.upper is None)
+        ):
             return self.overflow
         fitting = KeyRange(self.first, self.overflow)
         fit = self.urls // max(1, self.section.urls_per_row)
@@ -274,7 +278,7 @@ class PageRendering:
         """Record a problem for each entry that fits on no page: ``begin`` to before ``end``."""
         is_rest = bool(self.urls) and entries.keys[begin] == self.first
         if is_rest or end - begin > self.writer.max_urls:
-            refusal = too_many_urls(self.urls if is_rest else self.writer.max_urls)
+            refusal = too_many_urls_error(self.urls if is_rest else self.writer.max_urls)
         else:
             refusal = InvalidValue(
                 "file-too-large",
@@ -348,15 +352,15 @@ def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Va
     """
     # News gets too old without any row that changes.
     trusted = section.trust_lastmod and not section.has_news
-    newest = section.newest(page.keys) if trusted else None
+    newest = section.count_and_newest_lastmod(page.keys) if trusted else None
     if newest is None:
         return None
     rows, lastmod = newest
-    if not shows_changes(lastmod):
+    if not moves_with_next_change(lastmod):
         return None
     revision = section.overrides.revision if section.overrides else 0
     state = (
-        *(__version__, section.declaration(), revision, scope),
+        *(__version__, section.declaration_text(), revision, scope),
         *(section.max_urls, settings.SCHEMA_LOCATION, page, rows, lastmod),
     )
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]

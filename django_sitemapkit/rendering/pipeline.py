@@ -72,8 +72,8 @@ class ChunkPipeline:
         self._foreign: dict[str, Scope] = {}
         if isinstance(section, QuerySetReader) and section.links_rows:
             self._links = TranslationLinks(section, problems, listed_entries)
-        elif section.options.alternates and section.language_plan:
-            self._links = VersionLinks(section, section.language_plan, problems)
+        elif section.options.alternates and section.languages:
+            self._links = VersionLinks(section, section.languages, problems)
             self._foreign = self._links.foreign
         self._extensions = None
         if section.extension_sources:
@@ -264,7 +264,7 @@ def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
     sections pass through.
     """
     for section in sections_of(site):
-        if not (section.links_rows or (section.options.alternates and section.language_plan)):
+        if not (section.links_rows or (section.options.alternates and section.languages)):
             continue
         reader = _reader_of_item(section, item)
         if reader is None:
@@ -287,7 +287,7 @@ def _reader_of_item(section: SectionReader, item: Any) -> SectionReader | None:
         # It is the page's own object, which would be left in the last language.
         section.rows = [copy(item) if hasattr(item, "set_current_language") else item]
     elif isinstance(item, Model) and section.label == label_of(type(item)):
-        section = section.where(pk=item.pk)
+        section = section.filtered(pk=item.pk)
     else:
         return None
     section.extension_sources = {}

@@ -29,7 +29,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_for
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.problems import ProblemLog
 
@@ -240,7 +240,7 @@ class ExtensionFormatter:
             except INFRASTRUCTURE:
                 raise
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
-                report(refusal_for(error, option))
+                report(invalid_value_of(error, option))
 
     def _image_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
         """Return the element of an image, given as an Image, a URL or the file of a field."""

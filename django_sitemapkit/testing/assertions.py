@@ -111,7 +111,7 @@ def _sections_listing(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[
         (section.get_name(), location)
         for section in _readable_sections(site)
         if section.label == label
-        for location in _rendered_locations(section.where(pk=obj_or_url.pk), EVERYTHING)
+        for location in _rendered_locations(section.filtered(pk=obj_or_url.pk), EVERYTHING)
     ]
     # Sections over lists do not say which objects their entries are of.
     location = None if found else _location_of(site, obj_or_url)

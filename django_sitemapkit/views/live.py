@@ -103,7 +103,7 @@ def page_response(
     is split in the plan afterwards. Without ``planned`` the page replaces a lost file, whose key
     range the plan may not have: it is not split then, and has no ETag.
     """
-    if difference := section.method_difference(page.keys, once=True):
+    if difference := section.method_difference(page.keys, once_per_process=True):
         called = section.methods_digest
         try:
             disable_methods_as_columns(section, difference)

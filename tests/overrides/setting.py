@@ -47,7 +47,7 @@ def setting(section, **values):
 def rendered(name="things", site=SITE):
     """Return how a section's only page is rendered, from its first block to its last."""
     section = section_of(site, name)
-    rows = KeyRange(0, section.size()) if section.keyset is None else EVERYTHING
+    rows = KeyRange(0, section.count_items()) if section.keyset is None else EVERYTHING
     rendering = PageRendering(section, rows, site.scope())
     return rendering, b"".join(rendering)
 

@@ -80,7 +80,7 @@ def test_the_urls_of_local_files_are_known_by_their_prefix(
     settings.MEDIA_URL = media
     if storage is not None:
         monkeypatch.setattr(Place._meta.get_field("cover"), "storage", storage)
-    assert places(images=option).images_path.prefix() == prefix
+    assert places(images=option).images_path.url_prefix() == prefix
     if prefix:
         for name in ("a.jpg", "2024/b_-.c/d.jpg", "ü"):
             assert Place(cover=name).cover.url == prefix + quote(name)
@@ -176,7 +176,7 @@ def test_a_declaration_tells_where_the_files_are(settings, monkeypatch):
     """Another MEDIA_URL or storage gives all images other URLs, which no row tells."""
 
     def shown():
-        return places(images="cover", location=ROUTE).declaration()
+        return places(images="cover", location=ROUTE).declaration_text()
 
     before = shown()
     assert shown() == before
@@ -194,4 +194,4 @@ def test_a_storage_that_knows_its_files_alone_is_no_trouble(monkeypatch):
             raise ValueError(name)
 
     monkeypatch.setattr(Place._meta.get_field("cover"), "storage", Strict())
-    assert places(images="cover").declaration()
+    assert places(images="cover").declaration_text()

@@ -84,7 +84,7 @@ def test_items_and_locations_may_be_methods():
             return f"/{self.site.key}/{item.year}/"
 
     section = reader_of(Years(SitemapSite.at("https://www.example.com")))
-    assert section.size() == 3
+    assert section.count_items() == 3
     assert read(section).locations == ["/default/2000/", "/default/2001/", "/default/2002/"]
 
 
@@ -92,9 +92,9 @@ def test_items_and_locations_may_be_methods():
 def test_a_queryset_that_is_set_on_the_class_is_read_each_time():
     """It keeps the rows it has read, and the next request is to see others."""
     section = type("Things", (StaticSection,), {"items": Product.objects.all()})
-    assert reader_of(section(SITE)).size() == 0
+    assert reader_of(section(SITE)).count_items() == 0
     ProductFactory()
-    assert reader_of(section(SITE)).size() == 1
+    assert reader_of(section(SITE)).count_items() == 1
 
 
 def test_items_are_asked_for_once_a_request():
@@ -107,10 +107,10 @@ def test_items_are_asked_for_once_a_request():
 
     cls = type(declare(StaticSection, items=items).options)
     section = reader_of(cls(SitemapSite.at("https://www.example.com")))
-    section.size()
+    section.count_items()
     read(section)
     assert len(asked) == 1
-    reader_of(cls(SitemapSite.at("https://www.example.com"))).size()
+    reader_of(cls(SitemapSite.at("https://www.example.com"))).count_items()
     assert len(asked) == 2
 
 
@@ -134,4 +134,4 @@ def test_a_list_has_no_keys_and_no_newest_lastmod():
     """It is paged by position, and only its text could tell whether it changed."""
     section = static("home", lastmod=dt.date(2024, 1, 1))
     assert section.keyset is None
-    assert section.newest(EVERYTHING) is None
+    assert section.count_and_newest_lastmod(EVERYTHING) is None

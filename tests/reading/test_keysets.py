@@ -200,9 +200,9 @@ def test_the_first_keys_of_a_range_and_the_last(keyset, ordered, django_assert_n
     keys = KeyRange(ordered[2], ordered[11])
     with django_assert_num_queries(2):
         assert keyset.first_keys(4, keys) == ordered[2:6]
-        assert keyset.first_keys(4, keys, from_end=True) == ordered[10:6:-1]
+        assert keyset.first_keys(4, keys, descending=True) == ordered[10:6:-1]
     assert keyset.first_keys(99, keys) == ordered[2:11]
-    assert keyset.first_keys(99, EVERYTHING, from_end=True) == ordered[::-1]
+    assert keyset.first_keys(99, EVERYTHING, descending=True) == ordered[::-1]
 
 
 @pytest.mark.slow
@@ -213,19 +213,23 @@ def test_the_ends_of_ranges_are_read_by_one_query_for_fifty(
     ranges = [KeyRange(key, ordered[-1]) for key in ordered]
     expected = [(key, ordered[-2]) for key in ordered[:-1]]
     with django_assert_num_queries(1):
-        assert keyset.ends([EVERYTHING, *ranges]) == [(ordered[0], ordered[-1]), *expected, None]
+        assert keyset.first_and_last_keys([EVERYTHING, *ranges]) == [
+            (ordered[0], ordered[-1]),
+            *expected,
+            None,
+        ]
     with django_assert_num_queries(3):
-        assert len(keyset.ends(ranges[:1] * 101)) == 101
-    found = keyset.ends(ranges[:1])[0]
+        assert len(keyset.first_and_last_keys(ranges[:1] * 101)) == 101
+    found = keyset.first_and_last_keys(ranges[:1])[0]
     assert list(map(type, found)) == [type(ordered[0])] * 2
 
 
 def test_no_rows_have_no_ends(django_assert_num_queries):
     """Whether a table is empty, or Django knows that a queryset is."""
     with django_assert_num_queries(0):
-        assert Keyset(Shop.objects.all(), "pk").ends([]) == []
-    assert Keyset(Shop.objects.all(), "pk").ends([EVERYTHING]) == [None]
-    assert Keyset(Shop.objects.none(), "pk").ends([EVERYTHING] * 2) == [None, None]
+        assert Keyset(Shop.objects.all(), "pk").first_and_last_keys([]) == []
+    assert Keyset(Shop.objects.all(), "pk").first_and_last_keys([EVERYTHING]) == [None]
+    assert Keyset(Shop.objects.none(), "pk").first_and_last_keys([EVERYTHING] * 2) == [None, None]
 
 
 def rows_in(keyset, *ranges):
@@ -384,7 +388,7 @@ def test_a_row_encodes_as_its_key():
 )
 def test_only_automatic_keys_always_grow(model, name, grows):
     """Where new rows may come anywhere, pages need room."""
-    assert Keyset(model.objects.all(), name).grows is grows
+    assert Keyset(model.objects.all(), name).new_rows_come_last is grows
 
 
 def test_no_query_has_an_offset_and_every_count_has_a_limit(keyset, ordered):

@@ -250,8 +250,8 @@ def test_what_was_made_before_asks_in_the_turn_of_its_reading():
             turns.append("end")
 
     section = places(location=ROWS, images="photos__file")
-    section.declaration()
-    assert section.reads_related
+    section.declaration_text()
+    assert section.reads_separately
     render(section.with_prefetch(iter, Turn()))
     assert turns == ["begin", "end"] * 2
 
@@ -447,7 +447,7 @@ def test_a_declaration_tells_of_its_languages(settings):
     """Whatever gives other links gives another text, and nothing else does."""
     hosts = {"en": SITE.base, "fr": SITE.base, "es": "https://example.es"}
     base = places(location=COLUMNS)
-    assert base.declaration() == places(location=COLUMNS).declaration()
+    assert base.declaration_text() == places(location=COLUMNS).declaration_text()
     others = {
         "languages": places(location=COLUMNS, languages=["en", "es"]),
         "order": places(location=COLUMNS, languages=["es", "en", "fr"]),
@@ -457,11 +457,11 @@ def test_a_declaration_tells_of_its_languages(settings):
         "relation": places(location=COLUMNS, object_languages="translations__language_code"),
         "rows": places(location=ROWS),
     }  # fmt: skip
-    texts = {name: section.declaration() for name, section in others.items()}
-    true = places(location=COLUMNS, x_default=True).declaration()
+    texts = {name: section.declaration_text() for name, section in others.items()}
+    true = places(location=COLUMNS, x_default=True).declaration_text()
     settings.LANGUAGE_CODE = "fr"
-    assert places(location=COLUMNS, x_default=True).declaration() != true
-    assert len({base.declaration(), true, *texts.values()}) == len(texts) + 2
+    assert places(location=COLUMNS, x_default=True).declaration_text() != true
+    assert len({base.declaration_text(), true, *texts.values()}) == len(texts) + 2
 
 
 def test_a_plain_section_has_no_languages():
@@ -470,7 +470,7 @@ def test_a_plain_section_has_no_languages():
     with override_settings(LANGUAGE_CODE="en"):
         section = places(location=COLUMNS, i18n=False)
         assert shown(section) == {"/en/places/a-en/": []}
-    assert section.language_plan is None
+    assert section.languages is None
     assert section.urls_per_row == 1
 
 
@@ -486,10 +486,12 @@ def test_hosts_name_the_sites_of_the_settings(settings):
         "es": {"BASE_URL": "https://example.es", "URLCONF": "tests.urls_spanish"}
     }
     hosts = {"en": "https://www.example.com", "es": "https://example.es", "fr": "https://x.example"}
-    language_plan = places(language_hosts=hosts).language_plan
-    assert language_plan.listed == ["en"]
-    assert language_plan.sites["es"].urlconf == "tests.urls_spanish"
-    assert language_plan.sites["fr"] == SitemapSite.at("https://x.example", key="https://x.example")
+    section_languages = places(language_hosts=hosts).languages
+    assert section_languages.listed == ["en"]
+    assert section_languages.sites["es"].urlconf == "tests.urls_spanish"
+    assert section_languages.sites["fr"] == SitemapSite.at(
+        "https://x.example", key="https://x.example"
+    )
 
 
 @pytest.mark.parametrize("location", ["columns", "a method"])

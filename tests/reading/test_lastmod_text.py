@@ -27,7 +27,7 @@ from django_sitemapkit import Route, Section, checks
 from django_sitemapkit.protocol.dates import day_of, format_lastmod
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.reading.lastmod_text import as_text, days_of, w3c_texts
+from django_sitemapkit.reading.lastmod_text import days_of, text_expression, w3c_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import SITE, ShopFactory
@@ -125,7 +125,7 @@ class Special(models.DateTimeField):
 @pytest.mark.django_db
 def test_only_columns_of_dates_and_moments_are_read_as_text(rows, expression, is_text):
     """And what gives one of them as it is; all else is Python's to read."""
-    assert (as_text(expression, rows.objects.all()) is not None) == is_text
+    assert (text_expression(expression, rows.objects.all()) is not None) == is_text
 
 
 @pytest.mark.django_db
@@ -133,13 +133,13 @@ def test_moments_in_another_zone_are_pythons(settings):
     """Without time zones, or with a database in local time, the text is not in UTC."""
     rows = Product.objects.all()
     name = connection.timezone_name  # Kept by Django once it was asked for.
-    assert as_text(F("updated_at"), rows) is not None
+    assert text_expression(F("updated_at"), rows) is not None
     settings.USE_TZ = False
-    assert as_text(F("updated_at"), rows) is None
+    assert text_expression(F("updated_at"), rows) is None
     settings.USE_TZ = True
     connection.timezone_name = "Europe/Paris"
     try:
-        assert as_text(F("updated_at"), rows) is None
+        assert text_expression(F("updated_at"), rows) is None
     finally:
         connection.timezone_name = name
 
@@ -256,7 +256,7 @@ def test_a_truncated_lastmod_is_that_of_python(settings, expression):
     texts, problems = listed(section)
     assert texts == [format_lastmod(expected)]
     assert not problems
-    assert section.newest(EVERYTHING) == (1, expected)
+    assert section.count_and_newest_lastmod(EVERYTHING) == (1, expected)
 
 
 @pytest.mark.django_db

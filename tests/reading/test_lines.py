@@ -14,7 +14,7 @@ from django_sitemapkit.reading.lines import (
     SEPARATORS,
     are_lines_of_pattern,
     has_long_line,
-    line_pattern,
+    lines_pattern,
     percent_encoded,
 )
 from django_sitemapkit.reading.routes import UNQUOTED, compile_route
@@ -29,12 +29,12 @@ def format_of(viewname, *arguments):
         pattern = compile_route(Route(viewname, *arguments)).candidates[0].fast
     finally:
         set_urlconf(None)
-    return line_pattern(pattern, has_image=False), pattern
+    return lines_pattern(pattern, has_image=False), pattern
 
 
 def with_image(viewname, *arguments):
     """Return the expression of a route's lines with the name of an image."""
-    return line_pattern(format_of(viewname, *arguments)[1], has_image=True)
+    return lines_pattern(format_of(viewname, *arguments)[1], has_image=True)
 
 
 PRODUCT, _ = format_of("product", "shop", "slug")

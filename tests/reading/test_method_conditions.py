@@ -682,9 +682,9 @@ def test_a_lastmod_of_a_related_row_is_no_column_of_the_row(settings):
 def test_the_zone_of_the_connection_is_part_of_what_is_declared(monkeypatch):
     """Moments have other texts in another zone, and pages are rendered again."""
     reader = by_method(function("return f'/{self.updated_at}/'"))
-    before = reader.declaration()
+    before = reader.declaration_text()
     monkeypatch.setitem(connections["default"].__dict__, "timezone_name", "Asia/Tokyo")
-    assert type(reader)(reader.options).declaration() != before
+    assert type(reader)(reader.options).declaration_text() != before
 
 
 @pytest.mark.parametrize("ones", [(1, True), (1, "1"), (0, False), (None, "None")])
@@ -693,5 +693,5 @@ def test_constants_of_another_type_are_another_method(ones):
     readers = [
         by_method(function("return f'/{self.kind}/{self.pk}/'"), proxy(kind=one)) for one in ones
     ]
-    one, other = (reader.methods.readings["location"].text for reader in readers)
+    one, other = (reader.methods.formulas_or_reasons["location"].text for reader in readers)
     assert one != other

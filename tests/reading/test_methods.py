@@ -22,7 +22,7 @@ from django_sitemapkit.models import SectionSettings
 from django_sitemapkit.overrides import disable_methods_as_columns, section_of
 from django_sitemapkit.reading import keysets, methods, reader_of, why_not_as_text
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.reading.method_sources import StaysMethod
+from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.sections import adapt_contrib
 from tests import factories
 from tests.builds import manifest, use_storage, xml
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 def assert_same(reader, settings):
     """Check that a section gives the same if its methods are called."""
-    assert reader.methods.as_columns, reader.methods.readings
+    assert reader.methods.as_columns, reader.methods.formulas_or_reasons
     assert not reader.reads_objects
     as_columns = given(reader)
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
@@ -46,8 +46,8 @@ def assert_same(reader, settings):
 
 def why_called(reader):
     """Return why the location of a section is a method that is called."""
-    reading = reader.methods.readings["location"]
-    assert isinstance(reading, StaysMethod), reading
+    reading = reader.methods.formulas_or_reasons["location"]
+    assert isinstance(reading, MustBeCalled), reading
     assert reader.reads_objects
     return reading.why
 
@@ -199,7 +199,7 @@ def test_what_is_not_proven_is_called(form):
 
 def test_the_place_in_the_source_is_named():
     """With what stands there."""
-    why = by_method(forms.called).methods.readings["location"]
+    why = by_method(forms.called).methods.formulas_or_reasons["location"]
     assert why.file == forms.__file__
     assert why.expression == "slugify(self.slug)"
     source = Path(forms.__file__).read_text(encoding="utf-8")
@@ -310,7 +310,7 @@ def test_a_method_may_be_marked():
 def test_as_soon_as_one_method_is_called_all_are():
     """The objects are there."""
     reader = by_method(forms.plain, priority=lambda self, product: round(0.5))
-    assert not isinstance(reader.methods.readings["location"], StaysMethod)
+    assert not isinstance(reader.methods.formulas_or_reasons["location"], MustBeCalled)
     assert reader.reads_objects
     assert reader.methods.as_columns == {}
 
@@ -421,7 +421,7 @@ def test_a_child_of_property_is_called():
 def test_a_tag_that_is_a_url_is_called():
     """It may differ by language, and its pattern may be missing."""
     reader = by_method(forms.plain, changefreq=forms.url_as_changefreq)
-    assert "for a tag" in reader.methods.readings["changefreq"].why
+    assert "for a tag" in reader.methods.formulas_or_reasons["changefreq"].why
 
 
 # --- What comes of it
@@ -431,8 +431,8 @@ def test_pages_of_methods_have_a_digest():
     """Builds reuse them without depends_on, and no longer where the method is another one."""
     reader = by_method(forms.plain)
     assert reader.fingerprints([EVERYTHING])[0][1]
-    assert reader.declaration() == by_method(forms.plain).declaration()
-    assert reader.declaration() != by_method(forms.f_string).declaration()
+    assert reader.declaration_text() == by_method(forms.plain).declaration_text()
+    assert reader.declaration_text() != by_method(forms.f_string).declaration_text()
 
 
 @pytest.mark.parametrize(
@@ -504,10 +504,10 @@ def test_classes_of_contrib_are_read_as_columns(settings, sitemap):
 @pytest.fixture
 def broken(monkeypatch):
     """Have a proof be wrong: the columns say another URL than the method gives."""
-    translate = methods._Translation._column
+    translate = methods._Translator._column_variable
     monkeypatch.setattr(
-        methods._Translation,
-        "_column",
+        methods._Translator,
+        "_column_variable",
         lambda self, path, field: (
             translate(self, ("note",), Product._meta.get_field("note"))
             if path == ("slug",)
@@ -623,8 +623,8 @@ def reading_of(function, **fields):
     with isolate_apps("tests.testapp"):
         model = model_of("Thing", get_absolute_url=function, **fields)
         reader = declare(queryset=model.objects.all(), location=None)
-        reading = reader.methods.readings["location"]
-    return reading.why if isinstance(reading, StaysMethod) else ""
+        reading = reader.methods.formulas_or_reasons["location"]
+    return reading.why if isinstance(reading, MustBeCalled) else ""
 
 
 def model_of(name, options=None, **members):
@@ -712,7 +712,7 @@ def of_other_objects():
 @pytest.mark.parametrize("rows", [lambda: OwnValues(Product), of_other_objects])
 def test_a_queryset_that_reads_in_its_own_way_is_asked(rows):
     """Its objects, or its values, may be others."""
-    with pytest.raises(StaysMethod):
+    with pytest.raises(MustBeCalled):
         methods.formula_of(forms.column, rows())
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra.django import TestCase
 from django_sitemapkit import ItemSection, Route, Section, StaticSection
 from django_sitemapkit.reading import proofs, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.proofs import proven_sections
+from django_sitemapkit.reading.proofs import sections_with_proven_urls
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Draft, Pass, Product, Shop, Token, Word
@@ -74,7 +74,7 @@ def static(name, *items, **options):
 
 def proven(*sections):
     """Return which sections are proven, sorted."""
-    return sorted(proven_sections(sections))
+    return sorted(sections_with_proven_urls(sections))
 
 
 ALONE = {

@@ -292,7 +292,7 @@ def test_rows_come_as_proven_lines():
     assert chunk.text.decode() == "".join(lines)
     assert (chunk.rows, chunk.first, chunk.last) == (2, first.pk, second.pk)
     assert chunk.lastmods == (when, when, 2)
-    assert chunk.newest_key()() == first.pk
+    assert chunk.newest_key_finder()() == first.pk
 
 
 @pytest.mark.django_db

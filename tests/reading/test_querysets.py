@@ -127,7 +127,7 @@ def test_a_plain_value_is_no_column():
         "priority": 0.5,
         "lastmod": factories.EPOCH.date(),
     }
-    assert section.columns == {}
+    assert section.column_tags == {}
 
 
 @pytest.mark.parametrize("reader", [{}, {"priority": lambda self, obj: 1}], ids=["columns", "rows"])
@@ -367,9 +367,9 @@ def test_the_newest_lastmod_is_read_from_the_column_alone(django_assert_num_quer
     Product.objects.filter(pk=second.pk).update(updated_at=newest)
     section = by_slug(lastmod="updated_at", limit=5)
     with django_assert_num_queries(1):
-        assert section.newest(EVERYTHING) == (3, newest)
-    assert section.newest(KeyRange(third.slug, None)) == (1, factories.EPOCH)
-    assert section.newest(KeyRange(first.slug, first.slug)) == (0, None)
+        assert section.count_and_newest_lastmod(EVERYTHING) == (3, newest)
+    assert section.count_and_newest_lastmod(KeyRange(third.slug, None)) == (1, factories.EPOCH)
+    assert section.count_and_newest_lastmod(KeyRange(first.slug, first.slug)) == (0, None)
 
 
 def test_the_newest_lastmod_of_distinct_rows_counts_rows_and_not_dates():
@@ -378,7 +378,7 @@ def test_the_newest_lastmod_of_distinct_rows_counts_rows_and_not_dates():
     for product in factories.products(3):
         product.tags.set(tags)
     rows = Product.objects.filter(tags__in=tags).distinct()
-    assert by_slug(queryset=rows, lastmod="updated_at").newest(EVERYTHING)[0] == 3
+    assert by_slug(queryset=rows, lastmod="updated_at").count_and_newest_lastmod(EVERYTHING)[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_the_newest_lastmod_of_distinct_rows_counts_rows_and_not_dates():
 )
 def test_the_newest_lastmod_cannot_be_told_without_a_column(lastmod):
     """Asking every object would be reading the page."""
-    assert by_slug(lastmod=lastmod).newest(EVERYTHING) is None
+    assert by_slug(lastmod=lastmod).count_and_newest_lastmod(EVERYTHING) is None
 
 
 @pytest.mark.parametrize(
@@ -403,8 +403,8 @@ def test_the_newest_lastmod_cannot_be_told_without_a_column(lastmod):
 )
 def test_another_declaration_is_told_from_this_one(options):
     """Caches drop what was made by the old one; the same declaration is the same text."""
-    assert by_slug().declaration() == by_slug().declaration()
-    assert by_slug(**options).declaration() != by_slug().declaration()
+    assert by_slug().declaration_text() == by_slug().declaration_text()
+    assert by_slug(**options).declaration_text() != by_slug().declaration_text()
 
 
 @pytest.mark.parametrize(

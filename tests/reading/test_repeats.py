@@ -28,7 +28,7 @@ from django_sitemapkit import Route, Section, checks, register
 from django_sitemapkit.exceptions import RepeatedRow
 from django_sitemapkit.planning import pages_with_rows
 from django_sitemapkit.reading import keysets, reader_of
-from django_sitemapkit.reading.keysets import EVERYTHING, each_once
+from django_sitemapkit.reading.keysets import EVERYTHING, raise_on_repeated_rows
 from django_sitemapkit.reading.validation import mistakes_of, require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sections import adapt_contrib
@@ -314,6 +314,6 @@ def test_a_key_that_comes_again_is_noticed(key, reads):
     """Within a read, and in the next one, as of rows that do not come by key."""
     rows = [[(key(n),) for n in read] for read in reads]
     with pytest.raises(RepeatedRow, match="Section 'things'"):
-        list(each_once(iter(rows), itemgetter(0), "things"))
+        list(raise_on_repeated_rows(iter(rows), itemgetter(0), "things"))
     once = [[(key(n),)] for n in range(4)]
-    assert list(each_once(iter(once), itemgetter(0), "things")) == once
+    assert list(raise_on_repeated_rows(iter(once), itemgetter(0), "things")) == once

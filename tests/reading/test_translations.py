@@ -7,7 +7,7 @@ from django.core.exceptions import FieldError
 from django.test.utils import isolate_apps
 
 from django_sitemapkit import Route, Translated
-from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from tests.languages import each_of, place, places, shown
 from tests.testapp.models import Photo, Place, Product
 
@@ -68,11 +68,11 @@ def test_columns_of_a_related_row_are_found():
 def test_rows_behind_a_relation_are_found_where_they_are_named():
     """With the column of the code; both may stand behind a relation to one object."""
     named = Translated("slug", relation="translations", language="language_code")
-    assert translation_column(named, Place, "en") == Related(
+    assert translation_column(named, Place, "en") == RelatedTranslation(
         "translations__slug", "translations__language_code"
     )
     behind = Translated("place__slug", relation="translations")
-    assert translation_column(behind, Photo, "en") == Related(
+    assert translation_column(behind, Photo, "en") == RelatedTranslation(
         "place__translations__slug", "place__translations__language_code"
     )
     place("a", "en", "fr").photos.create(file="x.jpg")
@@ -87,7 +87,7 @@ def test_rows_of_parler_are_found_by_what_it_leaves_on_the_model(monkeypatch):
         SimpleNamespace(get_translated_fields=lambda: ["name"], rel_name="translations"),
     ]
     monkeypatch.setattr(Place, "_parler_meta", tables, raising=False)
-    assert translation_column(Translated("name"), Place, "en") == Related(
+    assert translation_column(Translated("name"), Place, "en") == RelatedTranslation(
         "translations__name", "translations__language_code"
     )
 

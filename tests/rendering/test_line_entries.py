@@ -433,7 +433,7 @@ def test_duplicates_are_left_out_without_the_row_path(monkeypatch):
     """Each is reported, and the locations of the others are handed on."""
     reader = dated_products()
     locations = locations_of(reader)
-    monkeypatch.setattr(type(reader), "chunk", None)
+    monkeypatch.setattr(type(reader), "chunk_of", None)
     document, found = state_of(reader, locations[2:4])
     listed = [*locations[:2], *locations[4:]]
     assert found["duplicates"] == listed
@@ -552,7 +552,7 @@ def test_images_of_local_files_are_written_without_the_row_path(monkeypatch, set
     options = {"location": location, "images": "cover", "lastmod": lastmod}
     reader = declare(queryset=Place.objects.all(), **options)
     assert require_equal(reader)
-    monkeypatch.setattr(type(reader), "chunk", None)
+    monkeypatch.setattr(type(reader), "chunk_of", None)
     document, _ = state_of(reader)
     at = "https://www.example.com/m"
     tag = b"" if lastmod is None else b"</lastmod>"
@@ -609,7 +609,7 @@ def test_right_rows_in_several_languages_are_written_without_the_row_path(monkey
     """Each once in each language, with links to all versions."""
     store([{"slug": f"a{n}", "shop": 0} for n in range(8)])
     reader = in_languages(lastmod=dt.date(2024, 2, 29))
-    monkeypatch.setattr(type(reader), "chunk", None)
+    monkeypatch.setattr(type(reader), "chunk_of", None)
     document, found = state_of(reader)
     assert found["urls"][:2] == (24, 8)
     assert found["lastmods"] == ("2024-02-29", "2024-02-29", 24)

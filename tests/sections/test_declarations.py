@@ -52,7 +52,7 @@ def test_a_declaration_is_validated_once(monkeypatch, validate):
     """For its class, site and URLconf: by a system check, or else when it is read."""
     section = type(declare(queryset=Product.objects.all()).options)
     validate(reader_of(section(SITE)))
-    monkeypatch.setattr("django_sitemapkit.reading.validation.unpageable", None)
+    monkeypatch.setattr("django_sitemapkit.reading.validation.mistakes_in_paging", None)
     require_pageable(reader_of(section(SITE)))
 
 

@@ -261,7 +261,7 @@ class Fingerprints:
             zone = (django_settings.USE_TZ, django_settings.TIME_ZONE)
             limits = (settings.MAX_BYTES, section.max_urls, settings.SCHEMA_LOCATION)
             state = (__version__, self._address, limits, zone, key)
-            self._codes[name] = digest(repr((state, section.declaration())).encode())
+            self._codes[name] = digest(repr((state, section.declaration_text())).encode())
         return self._codes[name]
 
     def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.proofs import proven_sections
+from django_sitemapkit.reading.proofs import sections_with_proven_urls
 from django_sitemapkit.rendering import listed_entries
 
 HASH_BYTES = 8
@@ -79,7 +79,7 @@ def hashed_sections(
     if not settings.DEDUPLICATE:
         return frozenset()
     names = frozenset(section.get_name() for section in sections)
-    return names if chosen else names - proven_sections(sections)
+    return names if chosen else names - sections_with_proven_urls(sections)
 
 
 class ComparedPage:

@@ -137,7 +137,7 @@ def nonempty_sections(site: SitemapSite) -> list[SectionLinks]:
     return [
         links_of_section(section)
         for section in sections
-        if (section.size() if section.keyset is None else next(answers))
+        if (section.count_items() if section.keyset is None else next(answers))
     ]
 
 

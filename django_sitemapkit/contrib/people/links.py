@@ -24,7 +24,7 @@ from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
-from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows
 from django_sitemapkit.rendering.indexes import ANY_NUMBER
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
@@ -63,7 +63,7 @@ def shown_language(section: SectionReader) -> str | None:
     Otherwise it is LANGUAGE_CODE or, if that is not listed either, the first listed language. None
     for a section without language versions.
     """
-    plan = section.language_plan
+    plan = section.languages
     if plan is None:
         return None
     wanted = (visitors_language(), default_language(), *plan.listed)
@@ -175,8 +175,8 @@ def _declared_titles(
     if isinstance(section, QuerySetReader) and has_rows and isinstance(title, Translated):
         code = language or default_language()
         found = translation_column(title, section.rows.model, code)
-        if isinstance(found, Related):
-            read = section.related(list(dict.fromkeys(keys)), (found.language, found.value))
+        if isinstance(found, RelatedTranslation):
+            read = section.related_values(list(dict.fromkeys(keys)), (found.language, found.value))
             by_key = {key: value for key, spoken, value in read if spoken == code}
             return list(map(by_key.get, keys))
         title = found
@@ -185,7 +185,7 @@ def _declared_titles(
         return _method_titles(section, source, keys, language)
     if isinstance(section, QuerySetReader) and has_rows and isinstance(source, Column):
         with _active_language(section, language):
-            return section.column_of(source, keys)
+            return section.column_values(source, keys)
     return [source.value if isinstance(source, Constant) else None] * len(keys)
 
 
@@ -199,7 +199,7 @@ def _method_titles(
     objects: Sequence[Any] = keys  # Without a keyset they are the items themselves.
     if isinstance(section, QuerySetReader) and section.keyset is not None:
         with _active_language(section, language):
-            objects = list(map(section.objects(keys).get, keys))
+            objects = list(map(section.objects_by_key(keys).get, keys))
     there = [obj for obj in objects if obj is not None]
     with _active_language(section, language, there):
         values = call_for_each(source.function, there, "title")
@@ -217,9 +217,9 @@ def _active_language(
 
     ``objects`` that have a language of their own, as those of django-parler, get it too.
     """
-    if language is None or section.language_plan is None:
+    if language is None or section.languages is None:
         return section.site.active()
-    return section.language_plan.active(language, objects)
+    return section.languages.active(language, objects)
 
 
 def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:

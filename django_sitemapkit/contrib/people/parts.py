@@ -52,7 +52,7 @@ class PagePart:
 
 def whole_range(section: SectionReader) -> KeyRange:
     """Return the key range of all rows of a section, or their range of positions."""
-    return EVERYTHING if section.keyset is not None else KeyRange(0, section.size())
+    return EVERYTHING if section.keyset is not None else KeyRange(0, section.count_items())
 
 
 def parts_of(
@@ -101,11 +101,11 @@ def previous_part_start(
     It takes one query.
     """
     if section.keyset is None:
-        end = min(keys.upper, section.size()) if start is None else int(start)
+        end = min(keys.upper, section.count_items()) if start is None else int(start)
         return str(end - MAX_ENTRIES) if end - MAX_ENTRIES > keys.lower else None
     upper = keys.upper if start is None else section.keyset.decode(start)
     before = KeyRange(keys.lower, upper)
-    found = section.keyset.first_keys(MAX_ENTRIES + 1, before, from_end=True)
+    found = section.keyset.first_keys(MAX_ENTRIES + 1, before, descending=True)
     return section.keyset.encode(found[-2]) if len(found) > MAX_ENTRIES else None
 
 
@@ -131,7 +131,7 @@ def _first_positions(
 
     Raises ValueError if ``start`` is not a position of the range.
     """
-    lower, upper = keys.lower, min(keys.upper, section.size())
+    lower, upper = keys.lower, min(keys.upper, section.count_items())
     if start is not None:
         if not re.fullmatch("0|[1-9][0-9]{0,8}", start) or not lower <= int(start) < upper:
             raise ValueError(start)
@@ -145,8 +145,8 @@ def end_keys_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[En
     It takes a query for up to 50 pages, none for a section paged by position.
     """
     if section.keyset is not None:
-        return section.keyset.ends([page.keys for page in pages])
-    size = section.size()
+        return section.keyset.first_and_last_keys([page.keys for page in pages])
+    size = section.count_items()
     return [(page.keys.lower, min(page.keys.upper, size) - 1) for page in pages]
 
 
@@ -165,7 +165,7 @@ def range_titles(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
             for _, link in links_with_keys(section, rows, or_other_language=True)
         ]
     else:
-        reader = section.where(**{f"{section.keyset.name}__in": keys})
+        reader = section.filtered(**{f"{section.keyset.name}__in": keys})
         linked = links_with_keys(reader, reader.chunks(EVERYTHING), or_other_language=True)
     titles = {key: link.title for key, link in linked}
     return [_range_title(titles.get(first), titles.get(last)) for first, last in ends]

@@ -57,10 +57,10 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
         site = self._served[0] if self._served else placeholder_site()
         section = adapt_contrib(self, None, lambda: self)(site)
         columns = NumberedReader(section)
-        columns.gives_items = bool(columns.method_difference(EVERYTHING, once=True))
+        columns.gives_items = bool(columns.method_difference(EVERYTHING, once_per_process=True))
         if columns.lastmod_column is not None:
             return columns.newest_column_lastmod(EVERYTHING)
-        items = chain.from_iterable(NumberedReader(section).reads(EVERYTHING))
+        items = chain.from_iterable(NumberedReader(section).read_rows(EVERYTHING))
         try:
             return max(map(lastmod, items), default=None)
         except TypeError:

@@ -52,7 +52,7 @@ class NumberedPage:
         self.number = number
         self._keys = reader.page_keys(number)
         if not reader.gives_items and (
-            difference := reader.method_difference(self._keys, once=True)
+            difference := reader.method_difference(self._keys, once_per_process=True)
         ):
             logger.error("%r: %s. Its methods are called for each object.", reader, difference)
             reader.gives_items = True
@@ -69,8 +69,8 @@ class NumberedPage:
     def urls(self) -> Iterator[dict[str, Any]]:
         """Yield the entries as the dicts that contrib's templates get, then log the problems."""
         links = None
-        if self.reader.options.alternates and self.reader.language_plan:
-            links = VersionLinks(self.reader, self.reader.language_plan, ProblemLog(""))
+        if self.reader.options.alternates and self.reader.languages:
+            links = VersionLinks(self.reader, self.reader.languages, ProblemLog(""))
         for _, entries, begin, end in self.rendering.written_blocks():
             versions = {} if links is None else links.links_by_object(entries)
             for row in range(begin, end):

@@ -86,9 +86,9 @@ class NumberedReader(ContribReader):
         return self.constant_tags.get("lastmod")
 
     @cached_property
-    def read_methods(self) -> Mapping[str, Source]:
+    def methods_as_columns(self) -> Mapping[str, Source]:
         """The methods that are read as columns; none if the items themselves are needed."""
-        return {} if self.gives_items else super().read_methods
+        return {} if self.gives_items else super().methods_as_columns
 
     def note_column_lastmod(self, keys: KeyRange) -> None:
         """Record the newest lastmod of a page about to be read, if it is a column or constant.
@@ -106,7 +106,7 @@ class NumberedReader(ContribReader):
         The lastmod must be a column.
         """
         column = self.lastmod_column
-        rows = self.row_keyset.within(keys).values(sitemapkit_lastmod=column)
+        rows = self.required_keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
             found = rows.aggregate(
                 rows=Count("*"), dated=Count("sitemapkit_lastmod"), newest=Max("sitemapkit_lastmod")
@@ -120,9 +120,9 @@ class NumberedReader(ContribReader):
         """The newest lastmod of all that was read; None unless all items have one."""
         return newest_if_all_known(self._moments)
 
-    def chunk(self, rows: Sequence[Any]) -> Chunk:
+    def chunk_of(self, rows: Sequence[Any]) -> Chunk:
         """Return the chunk of some items; keep the items and their lastmods for templates."""
-        chunk = super().chunk(rows)
+        chunk = super().chunk_of(rows)
         if chunk.versions is None:
             chunk.versions = Versions(range(len(rows)), None)
         values = chunk.columns.get("lastmod")
@@ -141,7 +141,7 @@ class NumberedReader(ContribReader):
 
     def count_pages(self) -> int:
         """Return the number of pages, which is 1 if there are no items."""
-        rows = self.size() if self.keyset is None else self.keyset.count(EVERYTHING)
+        rows = self.count_items() if self.keyset is None else self.keyset.count(EVERYTHING)
         return max(1, -(-rows // self.rows_per_page))
 
     def page_keys(self, number: object) -> KeyRange:
@@ -151,7 +151,7 @@ class NumberedReader(ContribReader):
         """
         first, step = (_parse_page_number(number) - 1) * self.rows_per_page, self.rows_per_page
         if self.keyset is None:
-            if first and first >= self.size():
+            if first and first >= self.count_items():
                 raise EmptyPage(number)
             return KeyRange(first, first + step)
         lower = self.keyset.key_after(first, EVERYTHING) if first else None

@@ -1,7 +1,7 @@
 """What can be wrong with a declaration.
 
 ``mistakes_of`` yields all that is found, by the id of its system check. A section whose rows could
-not be paged correctly also refuses to run, with the first of ``unpageable``.
+not be paged correctly also refuses to run, with the first of ``mistakes_in_paging``.
 """
 
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ from django_sitemapkit.reading.validation.items import (
 )
 from django_sitemapkit.reading.validation.mistakes import Mistake, mistake_of_error
 from django_sitemapkit.reading.validation.options import (
-    attributes_that_are_no_option,
     closest_option,
-    idle_trust,
+    ineffective_trust_lastmod,
     mistakes_in_options,
-    options_of,
+    option_names,
+    unknown_attributes,
     wrong_limit,
 )
 from django_sitemapkit.reading.validation.rows import mistakes_in_rows
@@ -46,13 +46,13 @@ from django_sitemapkit.sites import SitemapSite
 
 __all__ = [
     "Mistake",
-    "attributes_that_are_no_option",
     "closest_option",
     "mistake_of_error",
     "mistakes_of",
     "naming_section",
-    "options_of",
+    "option_names",
     "require_pageable",
+    "unknown_attributes",
 ]
 
 MAX_SITES = 1000
@@ -69,28 +69,29 @@ _pageable: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = 
 
 def mistakes_of(reader: SectionReader) -> Iterator[Mistake]:
     """Yield the mistakes in a section's declaration; checks that may read items come last."""
-    warnings = _warned_ids(reader)
+    warnings = _ids_of_warnings(reader)
     for mistake in _all_mistakes(reader):
-        yield mistake.warned(warnings)
+        yield mistake.downgraded(warnings)
 
 
 def _all_mistakes(reader: SectionReader) -> Iterator[Mistake]:
+    """Yield the mistakes in a section's declaration, before some of them become warnings."""
     yield from mistakes_in_options(reader)
     if isinstance(reader, ContribReader):
         yield from mistakes_in_contrib(reader)
     elif isinstance(reader, QuerySetReader):
         yield from mistakes_in_columns(reader)
     else:
-        yield from idle_trust(reader)
-    unlisted = list(unpageable(reader))
+        yield from ineffective_trust_lastmod(reader)
+    unlisted = list(mistakes_in_paging(reader))
     yield from unlisted
     if not unlisted:
-        _note_pageable(reader)
+        _remember_pageable(reader)
     if isinstance(reader, StaticReader) and not unlisted:
         yield from unknown_items(reader)
 
 
-def _warned_ids(reader: SectionReader) -> tuple[str, ...]:
+def _ids_of_warnings(reader: SectionReader) -> tuple[str, ...]:
     """Return the ids of mistakes that are only warnings, as a project's method returns the value.
 
     An error would end ``migrate`` and ``loaddata``, by which the method gets the rows it needs. A
@@ -105,8 +106,8 @@ def _warned_ids(reader: SectionReader) -> tuple[str, ...]:
     return ("sitemapkit.W134", "sitemapkit.W155") if callable(items) else ()
 
 
-def unpageable(reader: SectionReader) -> Iterator[Mistake]:
-    """Yield the mistakes by which rows would be lost or listed twice."""
+def mistakes_in_paging(reader: SectionReader) -> Iterator[Mistake]:
+    """Yield the mistakes by which rows would be lost or listed twice: the section cannot run."""
     yield from wrong_limit(reader.options.limit)
     if isinstance(reader, ContribReader):
         yield from mistakes_in_contrib_items(reader)
@@ -125,11 +126,11 @@ def require_pageable(reader: SectionReader) -> None:
     """
     try:
         # The queryset may be a property or a manager, which raises today and did not yesterday.
-        if _key_of(reader) in _pageable.get(type(reader.options), ()) and isinstance(
+        if _site_and_urlconf(reader) in _pageable.get(type(reader.options), ()) and isinstance(
             reader.rows, QuerySet
         ):
             return
-        mistake = next(unpageable(reader), None)
+        mistake = next(mistakes_in_paging(reader), None)
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
@@ -141,24 +142,26 @@ def require_pageable(reader: SectionReader) -> None:
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
-    _note_pageable(reader)
+    _remember_pageable(reader)
 
 
-def _note_pageable(reader: SectionReader) -> None:
+def _remember_pageable(reader: SectionReader) -> None:
+    """Remember that a section has passed, unless a method may return other rows next time."""
     kind = type(reader.options)
     is_fixed = issubclass(kind, Section) and kind.get_queryset is Section.get_queryset
     known = _pageable.setdefault(kind, set())
     if is_fixed and len(known) < MAX_SITES:
-        known.add(_key_of(reader))
+        known.add(_site_and_urlconf(reader))
 
 
-def _key_of(reader: SectionReader) -> tuple[SitemapSite, str]:
+def _site_and_urlconf(reader: SectionReader) -> tuple[SitemapSite, str]:
+    """Return the site of a section and the name of its URLconf."""
     return reader.site, reader.site.urlconf or django_settings.ROOT_URLCONF
 
 
 @contextmanager
 def naming_section(reader: SectionReader) -> Iterator[None]:
-    """Name the section if a column, a URL or a table of its declaration does not exist.
+    """Raise ImproperlyConfigured with the section's name if a column, URL or table does not exist.
 
     A system check finds most of that earlier; to look for it at each request would cost too much.
     """

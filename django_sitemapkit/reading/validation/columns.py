@@ -13,21 +13,25 @@ from django_sitemapkit import _django
 from django_sitemapkit.reading.routes import compile_route
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import Column
-from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from django_sitemapkit.reading.validation.mistakes import Mistake
-from django_sitemapkit.reading.validation.options import idle_trust
-from django_sitemapkit.reading.validation.rows import UNKNOWN_NAME_ERRORS, columns_of, queryset_of
+from django_sitemapkit.reading.validation.options import ineffective_trust_lastmod
+from django_sitemapkit.reading.validation.rows import (
+    UNKNOWN_NAME_ERRORS,
+    declared_columns,
+    readable_queryset,
+)
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import default_language
 
 
 def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
     """Yield the mistakes in columns, locations and their languages."""
-    options, rows, lastmod = reader.options, queryset_of(reader), None
+    options, rows, lastmod = reader.options, readable_queryset(reader), None
     if rows is not None:
-        known = yield from _known_columns(reader, rows)
+        known = yield from _resolved_columns(reader, rows)
         lastmod = getattr(dict(known).get("lastmod"), "output_field", None)
-        yield from _without_time_zones(reader, [("its queryset", rows.query), *known])
+        yield from _missing_time_zones(reader, [("its queryset", rows.query), *known])
         yield from _unknown_translations(reader, rows)
     if lastmod is not None and not isinstance(lastmod, DateField):
         yield Mistake(
@@ -35,9 +39,13 @@ def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
             f"lastmod is a {type(lastmod).__name__}",
             "Name a DateField or DateTimeField, or use a method.",
         )
-    yield from idle_trust(reader, lastmod)
+    yield from ineffective_trust_lastmod(reader, lastmod)
     yield from _wrong_location(reader, rows)
-    if options.i18n and isinstance(reader.languages_source, Column) and not reader.languages_path:
+    if (
+        options.i18n
+        and isinstance(reader.object_languages_source, Column)
+        and not reader.object_languages_path
+    ):
         yield Mistake(
             "sitemapkit.E136",
             f"object_languages is {options.object_languages!r}",
@@ -51,12 +59,12 @@ def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
             )
 
 
-def _known_columns(
+def _resolved_columns(
     reader: QuerySetReader, rows: QuerySet[Any]
 ) -> Generator[Mistake, None, list[tuple[str, Any]]]:
-    """Find options and arguments of a Route that name no column; return the others, resolved."""
+    """Find columns of options and of a Route that do not exist; return the others, resolved."""
     known: list[tuple[str, Any]] = []
-    for option, column in columns_of(reader):
+    for option, column in declared_columns(reader):
         hint = "Name a field, a path over relations, or an F()."
         try:
             expression, _ = _django.resolve_column(column, rows)
@@ -69,10 +77,10 @@ def _known_columns(
     return known
 
 
-def _without_time_zones(
+def _missing_time_zones(
     reader: QuerySetReader, read: Sequence[tuple[str, Any]]
 ) -> Iterator[Mistake]:
-    """Find a conversion to a time zone where the database knows none: it gives NULL."""
+    """Find conversions to a time zone that the database does not know, which return NULL."""
     connection = connections[reader.rows.db]
     zones: dict[str, str] = {}
     # Another check reports a database that cannot be reached.
@@ -92,14 +100,16 @@ def _without_time_zones(
 
 
 def _unknown_translations(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find translated arguments of a Route that the model has no translation of."""
-    route, plan = reader.declared_location, reader.language_plan
-    codes = plan.codes if plan else [default_language()]
+    """Find arguments of a Route whose translations the model does not have."""
+    route, languages = reader.declared_location, reader.languages
+    codes = languages.codes if languages else [default_language()]
     for column in route.columns if isinstance(route, Route) else ():
         try:
             for code in codes if isinstance(column, Translated) else ():
                 found = translation_column(column, rows.model, code)
-                paths = (found.value, found.language) if isinstance(found, Related) else ()
+                paths = (
+                    (found.value, found.language) if isinstance(found, RelatedTranslation) else ()
+                )
                 rows.values_list(*paths)
         except (FieldError, FieldDoesNotExist) as error:
             yield Mistake(
@@ -108,7 +118,7 @@ def _unknown_translations(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterat
 
 
 def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Iterator[Mistake]:
-    """Find a location that the URLconf or the model lacks."""
+    """Find a Route that the URLconf lacks, or a model without the default location."""
     options, location = reader.options, reader.declared_location
     if isinstance(location, Route):
         yield from _unknown_route(reader, location)
@@ -122,6 +132,7 @@ def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Itera
 
 
 def _unknown_route(reader: QuerySetReader, route: Route) -> Iterator[Mistake]:
+    """Find a Route for which the URLconf has no pattern."""
     try:
         with reader.site.active():
             compile_route(route)

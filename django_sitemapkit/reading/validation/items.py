@@ -26,7 +26,10 @@ MAX_CHECKED_ITEMS = 1000
 
 
 def wrong_items(reader: ItemReader, declared: Any) -> Iterator[Mistake]:
-    """Find items that cannot be listed; ``declared`` is the option or the method."""
+    """Find items that cannot be paged, and a location that is not a method.
+
+    ``declared`` is the option or the method that gives the items.
+    """
     location = reader.options.location
     if not callable(location):
         yield Mistake(
@@ -37,7 +40,7 @@ def wrong_items(reader: ItemReader, declared: Any) -> Iterator[Mistake]:
     if isinstance(declared, Iterator):  # It may have no end.
         yield Mistake(
             "sitemapkit.E155",
-            f"items is {kind_of(declared)}, which can be read only once",
+            f"items is {_type_text(declared)}, which can be read only once",
             "Use a list, or write a method: def items(self).",
         )
         return
@@ -45,13 +48,13 @@ def wrong_items(reader: ItemReader, declared: Any) -> Iterator[Mistake]:
     if isinstance(items, Mapping):
         yield Mistake(
             "sitemapkit.E155",
-            f"{said} {kind_of(items)}, which has no order to page by",
+            f"{said} {_type_text(items)}, which has no order to page by",
             "Use a list of its keys or values, such as list(urls.values()).",
         )
     elif isinstance(items, UNORDERED):
         yield Mistake(
             "sitemapkit.E155",
-            f"{said} {kind_of(items)}, whose order differs between processes",
+            f"{said} {_type_text(items)}, whose order differs between processes",
             "Use a list, such as sorted(items).",
         )
     elif isinstance(items, (str, bytes)) or not hasattr(items, "__getitem__"):
@@ -84,8 +87,8 @@ def unknown_items(reader: StaticReader) -> Iterator[Mistake]:
                 )
 
 
-def kind_of(value: Any) -> str:
-    """Return the type of a value as messages name it."""
+def _type_text(value: Any) -> str:
+    """Return the type of a value as messages name it, such as "a dict" for {}."""
     return f"a {type(value).__name__}"
 
 
@@ -137,7 +140,7 @@ def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
     else:
         yield Mistake(
             "sitemapkit.E155",
-            f"items is {kind_of(sitemap.items)}",
+            f"items is {_type_text(sitemap.items)}",
             "Write a method: def items(self).",
         )
     rows = reader.rows if reader.keyset is None else reader.keyset.queryset
@@ -147,14 +150,14 @@ def mistakes_in_contrib_items(reader: ContribReader) -> Iterator[Mistake]:
         if shape.gives_instances and not shape.combinator:
             yield from islice(repeated_rows(rows), 1)
     if not reader.uses_get_urls and "get_urls" in overridden_members(sitemap):
-        yield from _urls_elsewhere(reader)
+        yield from _urls_on_other_host(reader)
 
 
-def _urls_elsewhere(reader: ContribReader) -> Iterator[Mistake]:
+def _urls_on_other_host(reader: ContribReader) -> Iterator[Mistake]:
     """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
     sitemap, kind = reader.options.sitemap, type(reader.options)
     location = _first_url(kind, reader.site)  # type: ignore[arg-type]
-    if _is_elsewhere(location, reader.site) and not _forces_host(sitemap):
+    if _is_on_other_host(location, reader.site) and not _only_forces_host(sitemap):
         yield Mistake(
             "sitemapkit.W158",
             f"get_urls() of {type(sitemap).__name__} is not called, and makes URLs on another"
@@ -165,13 +168,13 @@ def _urls_elsewhere(reader: ContribReader) -> Iterator[Mistake]:
 
 
 def _overridden_members(sitemap: Any) -> Iterator[Mistake]:
-    """Find members by which a sitemap makes entries in its own way, which are not used."""
+    """Find overridden members of a contrib sitemap that are not called, such as get_urls()."""
     for name in overridden_members(sitemap):
-        if name != "get_urls" or not _forces_host(sitemap):
+        if name != "get_urls" or not _only_forces_host(sitemap):
             own = inspect.getattr_static(type(sitemap), name)
             yield Mistake(
                 "sitemapkit.W151",
-                f"it overrides {name}, which is not called: {_lost_methods_text(own)}",
+                f"it overrides {name}, which is not called: {_lost_features_text(own)}",
                 "Declare it as a Section, which has options for images, videos, news and"
                 " alternates.",
             )
@@ -179,9 +182,9 @@ def _overridden_members(sitemap: Any) -> Iterator[Mistake]:
 
 @lru_cache(maxsize=64)
 def _first_url(kind: type[ContribSection], site: SitemapSite) -> str:
-    """Return the first URL that the get_urls() of a class makes, or ""; asked once for each class.
+    """Return the first URL that the get_urls() of a class makes, or ""; cached for class and site.
 
-    It may raise anything: what is listed does not need it.
+    Errors that it raises are ignored: what is listed does not need it.
     """
     scheme, _, domain = site.origin.partition("://")
     with suppress(Exception), site.active():
@@ -192,7 +195,7 @@ def _first_url(kind: type[ContribSection], site: SitemapSite) -> str:
     return ""
 
 
-def _is_elsewhere(location: str, site: SitemapSite) -> bool:
+def _is_on_other_host(location: str, site: SitemapSite) -> bool:
     """Return whether a URL is on another host than a site, or on another port of it."""
     with suppress(ValueError):
         hosts = [
@@ -203,12 +206,12 @@ def _is_elsewhere(location: str, site: SitemapSite) -> bool:
     return False
 
 
-def _forces_host(sitemap: Any) -> bool:
+def _only_forces_host(sitemap: Any) -> bool:
     """Return whether a get_urls() only calls the original for another site or protocol.
 
     Nothing is lost then: scheme and host are those of our own site. It is tried on one entry.
     """
-    text = _source_of(type(sitemap).get_urls)
+    text = _source_text(type(sitemap).get_urls)
     if any(word in text for word in (*ADDITIONS, *CHANGES)):
         return False
     entries = [{"item": None, "location": "/"}]
@@ -222,15 +225,16 @@ def _forces_host(sitemap: Any) -> bool:
     return found is entries and entries == before
 
 
-def _source_of(function: Any) -> str:
+def _source_text(function: Any) -> str:
+    """Return the source of a function; "" if it is not known."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
         return ""
 
 
-def _lost_methods_text(own: Any) -> str:
+def _lost_features_text(own: Any) -> str:
     """Return what is lost if a method is not called, as far as its source shows."""
-    text = _source_of(getattr(own, "fget", own))
+    text = _source_text(getattr(own, "fget", own))
     named = [word for word in ADDITIONS if word in text]
     return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

@@ -40,18 +40,21 @@ class Mistake:
         """The sentence and the hint in one text, for an exception."""
         return f"{self.sentence} {self.hint}"
 
-    def about(self, name: str, obj: Any = None) -> "Mistake":
-        """Return the mistake of ``obj`` with a name before its message, escaped for terminals."""
+    def with_name(self, name: str, obj: Any = None) -> "Mistake":
+        """Return the mistake with a name before its message, and ``obj`` as what it is about."""
         return replace(self, message=printable(f"{name}: {self.sentence}"), obj=obj)
 
-    def warned(self, warnings: Collection[str]) -> "Mistake":
-        """Return the mistake as a warning if that is among the ids ``warnings``."""
+    def downgraded(self, warnings: Collection[str]) -> "Mistake":
+        """Return the mistake as a warning if ``warnings`` has the id of that; else unchanged."""
         identifier = self.identifier.replace(".E", ".W")
         return replace(self, identifier=identifier) if identifier in warnings else self
 
 
 def mistake_of_error(error: Exception) -> Mistake:
-    """Return a mistake for an error in the project's code: function, line, and what it must do."""
+    """Return the mistake that the project's code raised an error.
+
+    It names the function and the line, and says when the function must work.
+    """
     what, place = "its code", ""
     for frame, line in walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__"))

@@ -42,22 +42,22 @@ _ELSEWHERE = {
 """Options of contrib, and of other kinds of sections, and what to do instead."""
 
 
-def options_of(section: type) -> frozenset[str]:
-    """Return the names of the options and hooks of a kind of section."""
+def option_names(section: type) -> frozenset[str]:
+    """Return the names of all options and hooks of a class of sections."""
     ours = [base for base in section.__mro__ if base.__module__.startswith(_PACKAGE)]
     return frozenset(name for base in ours for name in vars(base) if not name.startswith("_"))
 
 
-def attributes_that_are_no_option(section: type) -> list[str]:
+def unknown_attributes(section: type) -> list[str]:
     """Return the names that a project's own classes define and that are no option or hook."""
-    known = options_of(section)
+    known = option_names(section)
     theirs = [base for base in section.__mro__ if not base.__module__.startswith(_PACKAGE)]
     names = [name for base in theirs if base is not object for name in vars(base)]
     return [name for name in names if name not in known]
 
 
 def closest_option(name: str, known: Collection[str]) -> str:
-    """Return the option that a name was probably meant to be; "" if it is like none."""
+    """Return the known option that a name was probably meant to be; "" if none is similar."""
     close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     return close[0] if close and not name.startswith("_") else ""
 
@@ -72,14 +72,14 @@ def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
     """Yield the mistakes that are found without rows and items."""
     yield from wrong_sources(reader)
     if not isinstance(reader, ContribReader):
-        yield from unknown_names(reader.options)
-        yield from objectless_methods(reader)
+        yield from unknown_options(reader.options)
+        yield from methods_without_object(reader)
         yield from wrong_languages(reader.options)
-        yield from languages_without_i18n(reader)
+        yield from language_options_without_i18n(reader)
         yield from wrong_namespaces(reader)
-    yield from idle_languages(reader.options)
+    yield from ineffective_language_options(reader.options)
     yield from doubtful_languages(reader)
-    moment = next(filter(_is_frozen, _declared_values(reader.options)), None)
+    moment = next(filter(_is_from_import, _declared_moments(reader.options)), None)
     if moment is not None:
         yield Mistake(
             "sitemapkit.W164",
@@ -101,7 +101,7 @@ def wrong_limit(limit: Any) -> Iterator[Mistake]:
 
 
 def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
-    """Find options that are of a wrong kind, or have a value that the protocol does not allow."""
+    """Find options of a wrong kind, or with a value that the protocol does not allow."""
     options = reader.options
     for name in TAGS if isinstance(reader, ContribReader) else OPTIONS:
         source, option = reader.declared_source(name), OPTIONS[name]
@@ -131,10 +131,10 @@ def wrong_sources(reader: SectionReader) -> Iterator[Mistake]:
                 yield Mistake(option.check, f"{name}: {refusal}", option.hint)
 
 
-def unknown_names(options: BaseSection) -> Iterator[Mistake]:
-    """Find options of contrib or of other kinds of sections, and attributes that are nearly one."""
-    known = options_of(type(options))
-    for name in attributes_that_are_no_option(type(options)):
+def unknown_options(options: BaseSection) -> Iterator[Mistake]:
+    """Find options of contrib or of other kinds of sections, and options that are misspelt."""
+    known = option_names(type(options))
+    for name in unknown_attributes(type(options)):
         if name in _ELSEWHERE:
             # Without rows, E101 names items already.
             if not (name == "items" and has_no_rows(options)):
@@ -143,8 +143,8 @@ def unknown_names(options: BaseSection) -> Iterator[Mistake]:
             yield Mistake("sitemapkit.W140", f"{name} is not an option", f"Did you mean {close}?")
 
 
-def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
-    """Find methods that do not take the object they will be given."""
+def methods_without_object(reader: SectionReader) -> Iterator[Mistake]:
+    """Find methods that do not take the object with which they will be called."""
     by_object = [
         name
         for name, option in OPTIONS.items()
@@ -168,8 +168,8 @@ def objectless_methods(reader: SectionReader) -> Iterator[Mistake]:
 # Languages ----------------------------------------------------------------------------------------
 
 
-def idle_languages(options: BaseSection) -> Iterator[Mistake]:
-    """Find language options without effect in a section with ``i18n``."""
+def ineffective_language_options(options: BaseSection) -> Iterator[Mistake]:
+    """Find repeated languages, and x_default without alternates, in a section with ``i18n``."""
     if not options.i18n:
         return
     codes = [] if isinstance(options.languages, str) else list(options.languages or ())
@@ -187,8 +187,8 @@ def idle_languages(options: BaseSection) -> Iterator[Mistake]:
         )
 
 
-def languages_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
-    """Find language options without effect in a section without ``i18n``."""
+def language_options_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
+    """Find language options that have no effect, as ``i18n`` is not set."""
     options = reader.options
     idle = [
         name
@@ -206,9 +206,9 @@ def languages_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
 
 
 def doubtful_languages(reader: SectionReader) -> Iterator[Mistake]:
-    """Find codes of languages that Google does not know."""
-    plan = reader.language_plan
-    for code in plan.codes if plan and reader.options.alternates else ():
+    """Find languages whose hreflang code Google does not know."""
+    languages = reader.languages
+    for code in languages.codes if languages and reader.options.alternates else ():
         try:
             doubt = hreflang_doubt(format_hreflang(code))
         except InvalidValue as refusal:
@@ -222,7 +222,7 @@ def doubtful_languages(reader: SectionReader) -> Iterator[Mistake]:
 
 
 def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
-    """Find languages and hosts that do not exist, or hosts for some of the languages alone."""
+    """Find languages, hosts, an x_default or a limit that are wrong in a section with ``i18n``."""
     if not options.i18n:
         return
     named, known = options.languages, dict(settings.LANGUAGES)
@@ -242,12 +242,13 @@ def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
             "Use codes from settings.LANGUAGES.",
         )
     else:
-        yield from _too_few_urls(options, len(codes))
+        yield from _limit_below_versions(options, len(codes))
         yield from _wrong_hosts(options.language_hosts, codes)
-        yield from _wrong_default(options, codes)
+        yield from _wrong_x_default(options, codes)
 
 
-def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
+def _limit_below_versions(options: BaseSection, versions: int) -> Iterator[Mistake]:
+    """Find a limit that is lower than the number of an object's versions."""
     if options.alternates and options.limit is not None and options.limit < versions:
         yield Mistake(
             "sitemapkit.E136",
@@ -258,6 +259,7 @@ def _too_few_urls(options: BaseSection, versions: int) -> Iterator[Mistake]:
 
 
 def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:
+    """Find language hosts that are not base URLs, or that are not one for each language."""
     if hosts and set(hosts) != set(codes):
         yield Mistake(
             "sitemapkit.E136",
@@ -275,7 +277,8 @@ def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:
         )
 
 
-def _wrong_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
+def _wrong_x_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
+    """Find an x_default that is neither a language of the section nor a path or URL."""
     default = options.x_default
     if default is True and settings.LANGUAGE_CODE not in codes:
         yield Mistake(
@@ -299,7 +302,7 @@ def _wrong_default(options: BaseSection, codes: list[str]) -> Iterator[Mistake]:
 
 
 def wrong_namespaces(reader: SectionReader) -> Iterator[Mistake]:
-    """Find unusable prefixes and names, and ``namespaces`` or ``elements`` without the other."""
+    """Find unusable prefixes and namespaces, and one of ``namespaces`` and ``elements`` alone."""
     namespaces = reader.options.namespaces
     for prefix, name in namespaces.items():
         reserved = prefix in NAMESPACES or prefix == "xsi" or prefix.lower().startswith("xml")
@@ -323,10 +326,10 @@ def wrong_namespaces(reader: SectionReader) -> Iterator[Mistake]:
         )
 
 
-def idle_trust(reader: SectionReader, lastmod: Any = None) -> Iterator[Mistake]:
-    """Find trust_lastmod without a column that differs after each change.
+def ineffective_trust_lastmod(reader: SectionReader, lastmod: Any = None) -> Iterator[Mistake]:
+    """Find trust_lastmod without a lastmod column that differs after each change.
 
-    ``lastmod`` is the field of the column lastmod; None if it is no column.
+    ``lastmod`` is the field of the column; None if lastmod is no column.
     """
     if not reader.options.trust_lastmod:
         return
@@ -360,7 +363,7 @@ _NEAR = dt.timedelta(minutes=10)
 _HOUR = dt.timedelta(hours=1)
 
 
-def _declared_values(options: Any) -> Iterator[Any]:
+def _declared_moments(options: Any) -> Iterator[Any]:
     """Yield dates and moments that a class declares as constants; None for other values."""
     owner = getattr(options, "sitemap", options)
     declared = {
@@ -372,19 +375,19 @@ def _declared_values(options: Any) -> Iterator[Any]:
     yield moment_in(declared["lastmod"], DEFAULT_DB_ALIAS)
     for rows in (declared["queryset"], declared["items"]):
         if isinstance(rows, QuerySet):
-            yield from _statement_parameters(rows)
+            yield from _moments_in_statement(rows)
     if isinstance(condition := declared["filter"], Q):
-        yield from _statement_parameters(options.model._base_manager.filter(condition))
+        yield from _moments_in_statement(options.model._base_manager.filter(condition))
 
 
-def _statement_parameters(rows: QuerySet[Any]) -> Iterator[Any]:
-    """Yield the dates and moments among the parameters of a statement; None for each other."""
+def _moments_in_statement(rows: QuerySet[Any]) -> Iterator[Any]:
+    """Yield each parameter of a queryset's SQL: a date or moment as such, any other as None."""
     with suppress(FieldError, NotSupportedError):  # Which other checks report.
         for value in statement_of(rows, rows.db)[1]:
             yield moment_in(value, rows.db)
 
 
-def _is_frozen(value: Any) -> bool:
+def _is_from_import(value: Any) -> bool:
     """Return whether a date or moment was computed from the clock at import."""
     if not isinstance(value, dt.datetime):
         return isinstance(value, dt.date) and value in (STARTED.date(), STARTED.astimezone().date())

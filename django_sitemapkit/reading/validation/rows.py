@@ -30,7 +30,7 @@ UNKNOWN_NAME_ERRORS = (AttributeError, FieldError, TypeError, ValueError)
 def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
     """Yield the mistakes in a section's queryset, key, columns, entries, translations and URLs."""
     if has_no_rows(reader.options):
-        yield _without_rows(reader.options)
+        yield _mistake_without_rows(reader.options)
         return
     rows = reader.rows
     if isinstance(rows, QuerySet) and not _django.QueryShape(rows).combinator:
@@ -41,13 +41,14 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
         if not of_key:  # What is read of the rows is found by their key.
             yield from _mistakes_in_columns(reader, rows)
     else:
-        yield _not_a_queryset(rows)
+        yield _mistake_without_queryset(rows)
     yield from _wrong_entries(reader)
     yield from _wrong_translations(reader)
-    yield from _wrong_location(reader)
+    yield from _wrong_location_source(reader)
 
 
-def _wrong_location(reader: QuerySetReader) -> Iterator[Mistake]:
+def _wrong_location_source(reader: QuerySetReader) -> Iterator[Mistake]:
+    """Find a location that is a constant, or one column for all languages."""
     if isinstance(reader.declared_location, Constant) and reader.options.entries is None:
         yield Mistake(
             "sitemapkit.E132",
@@ -62,14 +63,14 @@ def _wrong_location(reader: QuerySetReader) -> Iterator[Mistake]:
         )
 
 
-def queryset_of(reader: QuerySetReader) -> QuerySet[Any] | None:
-    """Return the rows if they are a queryset that columns can be added to, else None."""
+def readable_queryset(reader: QuerySetReader) -> QuerySet[Any] | None:
+    """Return the rows if they are a queryset that columns can be added to; else None."""
     rows = None if has_no_rows(reader.options) else reader.rows
     return rows if isinstance(rows, QuerySet) and not _django.QueryShape(rows).combinator else None
 
 
-def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
-    """Return every column that an option names, with the option's name."""
+def declared_columns(reader: QuerySetReader) -> list[tuple[str, Any]]:
+    """Return every column that an option names, with the option's name before it."""
     sources: dict[str, Any] = {name: reader.declared_source(name) for name in OPTIONS}
     location = sources["location"] = reader.declared_location
     columns = [(name, one.expression) for name, one in sources.items() if isinstance(one, Column)]
@@ -79,7 +80,8 @@ def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
     return columns + [("depends_on", column) for column in reader.options.depends_on or ()]
 
 
-def _without_rows(options: Any) -> Mistake:
+def _mistake_without_rows(options: Any) -> Mistake:
+    """Return the mistake of a section that has neither ``queryset`` nor ``get_queryset()``."""
     if hasattr(options, "items"):
         return Mistake(
             "sitemapkit.E101",
@@ -94,7 +96,8 @@ def _without_rows(options: Any) -> Mistake:
     )
 
 
-def _not_a_queryset(rows: Any) -> Mistake:
+def _mistake_without_queryset(rows: Any) -> Mistake:
+    """Return the mistake of a section whose rows are not a queryset, or are a combined one."""
     if rows is None:
         return Mistake("sitemapkit.E101", "get_queryset() returned None", "Return a QuerySet.")
     if isinstance(rows, type) and issubclass(rows, Model):
@@ -117,6 +120,7 @@ def _not_a_queryset(rows: Any) -> Mistake:
 
 
 def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find a queryset that does not return objects of one model."""
     shape = _django.QueryShape(rows)
     if iterable := shape.subclass_iterable:
         yield Mistake(
@@ -135,6 +139,7 @@ def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find slices, and distinct() on fields: such a queryset cannot be cut into pages."""
     shape = _django.QueryShape(rows)
     if shape.is_sliced:
         yield Mistake(
@@ -154,6 +159,7 @@ def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
+    """Find a key that is not a field of the model, or by which rows cannot be paged."""
     field = field_named(model, name)
     if field is None:
         yield Mistake(
@@ -198,13 +204,13 @@ def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
 
 
 def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find what repeats rows, and window functions, which a page's filter changes."""
+    """Find columns that repeat rows, and window functions, which a page's filter changes."""
     repeats = list(islice(repeated_rows(rows), 1))
     windows = ["its queryset"] if _django.reads_windows(rows) else []
     apart = {"title", "object_languages"}  # They are read by queries of their own.
     if reader.images_path is not None and reader.images_path.is_of_many:
         apart.add("images")
-    for option, column in columns_of(reader):
+    for option, column in declared_columns(reader):
         with suppress(*UNKNOWN_NAME_ERRORS):
             if _django.has_window(_django.resolve_column(column, rows)[0]):
                 windows.append(option)
@@ -221,6 +227,7 @@ def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterato
 
 
 def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterator[Mistake]:
+    """Find a column that repeats rows, or changes what a filter on an aggregate counts."""
     name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
     expression, query = _django.resolve_column(column, rows)
     if _differs_in_joins(query, expression):
@@ -292,7 +299,7 @@ def _wrong_translations(reader: QuerySetReader) -> Iterator[Mistake]:
 
 
 def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find what gives a row more than once: extra tables, or a relation to many."""
+    """Find what makes a queryset return a row more than once, such as a relation to many."""
     query, shape = rows.query, _django.QueryShape(rows)
     if shape.has_extra_tables:
         yield Mistake(
@@ -345,8 +352,8 @@ def _orders_by_many(rows: QuerySet[Any], column: Any) -> bool:
 def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
     """Return whether a column would change what a queryset's filter on an aggregate counts.
 
-    The ``query`` with the column joins further related rows, for each of which those are counted
-    once more: other rows would be read with the column than without it.
+    ``query`` is the query with the column. If that joins further related rows, the aggregate counts
+    its rows once for each of them, and the filter finds other rows than without the column.
     """
     many = _django.tables_with_many_rows(query)
     is_changed = many != _django.tables_with_many_rows(rows.query)
@@ -354,7 +361,7 @@ def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
 
 
 def _differs_in_joins(query: Any, expression: Any) -> bool:
-    """Return whether a resolved expression may differ between rows that a join repeats."""
+    """Return whether an expression may have several values for a row, one for each joined row."""
     many = _django.tables_with_many_rows(query)
     if not many:
         return False

@@ -1046,7 +1046,7 @@ def test_a_lastmod_that_never_comes_is_left_out(site, settings, use_tz):
 def declaration_of(queryset, **options):
     """Return the declaration of a section whose queryset is made by a call."""
     methods = {"queryset": None, "get_queryset": lambda self: queryset()}
-    return reader_of(type("Products", (Products,), methods | options)(SITE)).declaration()
+    return reader_of(type("Products", (Products,), methods | options)(SITE)).declaration_text()
 
 
 ROWS = Product.objects
@@ -1123,7 +1123,7 @@ def test_what_the_project_writes_is_part_of_its_declaration(declared):
     """Dates too, and at which place in the statement: no row shows that they changed."""
     one, other = (reader_of(type("Products", (Products,), some)(SITE)) for some in declared)
     again = reader_of(type("Products", (Products,), declared[0])(SITE))
-    assert one.declaration() == again.declaration() != other.declaration()
+    assert one.declaration_text() == again.declaration_text() != other.declaration_text()
 
 
 @pytest.mark.slow
@@ -1147,7 +1147,7 @@ def test_a_trusted_page_is_made_again_if_a_date_is_changed(site, changed, client
 def test_the_order_of_a_set_is_no_other_declaration():
     """It is another one in each process."""
     declared = {
-        reader_of(type("Products", (Products,), {"queryset": queryset})(SITE)).declaration()
+        reader_of(type("Products", (Products,), {"queryset": queryset})(SITE)).declaration_text()
         for queryset in (
             Product.objects.filter(slug__in=["a", "b"]),
             Product.objects.filter(slug__in=["b", "a"]),

@@ -136,7 +136,7 @@ def test_machines_pay_nothing_for_titles(client, sections):
             client.get("/sitemap-articles-1.xml")
         statements.append([query["sql"] for query in queries])
         assert not reader_of(section(SITE)).reads_objects
-        statements[-1].append(reader_of(section(SITE)).declaration())
+        statements[-1].append(reader_of(section(SITE)).declaration_text())
     assert statements[0] == statements[1] == statements[2]
 
 
