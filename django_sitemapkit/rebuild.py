@@ -18,7 +18,11 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from django_sitemapkit.builds.requests import needs_message, process_on_commit, request
+from django_sitemapkit.builds.requests import (
+    process_on_commit,
+    record_message_if_due,
+    record_request,
+)
 from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.identities import identity_model
 from django_sitemapkit.models import BuildRequest
@@ -81,9 +85,9 @@ def request_builds(models: Collection[type[Model]]) -> None:
             listed |= here
             if labels := sorted(changed[model] for model in here & changed.keys()):
                 by = f"SITEMAPKIT_REBUILD: {', '.join(labels)}"
-                asked = request(site, BuildRequest.Kind.BUILD, by=by)
+                asked = record_request(site, BuildRequest.Kind.BUILD, by=by)
                 # The worker that got the message looks again by itself; a thread may have ended.
-                is_waited_for = get_runner().supports_requests and not needs_message(site)
+                is_waited_for = get_runner().supports_requests and not record_message_if_due(site)
                 if asked.is_new or not is_waited_for:
                     process_on_commit(site, get_runner)
         except Exception:

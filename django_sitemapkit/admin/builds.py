@@ -53,7 +53,7 @@ from django_sitemapkit.admin.url_counts import (
     total_change,
     url_counts_by_build,
 )
-from django_sitemapkit.builds.manifest import entry_of, keys_of, stored_entries_of
+from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
 from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
@@ -120,7 +120,7 @@ def file_view(
         "problems": _problem_rows(row),
     }
     stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
-    entries = map(entry_of, stored)
+    entries = map(parse_entry, stored)
     try:
         found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
     except StorageFailure as error:
@@ -181,7 +181,7 @@ def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[st
     section = section_of(site, row.section)
     if section is None:
         return []
-    problems = page_problems(section, keys_of(row, section), site.scope())
+    problems = page_problems(section, key_range_of(row, section), site.scope())
     return [(str(each), str(each.key)) for each in problems if each.code == code]
 
 

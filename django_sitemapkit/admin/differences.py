@@ -26,14 +26,13 @@ from django_sitemapkit.builds.report.differences import (
     OTHER_FOLDERS,
     Difference,
     DifferenceKind,
+    counts_by_folder,
+    differences_if_quick,
     first_folder_of,
-    groups_below,
     kept_differences,
-    ready_differences,
 )
 from django_sitemapkit.builds.report.published import sections_served_live
-from django_sitemapkit.builds.requests import process_on_commit
-from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildRequest
 from django_sitemapkit.overrides.transfer import csv_lines
@@ -102,7 +101,7 @@ def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dic
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if stored := ready_differences(site, build, before, MAX_COMPARED_AT_ONCE):
+            if stored := differences_if_quick(site, build, before, MAX_COMPARED_AT_ONCE):
                 return _stored_context(request, stored)
             record_request(
                 site, COMPARE, about=build, before=before, by=request.user.get_username()
@@ -191,7 +190,7 @@ def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
     counted apart, have rows marked ``is_leaf``.
     """
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for kind, section, folder, count in groups_below(stored, below):
+    for kind, section, folder, count in counts_by_folder(stored, below):
         groups[section, folder][kind] = count
     rows = sorted(groups.items(), key=lambda item: (-sum(item[1].values()), *item[0]))
     return [

@@ -20,7 +20,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.builds.report.matches import matching_paths
+from django_sitemapkit.builds.report.matches import count_published_paths
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl
@@ -182,7 +182,7 @@ def _warn_of_published(request: HttpRequest, site: SitemapSite, added: list[Extr
 
     If not all published URLs could be read in time, and none was found, sections are looked at.
     """
-    matches, reason = try_read(lambda: matching_paths(site, [row.path for row in added]))
+    matches, reason = try_read(lambda: count_published_paths(site, [row.path for row in added]))
     if reason:
         messages.warning(request, reason)
     if matches is not None and matches.matched:

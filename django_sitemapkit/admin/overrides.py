@@ -48,7 +48,7 @@ from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds import publish_override
 from django_sitemapkit.builds.report.changes import LOSS
-from django_sitemapkit.builds.report.matches import matching_paths
+from django_sitemapkit.builds.report.matches import count_published_paths
 from django_sitemapkit.exceptions import InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, object_by_key, verbose_name_of
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
@@ -377,7 +377,7 @@ def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str,
     """Return how many published URLs some overrides are for; None for few."""
     objects = rows.filter(path="").count()
     matches, failure = try_read(
-        lambda: matching_paths(site, rows.exclude(path="").values_list("path", flat=True))
+        lambda: count_published_paths(site, rows.exclude(path="").values_list("path", flat=True))
     )
     if matches is None:
         return {"site": site.key, "failure": failure} if failure else None

@@ -46,14 +46,14 @@ from django_sitemapkit.builds import (
     resume_publishing,
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
-from django_sitemapkit.builds.publication.gates import is_possible_end, pause_at
+from django_sitemapkit.builds.publication.gates import is_valid_pause_end, pause_at
 from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_TO_PUBLISH,
     MAX_KEPT,
     DifferenceKind,
+    differences_if_quick,
     kept_differences,
-    ready_differences,
 )
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
@@ -98,7 +98,7 @@ class PauseForm(forms.Form):
     def clean_until(self) -> Any:
         """Reject a time that has passed, or is too far away."""
         until = self.cleaned_data["until"]
-        if until is not None and not is_possible_end(until):
+        if until is not None and not is_valid_pause_end(until):
             raise ValidationError(_("Enter a time in the future, at most a year from now."))
         return until
 
@@ -222,7 +222,7 @@ def _differences_from(
     if site is None or served is None or publish_error(build):
         return [], None
     stored, _reason = try_read(
-        lambda: ready_differences(site, build, served, MAX_COMPARED_TO_PUBLISH)
+        lambda: differences_if_quick(site, build, served, MAX_COMPARED_TO_PUBLISH)
     )
     if stored is None:
         return [], None

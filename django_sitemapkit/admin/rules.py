@@ -25,7 +25,7 @@ from django_sitemapkit.builds.report.changes import LOSS
 from django_sitemapkit.builds.report.matches import (
     COUNT_SECONDS,
     UrlMatches,
-    unread_matches,
+    match_counter,
 )
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
@@ -200,7 +200,7 @@ def find_matches(
     sections are read, before overrides and rules.
     Raises StorageFailure if a file is lost or damaged.
     """
-    matches = unread_matches(site, stored)
+    matches = match_counter(site, stored)
     key = [site.key, pattern, matches.build and matches.build.pk]
     kept = session.pop(COUNTED, {})
     if key == kept.get("key"):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from django_sitemapkit.builds.manifest import entry_of, location_and_values, stored_entries_of
+from django_sitemapkit.builds.manifest import location_and_values, parse_entry, stored_entries_of
 from django_sitemapkit.builds.samples import even_positions, sampled_entries, spread_pages
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
@@ -79,7 +79,7 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
 
 def _parsed_entry(section: str, line: bytes) -> SitemapEntry:
     """Parse the line of an entry as it stands in a sitemap file."""
-    entry = entry_of(line)
+    entry = parse_entry(line)
     links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(
         section=section,

@@ -49,7 +49,7 @@ CLAIMED = Q(claimed_until__gt=DatabaseNow())
 
 
 class BuildLease:
-    """A lease that this process holds."""
+    """A lease of a site that this process holds and renews by heartbeats."""
 
     def __init__(self, row: Lease, seconds: float) -> None:
         self.row = row
@@ -59,31 +59,33 @@ class BuildLease:
         self._last = time.monotonic()
 
     @property
-    def due(self) -> bool:
-        """Whether a heartbeat is due."""
+    def is_heartbeat_due(self) -> bool:
+        """Whether the last heartbeat is a quarter of the time ago after which the lease expires."""
         return time.monotonic() - self._last > self._interval
 
     def heartbeat(self) -> None:
-        """Renew the lease if that is due. Raises what `prove` raises if it is lost."""
-        if self.due:
+        """Renew the lease if a heartbeat is due. Raises what `prove` raises if it is lost."""
+        if self.is_heartbeat_due:
             self.prove()
 
     @contextmanager
     def keep_alive(self) -> Iterator[None]:
         """Send heartbeats from a thread during a call that sends none, such as an upload.
 
-        A short call costs no query. What is lost meanwhile, the next heartbeat or proof notices.
+        A short call costs no query. If the lease is lost meanwhile, the next `heartbeat` or `prove`
+        raises.
         """
-        over = Event()
-        Thread(target=self._send_heartbeats, args=(over, current_tenants()), daemon=True).start()
+        stopped = Event()
+        Thread(target=self._send_heartbeats, args=(stopped, current_tenants()), daemon=True).start()
         try:
             yield
         finally:
-            over.set()
+            stopped.set()
 
-    def _send_heartbeats(self, over: Event, tenants: Mapping[str, Any]) -> None:
+    def _send_heartbeats(self, stopped: Event, tenants: Mapping[str, Any]) -> None:
+        """Send heartbeats until ``stopped`` is set, for MAX_KEPT_SECONDS at most."""
         end = time.monotonic() + MAX_KEPT_SECONDS
-        while not over.wait(self._interval) and time.monotonic() < end:
+        while not stopped.wait(self._interval) and time.monotonic() < end:
             try:
                 with suppress(Exception):  # The database may be back before the lease expires.
                     switch_tenants(tenants)
@@ -98,20 +100,20 @@ class BuildLease:
         has taken over.
         """
         if not self.row.renew():
-            raise self._lease_lost()
+            raise self._lease_lost_error()
         self._last = time.monotonic()
 
-    def begin_next(self) -> None:
-        """Raise the fencing token for another build under this lease: each has one of its own.
+    def take_next_fence(self) -> None:
+        """Take the next fencing token under this lease: each build has a token of its own.
 
         Raises what `prove` raises if the lease is lost.
         """
         if not self.row.take_next_fence():
-            raise self._lease_lost()
+            raise self._lease_lost_error()
         self.fence = self.row.fence
 
-    def _lease_lost(self) -> LeaseLost:
-        """Return why the lease is lost."""
+    def _lease_lost_error(self) -> LeaseLost:
+        """Return the error to raise: BuildCancelled if the build was cancelled, else LeaseLost."""
         work, _, site = self.row.name.partition(":")
         cancelled = Build.objects.filter(
             site=site,
@@ -133,16 +135,19 @@ class BuildLease:
 
     @contextmanager
     def fenced_transaction(self) -> Iterator[None]:
-        """Record something in a transaction that holds only as long as the lease is ours.
+        """Run the block in a transaction that proves the lease first, and locks its row.
 
-        Raises what `prove` raises, and records nothing, if it is not.
+        Raises what `prove` raises if the lease is lost; then the block does not run.
         """
         with transaction.atomic(using=router.db_for_write(Build)):
             self.prove()
             yield
 
-    def abandon(self, builds: Iterable[int], reason: State) -> None:
-        """Record that the builds with these ids are given up; one that was held has ended then."""
+    def abandon_builds(self, builds: Iterable[int], reason: State) -> None:
+        """Record that the builds with these ids are given up, and why.
+
+        A build that was held for review keeps the time at which it ended.
+        """
         ended_at = Coalesce("ended_at", StoredNow())
         with self.fenced_transaction():
             Build.objects.filter(pk__in=builds).update(
@@ -150,21 +155,22 @@ class BuildLease:
             )
 
     def now(self) -> dt.datetime:
-        """Return the database's time, which all holders of leases share."""
+        """Return the current time by the database's clock, which all holders of leases share."""
         now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(pk=self.row.pk)
         return now
 
 
-def build_lease(build: Build) -> Lease | None:
-    """Return the lease under which a build is being made; None if its holder has lost it."""
+def lease_of_build(build: Build) -> Lease | None:
+    """Return the lease under which a build is being made; None if nobody holds it any more."""
     rows = Lease.objects.filter(name=lease_name(build.site), fence=build.fence)
     return rows.exclude(owner="").first()
 
 
-def close_if_unusable() -> None:
-    """Close the connection of our tables if it is broken, so that the next query opens another.
+def close_broken_connection() -> None:
+    """Close the database connection of our tables if it is broken or too old.
 
-    Within a transaction it stays: a task that runs at once is in that of its caller.
+    The next query opens another one. Within a transaction the connection stays open: a task that
+    runs at once runs within the transaction of its caller.
     """
     connection = connections[router.db_for_write(Build)]
     if not connection.in_atomic_block:
@@ -182,7 +188,7 @@ def acquire(
     """Hold the lease of a site for a kind of work. Raises BuildRunning if another process does.
 
     It expires ``seconds`` after the last heartbeat; by default, SITEMAPKIT_LEASE_SECONDS. With
-    ``makes_build`` it can be cancelled before it has recorded a build.
+    ``makes_build``, the work can be cancelled before it has recorded a build.
     """
     name = lease_name(site.key, work)
     seconds = settings.LEASE_SECONDS if seconds is None else seconds
@@ -205,18 +211,21 @@ def acquire(
 
 
 def is_being_built(site: SitemapSite) -> bool:
-    """Return whether a process that is alive has the lease of a site."""
+    """Return whether a living process holds the lease of a site, to build, publish or prune."""
     return living_leases([site.key]).exists()
 
 
 def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
-    """Return the leases of processes that build the sites with these keys and are alive."""
+    """Return the leases of the sites with these keys whose holders are alive."""
     names = [lease_name(key) for key in keys]
     return with_is_alive(Lease.objects.filter(name__in=names)).filter(is_alive=True)
 
 
 def with_is_alive(leases: QuerySet[Lease]) -> "QuerySet[Any]":
-    """Return leases that somebody has, with ``is_alive``: whether their processes are."""
+    """Return those leases that are held, with ``is_alive``: whether the holder is alive.
+
+    It is if its last heartbeat is at most SITEMAPKIT_LEASE_SECONDS old.
+    """
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
     is_alive = ExpressionWrapper(Q(heartbeat__gte=silence), output_field=BooleanField())
     return leases.exclude(owner="").annotate(is_alive=is_alive)
@@ -251,7 +260,7 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
             return None
         running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
         keys = list(running.order_by("pk").values_list("pk", flat=True))
-        if not keys and _has_ended(site, lease):  # In this very moment: its export goes on.
+        if not keys and _has_ended_build(site, lease):  # In this very moment: its export goes on.
             transaction.set_rollback(True, using=using)
             return None
         if not keys:
@@ -278,11 +287,14 @@ def discard_build(site: SitemapSite, build: Build, *, by: str) -> None:
     with acquire(site) as lease:
         if not Build.objects.filter(pk=build.pk, status=Build.Status.HELD).exists():
             raise BuildFailed(f"Build {build.pk} is not held for review.")
-        lease.abandon([build.pk], {"code": "discarded", "by": by})
+        lease.abandon_builds([build.pk], {"code": "discarded", "by": by})
 
 
 def cancellable_lease(site: SitemapSite) -> Lease | None:
-    """Return the lease of a build to cancel: it runs, or a dead process left it; else None."""
+    """Return the lease of a site's build that can be cancelled; None if there is none.
+
+    The build is being planned or made, or a process that died has left it unfinished.
+    """
     lease = Lease.objects.filter(name=lease_name(site.key)).first()
     if lease is None:
         return None
@@ -290,12 +302,12 @@ def cancellable_lease(site: SitemapSite) -> Lease | None:
     if not is_being_built(site):  # Its process is dead.
         return lease if running.exists() else None
     is_built = running.filter(fence=lease.fence).exists()
-    is_planned = lease.makes_build and not _has_ended(site, lease)
+    is_planned = lease.makes_build and not _has_ended_build(site, lease)
     return lease if is_built or is_planned else None
 
 
-def _has_ended(site: SitemapSite, lease: Lease) -> bool:
-    """Return whether the holder of a lease has made its build, and only exports or prunes."""
+def _has_ended_build(site: SitemapSite, lease: Lease) -> bool:
+    """Return whether the holder of a lease has ended its build, and only exports or prunes now."""
     builds = Build.objects.filter(site=site.key, fence=lease.fence)
     return builds.exclude(status=Build.Status.RUNNING).exists()
 
@@ -306,7 +318,7 @@ class PageChanged(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimLimits:
-    """How many pages of a build may be claimed."""
+    """The limits for claiming the pages of a build."""
 
     in_flight: int
     """At a time."""
@@ -338,7 +350,7 @@ class ClaimState:
 
     @classmethod
     def of(cls, build: Build) -> "ClaimState":
-        """Return the state of a build as it is now."""
+        """Count the open, claimed and failed pages of a build, and its helpers, as they are now."""
         builds = Build.objects.filter(pk=build.pk)
         return cls(
             **open_pages(build).aggregate(
@@ -352,9 +364,10 @@ class ClaimState:
 
 
 def open_pages(build: Build) -> PlaceQuerySet:
-    """Return the pages of a build that have to be made, and can be made now.
+    """Return the pending pages of a build that can be made now, claimed or not.
 
-    A page that exceeds its limit, but may not without its duplicates, waits for their comparison.
+    A page over its limit that may fit without its duplicates is not among them: it waits until all
+    pages are compared.
     """
     pending = Place.objects.filter(build=build, status=Place.Status.PENDING)
     return pending.filter(url_hashes=None)
@@ -389,7 +402,7 @@ class ClaimLease(BuildLease):
             if pages.filter(CLAIMED).count() >= self._limits.in_flight:
                 return None
             row = pages.exclude(CLAIMED).order_by(*INDEX_ORDER).first()
-            if row is None or not self._take_turn():
+            if row is None or not self._take_rate_limit_slot():
                 return None
             self._page = Place.objects.filter(pk=row.pk, status=Place.Status.PENDING)
             self._bounds = row.number, row.upper
@@ -398,15 +411,15 @@ class ClaimLease(BuildLease):
         return row
 
     def release(self) -> None:
-        """Give back the page that was claimed last, unless the page is made already."""
+        """Give back the page that was claimed last; a page that is made already stays as it is."""
         self._page.update(claimed_until=None)
 
     def record_error(self, error: Exception) -> None:
         """Give the page back and record why making it failed, unless the page is made already.
 
-        Where that is impossible, the claim expires.
+        If that cannot be recorded, the claim expires.
         """
-        close_if_unusable()  # Else a connection that is broken would fail again.
+        close_broken_connection()  # Else a connection that is broken would fail again.
         with suppress(DatabaseError, SitemapKitError, PageChanged), self.fenced_transaction():
             known = self._page.values_list("failure", flat=True).get()
             failure = {
@@ -418,16 +431,17 @@ class ClaimLease(BuildLease):
 
     def heartbeat(self) -> None:
         """Renew the lease and the claim if that is due. Raises what `prove` raises."""
-        if self.due:
+        if self.is_heartbeat_due:
             self.prove()
             self._renew_claim()
 
     @contextmanager
     def fenced_transaction(self) -> Iterator[None]:
-        """Record something of the page, as long as the lease is the build's and the page pending.
+        """Run the block in a transaction that proves the lease, and that the page is pending.
 
-        Raises what `prove` raises, or PageChanged, and records nothing, if it is not. Proving the
-        lease locks its row, so of two processes the second one sees what the first has recorded.
+        Raises what `prove` raises if the lease is lost, and PageChanged if the page was recorded,
+        split or given up. Proving the lease locks its row, so of two processes the second one sees
+        what the first has recorded.
         """
         with super().fenced_transaction():
             page = self._page.filter(
@@ -438,10 +452,14 @@ class ClaimLease(BuildLease):
             yield
 
     def _renew_claim(self) -> None:
+        """Extend the claim of the page by SITEMAPKIT_LEASE_SECONDS from now."""
         self._page.update(claimed_until=DatabaseNow() + self._duration)
 
-    def _take_turn(self) -> bool:
-        """Return whether the limit of pages a minute allows a claim now; if so, delay the next."""
+    def _take_rate_limit_slot(self) -> bool:
+        """Return whether the limit of pages a minute allows a claim now.
+
+        If it does, record when it allows the next claim.
+        """
         if self._limits.pages_per_minute is None:
             return True
         is_turn = Q(next_claim_at=None) | Q(next_claim_at__lte=DatabaseNow())

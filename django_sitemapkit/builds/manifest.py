@@ -109,15 +109,15 @@ def covers(row: Place, published: Place, keyset: Keyset) -> bool:
     return from_first and keyset.covers(KeyRange(None, upper), last)
 
 
-def keys_of(row: Place, section: SectionReader) -> KeyRange:
-    """Return the key range of a row; of a section without keyset, its positions."""
+def key_range_of(row: Place, section: SectionReader) -> KeyRange:
+    """Return the key range of a row's page; of a section without keyset, its range of positions."""
     if section.keyset is None:
         return KeyRange(int(row.lower or 0), int(row.upper or 0))
     return KeyRange(section.keyset.decode(row.lower), section.keyset.decode(row.upper))
 
 
 def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Place]:
-    """Return the rows of a section's planned pages; an empty one if it has none."""
+    """Return unsaved rows for a section's planned pages; one row without URLs if it has no page."""
     name = section.get_name()
     if not pages:
         # A section without a row would count as never built, and be served live.
@@ -134,8 +134,8 @@ def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> lis
     ]
 
 
-def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
-    """Yield the index entries of pages: the address, and when that file last changed."""
+def index_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
+    """Yield the index entries of pages: the address, and when the file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
     addresses_of = cache(partial(page_address_getter, site))
     for row in pages:
@@ -152,7 +152,7 @@ def copy_file_facts(row: Place, stored: Place) -> None:
 
 
 def unsaved_copy(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -> Place:
-    """Return a copy of a row for another build: its place, key range and ``fields``; not saved."""
+    """Return an unsaved copy of a row for another build: its place, key range and ``fields``."""
     return Place(**{name: getattr(stored, name) for name in (*PLACE, *fields)})
 
 
@@ -175,10 +175,10 @@ def rows_in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
         yield some
 
 
-def stored_build(site: SitemapSite, build: int) -> Build:
-    """Return a build that was published or is held for review, and whose files are kept.
+def publishable_build(site: SitemapSite, build: int) -> Build:
+    """Return the build with an id, if it was published or is held for review, and has its files.
 
-    Raises BuildFailed if there is no such build.
+    Raises BuildFailed if there is no such build, and says why.
     """
     record = Build.objects.filter(site=site.key, pk=build).first()
     if record is None:
@@ -192,7 +192,7 @@ def stored_build(site: SitemapSite, build: int) -> Build:
 
 
 def answers_by_page(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
-    """Return by page the status, build id and primary key of the place that answers for it."""
+    """Return by page the place that answers at its address: status, build id and primary key."""
     answers: dict[PageName, tuple[str, int, int]] = {}
     rows = Place.objects.answering(site).exclude(section="")
     fields = "section", "number", "status", "build", "pk"
@@ -212,7 +212,7 @@ class SiteBuilds:
 
     @cached_property
     def publication(self) -> Publication | None:
-        """Which build the site serves; None if nothing is published."""
+        """The row that names the build the site serves; None if nothing is published."""
         rows = Publication.objects.filter(site=self.site.key).select_related("build")
         return rows.annotate(now=StoredNow()).first()
 
@@ -237,6 +237,7 @@ class SiteBuilds:
 
     @cached_property
     def _rows(self) -> dict[int, list[Place]]:
+        """The rows of the published and the held build by its id, in the order of the index."""
         builds = [build.pk for build in (self.published, self.held) if build]
         rows: defaultdict[int, list[Place]] = defaultdict(list)
         stored = Place.objects.filter(build__in=builds).select_related("page")
@@ -247,11 +248,11 @@ class SiteBuilds:
         return rows
 
     def rows_of(self, build: Build | None) -> Sequence[Place]:
-        """Return all rows of the published or the held build; none for None."""
+        """Return all rows of ``build``, the published or the held one; none for None."""
         return self._rows.get(build.pk, ()) if build else ()
 
     def index_of(self, build: Build | None) -> Place | None:
-        """Return the index of a build; None without a build or an index."""
+        """Return the row of the index of ``build``, the published or the held one, or None."""
         indexes = [row for row in self.rows_of(build) if not row.section]
         return indexes[0] if indexes else None
 
@@ -263,8 +264,8 @@ class SiteBuilds:
                 pages[page_name_of(row)].append(row)
         return pages
 
-    def sizes_of(self, section: str) -> dict[int, tuple[int, int]]:
-        """Return how many bytes and URLs a section's published pages have, by number."""
+    def page_sizes_of(self, section: str) -> dict[int, tuple[int, int]]:
+        """Return by number how many bytes and URLs each published page of a section has."""
         rows = [row for row in self.rows_of(self.published) if row.section == section]
         return {row.number: (row.xml_bytes, row.urls) for row in rows}
 
@@ -285,6 +286,7 @@ class StoredFiles:
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
+        """The names of the stored files; None if each has to be asked for, or none is."""
         storage, folder = SitemapStorage(), folder_of(self._site)
         if not self._ask and storage.local_path(folder) is None:
             return None
@@ -347,9 +349,9 @@ def damage_of(row: Place, file: IO[bytes]) -> str:
 
 
 def decompressed(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the content of an open gzip file of one member, in blocks.
+    """Yield the decompressed content of an open gzip file, in blocks.
 
-    Raises zlib.error or EOFError where it is damaged or cut short.
+    Raises zlib.error or EOFError if it is damaged, cut short, or followed by other data.
     """
     decompressor, failure = gzip_decompressor()
     try:
@@ -368,8 +370,8 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
         raise EOFError("the gzip stream is truncated")
 
 
-def _blocks_of(row: Place, storage: SitemapStorage) -> Iterator[bytes]:
-    """Yield a stored page in blocks of whole lines: each entry is one.
+def _line_blocks_of(row: Place, storage: SitemapStorage) -> Iterator[bytes]:
+    """Yield the XML of a stored page in blocks of whole lines; each entry is a line.
 
     Raises StorageFailure where its file is lost or damaged.
     """
@@ -388,19 +390,20 @@ def stored_entries_of(
 ) -> Iterator[bytes]:
     """Yield the entries of some stored pages, each of which is a line of its file.
 
-    With ``near``, only those in blocks that have these bytes: the others are not cut into lines.
+    With ``near``, only the entries in blocks of a file that have these bytes are yielded: the other
+    blocks are not cut into lines.
     """
     for row in rows:
-        for block in _blocks_of(row, storage):
+        for block in _line_blocks_of(row, storage):
             lines = block.split(b"\n") if near in block else ()
             yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
 
 
 def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEntry]:
-    """Return the entries of a stored page that have a location."""
+    """Return the entries of a stored page that list the URL ``location``."""
     start = _BEGIN + escaped([location])[0].encode() + _END
     entries = stored_entries_of([row], storage, near=start)
-    return [entry_of(entry) for entry in entries if entry.startswith(start)]
+    return [parse_entry(entry) for entry in entries if entry.startswith(start)]
 
 
 def url_finder(expression: str) -> FindUrls:
@@ -423,7 +426,7 @@ def locations_of(
     Entries are not parsed. Raises StorageFailure where the page's file is lost or damaged.
     """
     missing = row.page.urls
-    for block in _blocks_of(row, storage):
+    for block in _line_blocks_of(row, storage):
         heartbeat()
         missing -= block.count(_BEGIN)
         if b"&" in block:  # A URL has no other entities, and no tag comes of these.
@@ -436,13 +439,13 @@ def locations_of(
 
 
 def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
-    """Return the location of an entry, and all that follows it."""
+    """Split the line of an entry into its location, still escaped, and the XML that follows it."""
     location, _, values = entry[len(_BEGIN) :].partition(_END)
     return location, values
 
 
-def entry_of(line: bytes) -> UrlEntry:
-    """Return an entry of a stored page as a value."""
+def parse_entry(line: bytes) -> UrlEntry:
+    """Parse the line of an entry in a stored page. Raises StorageFailure if it is no such line."""
     found = _ENTRY.match(line.decode())
     if found is None:
         raise StorageFailure(f"{line[:100]!r} is no entry of a page that was stored.")

@@ -49,7 +49,7 @@ MAX_LISTED_FAULTS = 20
 Choose = Callable[[], Runner]
 
 
-def request(
+def record_request(
     site: SitemapSite,
     kind: str,
     *,
@@ -59,7 +59,7 @@ def request(
     before: Build | None = None,
     by: str = "",
 ) -> BuildRequest:
-    """Record a request and return it; a request that is queued already is not queued twice.
+    """Record a request and return it; a request that is queued already is returned instead.
 
     ``about`` is the build to compare with the one ``before``.
     """
@@ -95,13 +95,14 @@ def process_on_commit(
     thread of this process, for the tenant of the caller. Comparisons have a thread of their own:
     they wait for no build, and no build waits for them.
     """
-    start = partial(_start, site, choose, current_tenants(), kinds)
+    start = partial(_start_processing, site, choose, current_tenants(), kinds)
     transaction.on_commit(start, using=router.db_for_write(BuildRequest))
 
 
-def _start(
+def _start_processing(
     site: SitemapSite, choose: Choose, tenants: Mapping[str, Any], kinds: tuple[str, ...]
 ) -> None:
+    """Have a worker process the open requests of a site, else a thread of this process."""
     try:
         if enqueue(site, choose(), kinds):
             return
@@ -115,28 +116,31 @@ def _start(
         logger.exception("Site %r: no thread could be started.", site.key)
 
 
-def _work(asked: list[tuple[SitemapSite, Choose, tuple[str, ...]]]) -> None:
+def _process_requests_once(asked: list[tuple[SitemapSite, Choose, tuple[str, ...]]]) -> None:
     """Process the requests of a site once, however often that was asked for."""
     site, choose, kinds = asked[-1]
     process_requests(site, choose, kinds=kinds)
 
 
-_threads = BackgroundJobs(_work, "Queued requests could not be processed.")
+_threads = BackgroundJobs(_process_requests_once, "Queued requests could not be processed.")
 
 
 def enqueue(site: SitemapSite, runner: Runner, kinds: Collection[str], *, delay: float = 0) -> bool:
-    """Send a message for a site's requests and record when; return whether a worker gets it."""
+    """Have a worker process a site's open requests, in ``delay`` seconds; return whether one will.
+
+    If so, it is recorded that a message was sent now.
+    """
     is_sent = runner.enqueue_requests(site, kinds, delay=delay)
     if is_sent:
-        needs_message(site, 0)
+        record_message_if_due(site, 0)
     return is_sent
 
 
-def needs_message(site: SitemapSite, seconds: float = OVERDUE_SECONDS) -> bool:
-    """Return whether the last message is so long ago that another one is due, and note that one.
+def record_message_if_due(site: SitemapSite, seconds: float = OVERDUE_SECONDS) -> bool:
+    """Record a message for a site's requests if the last one is ``seconds`` old; return whether.
 
-    It may be lost, or its worker killed. The note is a lease that nobody releases: it is free when
-    it has expired by the database's clock.
+    The last one may be lost, or its worker killed. The record is a lease that nobody releases: it
+    is free when it has expired by the database's clock.
     """
     return Lease.objects.acquire(f"requests:{site.key}", seconds=seconds) is not None
 
@@ -181,7 +185,8 @@ def process_requests(
     return done
 
 
-def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mapping[str, Any]:
+def _run_build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mapping[str, Any]:
+    """Build the site, or the section, that a request asks for; return the outcome."""
     result = build(
         site,
         sections=[asked.section] if asked.section else (),
@@ -193,7 +198,8 @@ def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mapping[st
     return outcome_of(result)
 
 
-def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    """Verify all published files; return the outcome, with the first faults."""
     count, faults = 0, []
     for file in verify_published(site):
         count += bool(file.section)  # The index does not count, as on all screens.
@@ -207,31 +213,34 @@ def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     }
 
 
-def _preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
-    """Build without publishing, and say how many URLs that would add, remove and change."""
-    state: dict[str, Any] = {**_build(site, asked, choose)}
+def _run_preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    """Build without publishing; return the outcome, with the numbers of URLs that would change."""
+    state: dict[str, Any] = {**_run_build(site, asked, choose)}
     if state["code"] == "unchanged":
         return {"code": "compared", "added": 0, "removed": 0, "changed": 0}
     made = Build.objects.get(pk=state["build"]) if state["code"] == "previewed" else None
     if made and made.previous:
         with suppress(SitemapKitError):  # The page of its changes compares them, or says why not.
-            state["more"] = _differences_state(site, made, made.previous)
+            state["more"] = _compare_builds(site, made, made.previous)
     return state
 
 
-def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_comparison(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    """Compare the two builds of a request; return the outcome."""
     if asked.build is None or asked.before is None:
         return {"code": "build-gone"}
-    return _differences_state(site, asked.build, asked.before)
+    return _compare_builds(site, asked.build, asked.before)
 
 
-def _differences_state(site: SitemapSite, build: Build, before: Build) -> State:
+def _compare_builds(site: SitemapSite, build: Build, before: Build) -> State:
+    """Compare two builds and store the differences; return their numbers as a state."""
     found = store_differences(site, build, before)
     added, removed, changed = map(found.count, "+-~")
     return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 
 
-def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_pruning(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    """Delete the files of builds that are over; return the outcome."""
     pruned = prune(site)
     return {
         "code": "pruned",
@@ -242,10 +251,10 @@ def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
 
 
 _JOBS = {
-    Kind.BUILD: _build,
-    Kind.CHECK: _check,
-    Kind.COMPARE: _compare,
-    Kind.PREVIEW: _preview,
-    Kind.PRUNE: _prune,
+    Kind.BUILD: _run_build,
+    Kind.CHECK: _run_check,
+    Kind.COMPARE: _run_comparison,
+    Kind.PREVIEW: _run_preview,
+    Kind.PRUNE: _run_pruning,
 }
 """What is done for a request of each kind; each returns what it came to."""

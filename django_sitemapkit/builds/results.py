@@ -53,7 +53,7 @@ class FileResult:
 
 
 def result_of_row(row: Place) -> FileResult:
-    """Return the result of a page that need not be made again."""
+    """Return the result of a page as its row records it; its state is "same" or "empty"."""
     kinds = row.problems.items()
     return FileResult(
         section=row.section,
@@ -178,7 +178,7 @@ def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
 
 
 def outcome_of(result: BuildResult) -> Mapping[str, Any]:
-    """Return the outcome of a build as a state."""
+    """Return the outcome of a build as a state: how it ended, the reason, and its numbers."""
     cause = result.cause
     name = "previewed" if result.code.startswith("preview") else result.status
     return {
@@ -192,13 +192,13 @@ def outcome_of(result: BuildResult) -> Mapping[str, Any]:
     }
 
 
-def answered_by_build(
+def take_requests_for_build(
     site: SitemapSite, sections: Collection[str], *, full: bool, preview: bool = False
 ) -> list[int]:
     """Return the ids of the open requests that a build, or preview, beginning now will fulfil.
 
-    What is asked for while it runs is not among them: it may have passed those rows already. So
-    from now on, the same request is another one.
+    From now on, the same request is recorded as a new one: the build may have passed those rows
+    already.
     """
     kind = BuildRequest.Kind.PREVIEW if preview else BuildRequest.Kind.BUILD
     rows = BuildRequest.objects.open(site).filter(kind=kind)
@@ -238,7 +238,10 @@ def send_signal(name: str, signal: Signal, sender: type, *, site: str, **values:
 
 
 def announce_started(build: Build, *, pages: int, adopted: int) -> None:
-    """Announce that a build begins to make ``pages`` pages, and how many it has adopted."""
+    """Announce, by signal and log, that a build begins to make ``pages`` pages.
+
+    ``adopted`` is how many it has adopted.
+    """
     send_signal(
         *("build_started", build_started, Build),
         site=build.site,
@@ -256,7 +259,7 @@ def announce_started(build: Build, *, pages: int, adopted: int) -> None:
 
 
 def announce_page(site: str, build: int, file: FileResult) -> None:
-    """Announce that a page was rendered, and stored or found to be the same."""
+    """Announce, by signal and log, that a page was rendered, and stored or found to be the same."""
     if page_built.has_listeners(Build):
         send_signal("page_built", page_built, Build, site=site, build=build, file=file)
     if logger.isEnabledFor(logging.INFO):
@@ -276,9 +279,10 @@ def announce_page(site: str, build: int, file: FileResult) -> None:
 
 
 def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool = False) -> None:
-    """Announce how a build ended; ``result`` names another one if it equals one that is held.
+    """Announce, by signal and log, how a build ended.
 
-    Its problems are logged, unless it ``is_followed`` at once by a build that has them too.
+    ``result`` names another build if that is held for review and identical. Problems and warnings
+    are logged, unless the build ``is_followed`` at once by one that has them too.
     """
     send_signal(
         *("build_ended", build_ended, Build),
@@ -308,7 +312,7 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
 
 
 def reason_of(error: BaseException, site: str) -> State:
-    """Return why a build of a site failed."""
+    """Return the reason to record for a build of a site that ended with an error."""
     if isinstance(error, BuildCancelled):
         return {"code": CANCELLED, "by": error.by}
     if isinstance(error, SitemapKitError):

@@ -18,15 +18,15 @@ from django.db.models import Q
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.comparison import PageComparison, PageRuns
 from django_sitemapkit.builds.make.page_builder import (
+    BuildMustRestart,
     InlineRunner,
-    PagesMoved,
     Runner,
     set_page_facts,
 )
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.reuse import packed_hashes
 from django_sitemapkit.builds.make.url_hashes import (
-    ComparedPage,
+    PageDeduplicator,
     hashed_sections,
     hashes_of_rows,
 )
@@ -34,25 +34,25 @@ from django_sitemapkit.builds.manifest import (
     PageName,
     SiteBuilds,
     entries_at,
-    keys_of,
+    key_range_of,
     page_name_of,
     page_rows_of,
     planned_rows_of,
     unsaved_copy,
 )
-from django_sitemapkit.builds.publication.delivery import deliver, notify
+from django_sitemapkit.builds.publication.delivery import deliver, send_published_signal
 from django_sitemapkit.builds.report.published import earlier_pages
 from django_sitemapkit.builds.results import (
     BuildResult,
     FileResult,
     announce_ended,
-    answered_by_build,
     close_requests,
     outcome_of,
     result_of_row,
+    take_requests_for_build,
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
-from django_sitemapkit.builds.steps import plan, run
+from django_sitemapkit.builds.steps import plan_build, run_steps
 from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
@@ -75,8 +75,8 @@ from django_sitemapkit.sites import SitemapSite
 LEFT_OUT = ("urls_digest", "duplicate_hashes")
 """What makes a page leave out the duplicates that it left out before."""
 
-MAX_MOVES = 4
-"""How often a view may split a page of a build, so that it begins again, until the call fails."""
+MAX_RESTARTS = 4
+"""How often a call restarts its build, as when a view has split a page, before it fails."""
 
 
 @caching_sites()
@@ -118,7 +118,7 @@ def build(
     runner = runner or InlineRunner()
     runner.validate()
     with acquire(site, makes_build=True) as lease:
-        answered = answered_by_build(site, sections, full=full, preview=preview)
+        answered = take_requests_for_build(site, sections, full=full, preview=preview)
         state = BuildState(
             site=site,
             lease=lease,
@@ -142,13 +142,16 @@ def build(
 
 
 def _build_until_complete(state: BuildState) -> BuildResult:
-    """Build until a build has judged all of its pages; return its result or raise BuildFailed."""
-    moves = 0
-    while moves < MAX_MOVES:
+    """Run builds until one has judged all of its pages, not just adopted some; return its result.
+
+    Raises BuildFailed if builds have to restart more than a few times.
+    """
+    restarts = 0
+    while restarts < MAX_RESTARTS:
         try:
-            result = run(state, plan)
-        except PagesMoved:
-            moves += 1
+            result = run_steps(state, plan_build)
+        except BuildMustRestart:
+            restarts += 1
         except NothingToPublish as error:
             if not state.has_unseen:
                 raise
@@ -157,8 +160,8 @@ def _build_until_complete(state: BuildState) -> BuildResult:
             if not state.has_unseen:
                 return result
             state.has_unseen = False
-        state.lease.begin_next()
-        state.begin()
+        state.lease.take_next_fence()
+        state.reset_for_next_build()
     key = state.site.key
     failed = BuildResult(site=key, build=None, status="failed", cause={"code": "pages-moved"})
     announce_ended(None, failed)
@@ -204,7 +207,7 @@ def publish_override(
             earlier = earlier_pages(site, published)
             withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
         else:
-            listing = dict.fromkeys(_pages_to_list(site, published, override), 0)
+            listing = dict.fromkeys(_pages_that_will_list(site, published, override), 0)
             withdrawn = {}
         if not listing and not withdrawn:
             return None
@@ -212,51 +215,53 @@ def publish_override(
         state.leaving = Counter[str]()
         for (section, _number), urls in listing.items():
             state.leaving[section] += urls
-        reason = packed_hashes([override.hash])
+        packed_hash = packed_hashes([override.hash])
         try:
-            result = run(state, partial(_draft, published, listing, withdrawn, reason))
-        except PagesMoved as error:
-            lease.abandon([state.build.pk], str(error))
+            result = run_steps(
+                state, partial(_draft_from_published, published, listing, withdrawn, packed_hash)
+            )
+        except BuildMustRestart as error:
+            lease.abandon_builds([state.build.pk], str(error))
             raise BuildFailed(
                 f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
             ) from error
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
-            notify(site, published.pk, withdrawn)
+            send_published_signal(site, published.pk, withdrawn)
         return result
 
 
-def _draft(
+def _draft_from_published(
     published: Build,
     listing: Collection[PageName],
     withdrawn: Collection[PageName],
-    reason: bytes,
+    packed_hash: bytes,
     state: BuildState,
 ) -> None:
     """Draft a build from the published rows; the pages in ``listing`` have to be made.
 
     Pages in ``withdrawn`` become empty, so that their addresses answer 404; their rows store the
-    override's hash, ``reason``. Stored plans stay, and pages are not compared with each other,
+    override's hash, ``packed_hash``. Stored plans stay, and pages are not compared with each other,
     which would read all of them.
     """
     rows = {page_name_of(row): row for row in state.builds.rows_of(published) if row.section}
     made = [rows[name] for name in listing]
-    state.sections = sections_of(state.site, _settings_without_new_rules(state.site, made))
+    state.sections = sections_of(state.site, _overrides_without_new_rules(state.site, made))
     drafts = {
         name: unsaved_copy(row, LEFT_OUT) if name in listing else unsaved_copy(row)
         for name, row in rows.items()
     }
     for section, number in withdrawn:
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
-        drafts.setdefault((section, number), emptied).override_hashes = reason
+        drafts.setdefault((section, number), emptied).override_hashes = packed_hash
     state.rows = list(drafts.values())
-    state.record = state.new_build(published.options.get("declaration", ""))
+    state.record = state.unsaved_build(published.options.get("declaration", ""))
     state.record.checked_by = published.checking_build_ids({name for name, _number in drafts})
 
 
-def _settings_without_new_rules(site: SitemapSite, pages: Collection[Place]) -> Overrides:
-    """Return the settings for pages of which only one URL is to change.
+def _overrides_without_new_rules(site: SitemapSite, pages: Collection[Place]) -> Overrides:
+    """Return a site's overrides without the rules that have not acted in these pages yet.
 
-    Rules that have not acted in them yet are left out. They count as changed again, so that the
+    Of the pages only one URL is to change. The rules are recorded as changed again, so that the
     next build applies them.
     """
     overrides = overrides_of(site)
@@ -298,13 +303,13 @@ def _pages_that_may_list(
         key = paging_key(section, override.object_id)
         name = section.get_name()
         for row in rows if key is not None else ():
-            if row.section == name and _covers_key(section, row, key):
+            if row.section == name and _may_cover_key(section, row, key):
                 # An emptied page, which an included object may be on, has no file.
                 has_file = section.has_entries and row.page
                 yield page_name_of(row), row.page.urls if has_file else section.urls_per_row
 
 
-def _pages_to_list(
+def _pages_that_will_list(
     site: SitemapSite, published: Build, override: UrlOverride
 ) -> Iterator[PageName]:
     """Yield the published pages that list what an override includes once they are rendered.
@@ -327,15 +332,15 @@ def _pages_to_list(
             if section is None or key is None:
                 is_on_it = page_address(site, row.section, row.number) == found.page
             else:
-                is_on_it = _covers_key(section, row, key)
+                is_on_it = _may_cover_key(section, row, key)
             if is_on_it:
                 yield page_name_of(row)
 
 
-def _covers_key(section: SectionReader, row: Place, key: Any) -> bool:
-    """Return whether a page's range contains a key; True if its bounds are of another key."""
+def _may_cover_key(section: SectionReader, row: Place, key: Any) -> bool:
+    """Return whether a page's range contains a key; True if its bounds are of another key field."""
     try:
-        return section.required_keyset.covers(keys_of(row, section), key)
+        return section.required_keyset.covers(key_range_of(row, section), key)
     except (ValueError, ValidationError):
         return True
 
@@ -351,7 +356,7 @@ def preview(
     started = time.perf_counter()
     with ExitStack() as stack:
         preview = _Preview(site, sections, stack)
-        for place, file in enumerate(preview.make(), 1):
+        for place, file in enumerate(preview.render_pages(), 1):
             if on_file is not None:
                 on_file(file, place, max(place, len(preview.rows)))
     return BuildResult(
@@ -390,7 +395,7 @@ class _Preview:
             elif name in self._hashed:
                 self.rows += (row for row in published if row.section == name)
 
-    def make(self) -> Iterator[FileResult]:
+    def render_pages(self) -> Iterator[FileResult]:
         """Render the pages, and yield each; once more if its URLs are found on other pages."""
         while pending := self._pending():
             for row in pending:
@@ -401,6 +406,7 @@ class _Preview:
                 self._comparison.compare(self.rows)
 
     def _pending(self) -> list[Place]:
+        """Return the rows whose pages have to be rendered."""
         return [row for row in self.rows if row.status == Place.Status.PENDING]
 
     def _render_or_split(self, row: Place) -> None:
@@ -409,10 +415,10 @@ class _Preview:
         One that exceeds its limit stays pending until its duplicates are known.
         """
         section, page = self._sections[row.section], page_name_of(row)
-        keys = keys_of(row, section)
+        keys = key_range_of(row, section)
         is_compared = row.section in self._hashed
-        compared = ComparedPage(row, self._previous.get(page, ()))
-        rendering = rendering_of(section, keys, self._scope, compared if is_compared else None)
+        deduplicator = PageDeduplicator(row, self._previous.get(page, ()))
+        rendering = rendering_of(section, keys, self._scope, deduplicator if is_compared else None)
         file = make_page(rendering, self._path, self._compression)
         file.finish()
         if rendering.overflow is not None and is_compared and not row.prefix_digest:
@@ -425,7 +431,7 @@ class _Preview:
             self.rows.insert(self.rows.index(row) + 1, half)
             return
         if is_compared:
-            self._runs[page] = compared.set_url_facts(row)
+            self._runs[page] = deduplicator.set_url_facts(row)
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         row.page = file.stored_page()
         set_page_facts(row, rendering)

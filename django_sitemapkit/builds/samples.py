@@ -18,12 +18,12 @@ _GOLDEN = (5**0.5 - 1) / 2
 def sampled_entries(
     rows: Iterable[Place], sample: int | None, *, skip: int = 0, turn: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield section and entry of stored pages: a sample of each section or, with None, all.
+    """Yield entries of stored pages, each with its section: a sample of each section, or all.
 
-    ``rows`` are those of one build, in the order of the index. The first ``skip`` entries are not
-    yielded, nor are files read that have no others. Each ``turn``, by default the build's number,
-    has another sample. Raises StorageFailure if a file is lost or
-    damaged.
+    ``rows`` are the pages of one build, in the order of the index. ``sample`` is how many entries
+    of a section are taken; None takes all. The first ``skip`` entries are not yielded, and files
+    that have no others are not read. Each ``turn``, by default the build's number, takes another
+    sample. Raises StorageFailure if a file is lost or damaged.
     """
     storage = SitemapStorage()
     for name, group in groupby(rows, key=lambda row: row.section):
@@ -42,7 +42,11 @@ def sampled_entries(
 def spread_pages(
     pages: list[Any], urls: list[int], sample: int | None, start: float = 0
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield pages that are spread evenly over a section, and how many of their URLs to take."""
+    """Yield pages that are spread evenly over a section, and how many of their URLs to take.
+
+    ``urls`` are the URL counts of the pages, and ``sample`` is how many URLs to take in all; None
+    takes all of every page.
+    """
     if sample is None:
         yield from ((page, None) for page in pages)
         return
@@ -58,9 +62,9 @@ def spread_pages(
 
 
 def even_positions(count: int, wanted: int | None, start: float = 0) -> list[int]:
-    """Return ``wanted`` places of ``count``, evenly spread; None, or too many, give all.
+    """Return ``wanted`` of the first ``count`` positions, evenly spread; all if None, or too many.
 
-    ``start``, from 0 to less than 1, says where in the first part the first one is.
+    ``start``, from 0 to less than 1, says where each position is within its part.
     """
     if wanted is None or wanted >= count:
         return list(range(count))

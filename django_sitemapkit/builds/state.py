@@ -68,11 +68,11 @@ class BuildState:
         """Whether pages were adopted that only rendering can judge."""
         self.adopted = 0
         self.exported = None if self.export is None else 0
-        self.begin()
+        self.reset_for_next_build()
         known = filter(None, (self.builds.published, self.builds.held))
         self.known_warnings = [warning for build in known for warning in build.warnings]
 
-    def begin(self) -> None:
+    def reset_for_next_build(self) -> None:
         """Prepare the state for the next build under the same lease."""
         self.started = time.perf_counter()
         self.builds = SiteBuilds(self.site)
@@ -88,8 +88,8 @@ class BuildState:
 
     @property
     def build(self) -> Build:
-        """The build, once it is planned."""
-        assert self.record is not None  # noqa: S101  plan() comes first
+        """The row of the build, once it is planned."""
+        assert self.record is not None  # noqa: S101  plan_build() comes first
         return self.record
 
     @property
@@ -99,16 +99,16 @@ class BuildState:
 
     @property
     def preview_reason(self) -> State:
-        """That it is a preview, and whose; "" for other builds."""
+        """The reason to hold a preview, with who started it; "" for other builds."""
         return {"code": "preview", "by": self.started_by} if self.preview else ""
 
     @property
-    def is_whole(self) -> bool:
+    def covers_all_sections(self) -> bool:
         """Whether the build covers every section of the site."""
         return not (self.chosen or self.by_editor)
 
-    def finish(self) -> FinishedBuild:
-        """Keep and return the build as gates judge it, once no page is missing."""
+    def set_finished(self) -> FinishedBuild:
+        """Set and return ``finished``, the build as gates judge it, once no page is missing."""
         may_shrink = {section.get_name() for section in self.sections if section.has_news}
         if settings.MAX_SHRINK is None:
             may_shrink.add(EXTRA_URLS)
@@ -125,11 +125,11 @@ class BuildState:
         )
         return self.finished
 
-    def reload(self) -> None:
-        """Read the rows as they are recorded, by whichever process."""
+    def reload_rows(self) -> None:
+        """Read the rows again, as this process and others have recorded them."""
         self.rows = sorted(Place.objects.in_build(self.build), key=index_order)
 
-    def report(self, result: FileResult, total: int) -> None:
+    def report_file(self, result: FileResult, total: int) -> None:
         """Record the result of a file and call ``on_file``; ``total`` is the expected number."""
         self.files.append(result)
         if self.on_file is not None:
@@ -154,8 +154,8 @@ class BuildState:
             exported=self.exported,
         )
 
-    def new_build(self, declaration: str) -> Build:
-        """Return a build that begins now; it is not recorded."""
+    def unsaved_build(self, declaration: str) -> Build:
+        """Return the row of a build that begins now; it is not saved."""
         return Build(
             site=self.site.key,
             fence=self.lease.fence,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from django_sitemapkit.builds.make.comparison import PageComparison, settle_by_digests
-from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
+from django_sitemapkit.builds.make.page_builder import BuildMustRestart, PageBuilder
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import (
@@ -19,7 +19,7 @@ from django_sitemapkit.builds.manifest import (
     StoredFiles,
     copy_file_facts,
     covers,
-    keys_of,
+    key_range_of,
     page_name_of,
     page_rows_of,
     planned_rows_of,
@@ -53,33 +53,33 @@ Draft = Callable[[BuildState], None]
 """Sets the record and the rows of a build; neither is recorded yet."""
 
 
-def run(state: BuildState, draft: Draft) -> BuildResult:
+def run_steps(state: BuildState, draft: Draft) -> BuildResult:
     """Run all steps of a build; announce it and return its result.
 
-    Raises PagesMoved if the site must be built once more; that build adopts the files that this one
-    has stored.
+    Raises BuildMustRestart if the site must be built once more; that build adopts the files that
+    this one has stored.
     """
     try:
         draft(state)
-        result = end_if_unchanged(state) if _is_settled(state) else None
+        result = end_if_unchanged(state) if _has_nothing_to_make(state) else None
         if result is None:
             record_draft(state)
-            make(state)
-            verify(state)
+            make_pages(state)
+            rebuild_lost_pages(state)
             result = end_if_unchanged(state) or publish_finished(state)
         _give_up_unfinished(state)
         deliver(state, everything=state.full and not state.has_unseen)
-        _prune(state)
+        _prune_or_log(state)
     except BaseException as error:
-        _fail(state, error)
+        _end_with_error(state, error)
         raise
     result = state.result(result.status, result.cause, result.build)  # As of now.
     announce_ended(state.build.pk, result, is_followed=state.has_unseen)
     return result
 
 
-def plan(state: BuildState) -> None:
-    """Bring the plans up to date, and draft a build of the pages that they have.
+def plan_build(state: BuildState) -> None:
+    """Bring the plans up to date, and draft a build of their pages.
 
     Sections that were not chosen keep the files that are published, if they have any. A page that
     lost rows to another one gets a new number, also in the plan: readers of the published index ask
@@ -103,7 +103,7 @@ def plan(state: BuildState) -> None:
             pages = refresh_plan(
                 section,
                 counts=fingerprints.prefetch if published and not state.full else None,
-                sizes=builds.sizes_of(name),
+                sizes=builds.page_sizes_of(name),
             ).planned
         rows = planned_rows_of(section, pages)
         if lost := _numbers_that_lost_rows(section, rows, stored):
@@ -114,17 +114,17 @@ def plan(state: BuildState) -> None:
         state.rows += rows
     for place, row in enumerate(state.rows):
         row.position = place * SPACING
-    declaration = fingerprints.declaration_of(state.sections, state.chosen)
+    declaration = fingerprints.declaration_digest_of(state.sections, state.chosen)
     # What a build of other sections has stored waits for a build of all.
     state.unfinished = [
         left
         for left in state.builds.running_or_held
         if left.status == Build.Status.RUNNING
-        and (state.is_whole or left.options.get("declaration") == declaration)
+        and (state.covers_all_sections or left.options.get("declaration") == declaration)
     ]
     for left in state.unfinished:
         state.distrusted.update(left.options.get("distrusted", ()))
-    state.record = state.new_build(declaration)
+    state.record = state.unsaved_build(declaration)
     state.record.checked_by = published.checking_build_ids(unseen) if published else {}
     adopt_and_reuse(state)
 
@@ -133,9 +133,9 @@ def adopt_and_reuse(state: BuildState) -> None:
     """Let pages that are unchanged keep their stored files.
 
     The files are those of the published build, of the one held for review, and of builds that ended
-    early with the same declaration, whose pages are adopted. Pages that only rendering can judge,
-    those of methods, are adopted as they are, and rendered by a build that has to follow at once;
-    so are all of a full build.
+    early with the same declaration, whose pages are adopted. Adopted pages that only rendering can
+    judge, and all of a full build, are published as they are; a build that has to follow at once
+    renders them.
     """
     adoptable = {build.pk for build in state.unfinished if _is_adoptable(state, build)}
     stored = _reusable_rows_by_page(state, adoptable)
@@ -143,7 +143,7 @@ def adopt_and_reuse(state: BuildState) -> None:
     for row in state.pending if stored else ():
         heartbeat()
         section, candidates = sections[row.section], stored[page_name_of(row)]
-        keys = keys_of(row, section)
+        keys = key_range_of(row, section)
         previous, _why = state.reuse.find_reusable(section, keys, candidates, adopts=adoptable)
         if previous is None:
             continue
@@ -154,7 +154,7 @@ def adopt_and_reuse(state: BuildState) -> None:
             state.has_unseen = state.has_unseen or not is_seen
         copy_file_facts(row, previous)
         row.revision = section.overrides.revision
-        state.report(result_of_row(row), len(state.rows) + 1)
+        state.report_file(result_of_row(row), len(state.rows) + 1)
 
 
 def record_draft(state: BuildState) -> None:
@@ -168,12 +168,12 @@ def record_draft(state: BuildState) -> None:
             Place.objects.bulk_create(some)
     _give_up_unfinished(state)
     state.begun.add(record.pk)
-    state.reload()
+    state.reload_rows()
     announce_started(record, pages=len(state.pending), adopted=state.adopted)
 
 
-def make(state: BuildState) -> None:
-    """Have the pending pages made and compared until each URL is listed once."""
+def make_pages(state: BuildState) -> None:
+    """Have the runner make the pending pages, and compare them, until each URL is listed once."""
     builder = PageBuilder(
         *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
     )
@@ -187,18 +187,18 @@ def make(state: BuildState) -> None:
             comparison = PageComparison(builder.keep_hashes(), sections, kept)
         while True:
             if comparison is not None and comparison.is_due(state.rows):
-                compare(state, comparison)
+                compare_pages(state, comparison)
             if not (pending := state.pending):
                 return
             total = len(state.files) + len(pending) + 1
             for result in state.runner.run(builder, pending):
-                state.report(result, total)
+                state.report_file(result, total)
             if state.pending or builder.has_split:  # Or other processes have recorded them.
-                state.reload()
+                state.reload_rows()
                 builder.has_split = False
 
 
-def compare(state: BuildState, comparison: PageComparison) -> None:
+def compare_pages(state: BuildState, comparison: PageComparison) -> None:
     """Compare the URLs of all pages; a page that repeats URLs of an earlier one becomes pending."""
     again, changed = comparison.compare(state.rows)
     for some in rows_in_batches(changed):
@@ -210,21 +210,21 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
         with state.lease.fenced_transaction():
             state.build.save(update_fields=["options"])
     if again:
-        _make_again(state, again)
+        _set_pending(state, again)
         return
     left = Place.objects.filter(build=state.build, url_hashes__isnull=False)
     left.update(url_hashes=None)
 
 
-def verify(state: BuildState) -> None:
+def rebuild_lost_pages(state: BuildState) -> None:
     """Make pages again whose files are missing in the storage.
 
     They may be those of a process that was killed, or of sections that the build leaves as they are
-    published.
+    published. Raises BuildFailed if a file is missing afterwards.
     """
     if lost := _lost_pages(state):
-        _make_again(state, lost)
-        make(state)
+        _set_pending(state, lost)
+        make_pages(state)
         if lost := _lost_pages(state):
             raise BuildFailed(f"{lost[0].page.name} was stored, but is missing from the storage.")
 
@@ -234,7 +234,7 @@ def _numbers_that_lost_rows(
     rows: Sequence[Place],
     stored: Sequence[Place],
 ) -> list[int]:
-    """Return the numbers under which some rows are published that their pages no longer have."""
+    """Return the numbers of planned pages that lack rows which are published under that number."""
     published = {row.number: row for row in stored if row.status == Place.Status.DONE}
     keyset = section.keyset
     if keyset is None:
@@ -264,7 +264,7 @@ def _reusable_rows_by_page(
     return pages
 
 
-def _is_settled(state: BuildState) -> bool:
+def _has_nothing_to_make(state: BuildState) -> bool:
     """Return whether no page has to be made or compared.
 
     Then the build may change nothing, as most do, and its rows are not recorded before that is
@@ -275,10 +275,10 @@ def _is_settled(state: BuildState) -> bool:
     return settle_by_digests([row for row in state.rows if row.section in state.hashed])
 
 
-def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
-    """Set rows to pending, so that their pages are made once more without their duplicates.
+def _set_pending(state: BuildState, rows: Sequence[Place]) -> None:
+    """Set rows to pending, so that their pages are made again, and reload all rows.
 
-    Their earlier results are removed from the result of the build.
+    Earlier results of these pages are removed from the result of the build.
     """
     for row in rows:
         row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
@@ -289,7 +289,7 @@ def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
             Place.objects.bulk_update(some, changed)
     again = set(map(page_name_of, rows))
     state.files = [file for file in state.files if (file.section, file.number) not in again]
-    state.reload()
+    state.reload_rows()
 
 
 def _lost_pages(state: BuildState) -> list[Place]:
@@ -297,8 +297,8 @@ def _lost_pages(state: BuildState) -> list[Place]:
     return StoredFiles(state.site).lost(page_rows_of(state.rows))
 
 
-def _prune(state: BuildState) -> None:
-    """Delete the files of builds that are over."""
+def _prune_or_log(state: BuildState) -> None:
+    """Delete the files of builds that are over; an error is logged, not raised."""
     published = state.builds.rows_of(state.builds.published)
     known = {row.name for row in (*state.rows, *published)}
     try:
@@ -317,7 +317,7 @@ def _is_adoptable(state: BuildState, left: Build) -> bool:
 
 
 def _has_same_declaration(state: BuildState, left: Build) -> bool:
-    """Return whether a build was of the same declaration."""
+    """Return whether an earlier build had the same declaration as this one: code and settings."""
     return bool(left.options.get("declaration") == state.build.options["declaration"])
 
 
@@ -325,7 +325,7 @@ def _give_up_unfinished(state: BuildState) -> None:
     """Give up the builds that ended early: their usable pages are adopted by now."""
     for left in state.unfinished:
         reason = left.reason or _reason_to_give_up(state, left)
-        state.lease.abandon([left.pk], reason)
+        state.lease.abandon_builds([left.pk], reason)
         if not _has_same_declaration(state, left):
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
@@ -336,18 +336,19 @@ def _give_up_unfinished(state: BuildState) -> None:
 
 
 def _reason_to_give_up(state: BuildState, left: Build) -> State:
+    """Return why an unfinished build is given up: its pages are adopted, or why not."""
     if not _has_same_declaration(state, left):
         return {"code": "changed"}
     return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}
 
 
-def _fail(state: BuildState, error: BaseException) -> None:
-    """Record and announce why a build failed; the next build adopts its pages."""
+def _end_with_error(state: BuildState, error: BaseException) -> None:
+    """Record and announce why a build ended with an error; the next build adopts its pages."""
     reason = reason_of(error, state.site.key)
-    if isinstance(error, PagesMoved):
+    if isinstance(error, BuildMustRestart):
         state.abandoned = reason = str(error)
     # Cancelled, or taken over by another process, or followed at once: nothing failed.
-    status = "abandoned" if isinstance(error, LeaseLost | PagesMoved) else "failed"
+    status = "abandoned" if isinstance(error, LeaseLost | BuildMustRestart) else "failed"
     if isinstance(error, Exception) and not isinstance(error, LeaseLost):
         with suppress(Exception):  # The database may be what failed.
             _record_failure(state, status, reason)
@@ -361,7 +362,7 @@ def _record_failure(state: BuildState, status: str, reason: State) -> None:
         rows = Build.objects.filter(pk=state.record.pk, status=Build.Status.RUNNING)
         rows.filter(fence=state.lease.fence).update(reason=reason)
     elif status == Build.Status.FAILED:
-        failed = state.new_build("")
+        failed = state.unsaved_build("")
         failed.status, failed.reason, failed.ended_at = status, reason, failed.started_at
         with state.lease.fenced_transaction():
             failed.save()

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
 
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.report.due import missing_here
+from django_sitemapkit.builds.report.due import files_missing_here
 from django_sitemapkit.checks.base import Found, check, setting_value, sites_with_urlconf
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.extras import how_to_install
@@ -69,7 +69,7 @@ def check_folder_is_writable() -> Found:
 def check_published_files() -> Found:
     """Report published files that this server does not have."""
     for site in sites_with_urlconf() if setting_value("SERVE_FROM") != "live" else ():
-        if missing := missing_here(SiteBuilds(site)):
+        if missing := files_missing_here(SiteBuilds(site)):
             yield Mistake(
                 "sitemapkit.W048",
                 f"Site {site.key!r}: {english_of(missing)}",

@@ -458,7 +458,7 @@ class BuildRequest(models.Model):
     """A request by a user or by changed rows; it is open until its outcome is recorded."""
 
     is_new = False
-    """Whether ``builds.requests.request()`` has recorded it just now."""
+    """Whether ``builds.requests.record_request()`` has recorded it just now."""
 
     class Kind(models.TextChoices):
         """The kind of a request."""

@@ -21,11 +21,11 @@ from django_sitemapkit.builds.lease import (
     ClaimLimits,
     ClaimState,
     PageChanged,
-    build_lease,
-    close_if_unusable,
+    close_broken_connection,
+    lease_of_build,
     open_pages,
 )
-from django_sitemapkit.builds.make.page_builder import PagesMoved
+from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.conf import caching_sites
@@ -67,7 +67,9 @@ JOIN_SECONDS = 5.0
 MAX_ATTEMPTS = 3
 """How often a page may fail of what may pass, such as a database that went away."""
 
-FINAL = {kind.__name__: kind for kind in (BuildFailed, PagesMoved, RepeatedRow, StorageFailure)}
+FINAL = {
+    kind.__name__: kind for kind in (BuildFailed, BuildMustRestart, RepeatedRow, StorageFailure)
+}
 """Errors of a page that end the build at once, as they do in one process."""
 
 
@@ -100,7 +102,7 @@ def help_build(
             return record is not None and _make_pages(record, limits, until)
         except DatabaseError:
             logger.exception("A helper of build %s ends.", build)
-            close_if_unusable()
+            close_broken_connection()
             return True
     return False
 
@@ -156,7 +158,7 @@ def claim_and_make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
         return True
     except LeaseLost:
         raise
-    except PagesMoved as error:
+    except BuildMustRestart as error:
         logger.info("Page %s of build %s: %s.", row, row.build_id, error)
         failure: Exception = error
     except Exception as error:
@@ -174,7 +176,7 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
     Returns whether this process can help later: it has the code and settings of the process that
     builds, and the build goes on. Raises LeaseLost if the build ends meanwhile.
     """
-    held = build_lease(record)
+    held = lease_of_build(record)
     if held is None:
         return False
     if ClaimState.of(record).claims_left(limits) < 1:
@@ -182,7 +184,7 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
     site = site_by_key(all_sites(), record.site)
     sections = sections_of(site) if site else ()
     chosen, declaration = record.options["sections"], record.options["declaration"]
-    if not site or Fingerprints(site).declaration_of(sections, chosen) != declaration:
+    if not site or Fingerprints(site).declaration_digest_of(sections, chosen) != declaration:
         logger.warning(
             "No help for build %s of site %r: this process's code or settings are not those of the"
             " process that builds.",
@@ -329,9 +331,9 @@ class Coordinator:
         )
 
     def _require_same_declaration(self) -> None:
-        """Raise PagesMoved if editors changed section settings since the build began."""
+        """Raise BuildMustRestart if editors changed the build's declaration meanwhile."""
         site = self._builder.site
         options = self._record.options
-        now = Fingerprints(site).declaration_of(sections_of(site), options["sections"])
+        now = Fingerprints(site).declaration_digest_of(sections_of(site), options["sections"])
         if now != options["declaration"]:
-            raise PagesMoved("the settings of sections were changed during the build")
+            raise BuildMustRestart("the settings of sections were changed during the build")

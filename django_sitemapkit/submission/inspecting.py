@@ -10,7 +10,7 @@ from typing import Any
 
 from django_sitemapkit.builds import Difference, differences_of
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import entry_of
+from django_sitemapkit.builds.manifest import parse_entry
 from django_sitemapkit.builds.report.differences import DifferenceKind
 from django_sitemapkit.builds.samples import sampled_entries
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
@@ -148,7 +148,7 @@ class Inspector:
         sections = len({page.section for page in pages}) or 1
         sample = -(-CANDIDATES * limit // sections)
         candidates = {
-            (section, entry_of(line).location)
+            (section, parse_entry(line).location)
             for section, line in sampled_entries(pages, sample, turn=now.toordinal())
         }
         ordered = self._least_recently_asked(candidates, now)

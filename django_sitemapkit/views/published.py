@@ -12,7 +12,7 @@ from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
-from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
+from django_sitemapkit.builds.manifest import decompressed, index_entries_of, key_range_of
 from django_sitemapkit.builds.report.published import (
     published_build_and_file,
     sections_not_in,
@@ -66,7 +66,7 @@ def _render_published_index(
 
     None if there are none of these. External sitemaps that raise an error are left out.
     """
-    entries = [*page_entries_of(site, Place.objects.in_build(build).pages()), *live]
+    entries = [*index_entries_of(site, Place.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
     except Exception:
@@ -169,7 +169,7 @@ def _rerender_lost_page(
     if section is None:
         return None
     try:
-        keys = keys_of(file, section)
+        keys = key_range_of(file, section)
     except (ValueError, ValidationError):
         logger.exception("%r: page %s was planned by another key.", section, file.number)
         return None

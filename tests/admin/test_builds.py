@@ -17,7 +17,7 @@ from django_sitemapkit.admin import base, builds, differences, publishing
 from django_sitemapkit.builds import publish, publish_override
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import differences as stored_differences
-from django_sitemapkit.builds.requests import process_requests, request
+from django_sitemapkit.builds.requests import process_requests, record_request
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
@@ -254,7 +254,7 @@ def test_of_many_sites_some_are_listed_and_all_are_found(settings, monkeypatch):
 @pytest.mark.slow
 def test_the_page_has_the_manifest_and_who_asked(built):
     """Each file with its address while it is served, and the request that it answered."""
-    request(SITE, "build", by="ann")
+    record_request(SITE, "build", by="ann")
     process_requests(SITE)
     build = Publication.objects.get().build
     response = person("viewer").get(page("change", build.pk))
@@ -819,7 +819,7 @@ def test_what_cannot_be_published_is_told(two, settings):
     assert "The build was never published" in text_of(browser.get(page("publish", running.pk)))
     settings.SITEMAPKIT_KEEP_BUILDS = 1
     let_time_pass(200_000)
-    request(SITE, "prune")
+    record_request(SITE, "prune")
     process_requests(SITE)
     text = text_of(browser.get(page("publish", two[0])))
     assert "The files of this build were deleted." in text
@@ -884,7 +884,7 @@ def test_a_build_is_running_only_as_long_as_its_process_has_the_lease(built):
         pages = [page("changelist"), page("change", build.pk), OVERVIEW]
         for state in ("running", "interrupted", "failed"):
             if state == "interrupted":
-                lease.begin_next()
+                lease.take_next_fence()
             if state == "failed":
                 Build.objects.update(reason="the disk is full")
             for shown in pages:

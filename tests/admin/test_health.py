@@ -15,7 +15,7 @@ from django_sitemapkit.admin.health import builds, items
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.requests import process_requests, request
+from django_sitemapkit.builds.requests import process_requests, record_request
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication, StoredFile
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 from django_sitemapkit.testing.factories import BuildFactory
@@ -187,7 +187,7 @@ def test_an_interrupted_build_is_shown_but_a_running_one_is_not(built):
 @pytest.mark.slow
 def test_a_forgotten_request_is_shown(built):
     """With its age, here and on the overview; not while the site is being built."""
-    asked = request(SITE, "build", by="ann")
+    asked = record_request(SITE, "build", by="ann")
     client = person("viewer")
     assert titles(client) == []
     BuildRequest.objects.update(requested_at=asked.requested_at - dt.timedelta(hours=3))
@@ -205,7 +205,7 @@ def test_a_failed_check_is_shown_until_a_build_succeeds(built):
     client = person("viewer")
     run()
     built.delete(Place.objects.pages().first().name)
-    request(SITE, kind=BuildRequest.Kind.CHECK, by="someone")
+    record_request(SITE, kind=BuildRequest.Kind.CHECK, by="someone")
     process_requests(SITE)
     shown, text = found(client)
     assert "File check failed" in [str(item.title) for item in shown]

@@ -17,7 +17,7 @@ from django_sitemapkit.admin import overview
 from django_sitemapkit.builds import publish, requests, status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.requests import process_requests, request
+from django_sitemapkit.builds.requests import process_requests, record_request
 from django_sitemapkit.models import (
     Build,
     BuildRequest,
@@ -271,7 +271,7 @@ def test_a_click_while_files_are_pruned_says_that_it_waits(built):
 @pytest.mark.slow
 def test_the_request_that_runs_is_not_listed_as_queued(built):
     """Unless its process died: the next one runs it again."""
-    request(SITE, "check")
+    record_request(SITE, "check")
     Lease.objects.acquire(LEASE, seconds=60)
     viewer = person("viewer")
     assert "<h3>Queued</h3>" in text_of(viewer.get(OVERVIEW))
@@ -558,8 +558,8 @@ def test_rows_that_were_left_out_are_counted_and_linked(built):
 @pytest.mark.thorough
 def test_outcomes_are_told(built):
     """The last ones, those that failed marked."""
-    request(SITE, "check", by="ann")
-    request(SITE, "build", section="gone", by=EVIL)
+    record_request(SITE, "check", by="ann")
+    record_request(SITE, "build", section="gone", by=EVIL)
     process_requests(SITE)
     text = text_of(person("viewer").get(OVERVIEW))
     assert "Nothing is published." in text
@@ -572,7 +572,7 @@ def test_an_outcome_has_the_present_state_of_its_build(built):
     """What it came to may be over: a preview that was published since is live."""
     run()
     Product.objects.first().delete()
-    request(SITE, "preview", by="ann")
+    record_request(SITE, "preview", by="ann")
     process_requests(SITE)
     build = Build.objects.latest("pk").pk
     assert f"Build {build} (now: preview)</a>" in text_of(person("viewer").get(OVERVIEW))
@@ -708,7 +708,7 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     PlaceFactory(build=build, section="a", number=2, status="empty", page=None)
     PlaceFactory(build=build, section="", number=0)
     BuildFactory(site="two/<b>&", status="held")
-    request(SITE, "check")
+    record_request(SITE, "check")
     BuildRequest.objects.update(site="two/<b>&")
     assert Lease.objects.acquire("build:one", seconds=60)
     response = person("viewer").get(OVERVIEW)

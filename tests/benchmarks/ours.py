@@ -283,12 +283,12 @@ def compare():
         kept_differences,
         store_differences,
     )
-    from django_sitemapkit.builds.requests import request
+    from django_sitemapkit.builds.requests import record_request
     from django_sitemapkit.models import Build
 
     build, site = Build.objects.published(_site()), _site()
     began = time.perf_counter()
-    request(site, "compare", about=build, before=build.previous)
+    record_request(site, "compare", about=build, before=build.previous)
     answered = time.perf_counter() - began
     figures, stored = measured(lambda: store_differences(site, build, build.previous))
     began = time.perf_counter()

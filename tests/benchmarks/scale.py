@@ -29,11 +29,11 @@ from pathlib import Path
 from unittest import mock
 
 STEPS = {
-    "plan": "plan",
+    "plan": "plan_build",
     "reuse": "adopt_and_reuse",
     "freeze": "record_draft",
-    "pages": "make",
-    "verify": "verify",
+    "pages": "make_pages",
+    "verify": "rebuild_lost_pages",
     "index and publish": "publish_finished",
     "export": "deliver",
     "prune": "prune",

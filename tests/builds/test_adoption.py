@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_sitemapkit import Section
 from django_sitemapkit.builds import InlineRunner, cancel_build, publish_override, status_of
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.page_builder import PagesMoved
+from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
@@ -111,7 +111,7 @@ class Moving(InlineRunner):
         """Begin again, or make the pages."""
         if self.moves:
             self.moves -= 1
-            raise PagesMoved("a view has split a page")
+            raise BuildMustRestart("a view has split a page")
         return super().run(builder, rows)
 
 
@@ -310,7 +310,7 @@ def test_an_end_that_is_not_recorded_is_not_announced(storage, monkeypatch):
     def listener(build, **values):
         ended.append(build)
 
-    monkeypatch.setattr(BuildLease, "abandon", fails)
+    monkeypatch.setattr(BuildLease, "abandon_builds", fails)
     build_ended.connect(listener)
     with pytest.raises(RuntimeError, match="gone"):
         run()

@@ -5,7 +5,7 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import InlineRunner, cancel_build, prune, status_of
 from django_sitemapkit.builds.lease import BuildLease, acquire, cancellable_lease
-from django_sitemapkit.builds.requests import process_requests, request
+from django_sitemapkit.builds.requests import process_requests, record_request
 from django_sitemapkit.exceptions import BuildCancelled, LeaseLost
 from django_sitemapkit.models import Build, BuildRequest, Lease, Place, Publication
 from django_sitemapkit.signals import build_ended
@@ -221,7 +221,7 @@ def test_a_build_that_follows_adopted_pages_is_cancelled_while_it_is_planned(
         return refresh(*arguments, **options)
 
     monkeypatch.setattr(module, "refresh_plan", slow_refresh)
-    monkeypatch.setattr(BuildLease, "due", True)
+    monkeypatch.setattr(BuildLease, "is_heartbeat_due", True)
     with pytest.raises(BuildCancelled):
         run()
     published = Publication.objects.get().build
@@ -310,8 +310,8 @@ def test_a_request_whose_build_is_cancelled_has_failed_and_is_not_tried_again(st
             cancel_build(SITE, by="ann")
             return super().run(builder, rows)
 
-    first = request(SITE, BuildRequest.Kind.BUILD, by="bob")
-    second = request(SITE, BuildRequest.Kind.PRUNE, by="bob")
+    first = record_request(SITE, BuildRequest.Kind.BUILD, by="bob")
+    second = record_request(SITE, BuildRequest.Kind.PRUNE, by="bob")
     done = process_requests(SITE, Runner)
     assert done == [first, second]
     assert done[0].failed

@@ -61,7 +61,7 @@ def test_no_more_pages_are_claimed_than_may_be_in_a_minute(claims):
 
 def test_a_page_stays_claimed_while_its_file_is_stored(claims, monkeypatch):
     """The heartbeats of an upload renew its claim, too."""
-    monkeypatch.setattr(ClaimLease, "due", True)
+    monkeypatch.setattr(ClaimLease, "is_heartbeat_due", True)
     first, second = claims(in_flight=1), claims(in_flight=1)
     assert claimed(first) == 1
     Place.objects.filter(number=1).update(claimed_until=DatabaseNow())

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.builds.steps import plan
+from django_sitemapkit.builds.steps import plan_build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.models import Build, Lease
@@ -186,7 +186,7 @@ def test_planning_gives_a_sign_for_each_section_and_page(storage):
     pages = len(manifest()) - 1
     given = []
     with acquire(SITE) as lease, calling_on_heartbeat(partial(given.append, 1)):
-        plan(BuildState(site=SITE, lease=lease))
+        plan_build(BuildState(site=SITE, lease=lease))
     assert len(given) >= pages + len(ALL)
 
 

@@ -36,14 +36,14 @@ def storage(settings, sections):
 
 def declaration(site, chosen):
     """Return the digest of what is declared now."""
-    return Fingerprints(site).declaration_of(sections_of(site), chosen)
+    return Fingerprints(site).declaration_digest_of(sections_of(site), chosen)
 
 
 def freeze(sections, chosen=()):
     """Freeze the plan as a build does."""
     with acquire(SITE) as lease:
         state = BuildState(site=SITE, lease=lease, chosen=chosen, full=True)
-        steps.plan(state)
+        steps.plan_build(state)
         steps.record_draft(state)
     return state.build
 
@@ -114,14 +114,14 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
     build = freeze(sections)
     section = sections.get(SITE, name)
     lines = build.places.filter(section=name).order_by("position")
-    found = [manifest_room.keys_of(line, section) for line in lines]
+    found = [manifest_room.key_range_of(line, section) for line in lines]
     assert found == [page.keys for page in all_pages(section)]
 
 
 def test_the_keys_of_a_section_without_keyset_are_positions(sections):
     """As numbers again."""
     section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
-    assert manifest_room.keys_of(Place(lower="2", upper="4"), section) == KeyRange(2, 4)
+    assert manifest_room.key_range_of(Place(lower="2", upper="4"), section) == KeyRange(2, 4)
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/", "/b/", "/c/"], "limit": 2}))
     lines = freeze(sections).places.filter(section="pages").order_by("position")
     assert [(line.lower, line.upper) for line in lines] == [("0", "2"), ("2", "4")]
@@ -173,7 +173,7 @@ def test_the_index_lists_pages_by_their_place(sections):
     run()
     build = Build.objects.get()
     build.places.filter(section="articles").update(position=1)
-    entries = list(manifest_room.page_entries_of(SITE, build.places.pages()))
+    entries = list(manifest_room.index_entries_of(SITE, build.places.pages()))
     assert [entry.location.rpartition("/")[2] for entry in entries[:3]] == [
         "sitemap-products-1.xml.gz",
         "sitemap-articles-1.xml.gz",
@@ -184,7 +184,7 @@ def test_the_index_lists_pages_by_their_place(sections):
 def test_the_index_gives_whole_seconds():
     """That is enough, and all readers take it."""
     line = Place(section="a", number=1, page=StoredPage(lastmod=EPOCH.replace(microsecond=123)))
-    (entry,) = manifest_room.page_entries_of(SITE, [line])
+    (entry,) = manifest_room.index_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15+00:00"
 
 
@@ -192,7 +192,7 @@ def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
     """Under USE_TZ = False they are local times, and an index that took them for UTC would lie."""
     settings.TIME_ZONE = "America/Lima"
     line = Place(section="a", number=1, page=StoredPage(lastmod=EPOCH.replace(tzinfo=None)))
-    (entry,) = manifest_room.page_entries_of(SITE, [line])
+    (entry,) = manifest_room.index_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15-05:00"
 
 
@@ -208,7 +208,7 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
     monkeypatch.setattr(SitemapSite, "address", recorded)
     page = StoredPage(lastmod=EPOCH)
     lines = [Place(section=name, number=n, page=page) for name in "ab" for n in (1, 20, 300)]
-    entries = list(manifest_room.page_entries_of(SITE, lines))
+    entries = list(manifest_room.index_entries_of(SITE, lines))
     assert asked == ["a", "b"]
     assert [entry.location for entry in entries] == [
         f"https://www.example.com/sitemap-{line.section}-{line.number}.xml.gz" for line in lines

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_sitemapkit.builds import InlineRunner, requests, status_of
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import differences_of
-from django_sitemapkit.builds.requests import process_on_commit, process_requests, request
+from django_sitemapkit.builds.requests import process_on_commit, process_requests, record_request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.testing.factories import BuildRequestFactory
@@ -49,7 +49,7 @@ def storage(settings, sections, monkeypatch):
 
 def ask(kind="build", **options):
     """Record a request of a user."""
-    return request(SITE, kind, by="ann", **options)
+    return record_request(SITE, kind, by="ann", **options)
 
 
 def killed(*arguments, **options):

@@ -51,13 +51,13 @@ def test_only_the_given_site_is_cancelled():
 def test_the_cancelled_command_ends_with_its_own_code(products, monkeypatch):
     """And says by whom, and what the next run does."""
     assert run("build_sitemaps")[0] == 0
-    make = steps.make
+    make = steps.make_pages
 
     def cancelled(state):
         cancel_build(SITE, by="ann")
         return make(state)
 
-    monkeypatch.setattr(steps, "make", cancelled)
+    monkeypatch.setattr(steps, "make_pages", cancelled)
     code, _, err = run("build_sitemaps", "--full")
     build = Build.objects.last()
     assert code == 6

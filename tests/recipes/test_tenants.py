@@ -155,7 +155,7 @@ FILES = {
             with tenant_context(tenants["tea"]):
                 answers["builds"] = Build.objects.count()
                 (site,) = all_sites()
-                requests.request(site, BuildRequest.Kind.BUILD)
+                requests.record_request(site, BuildRequest.Kind.BUILD)
                 requests.process_on_commit(site)
                 for thread in threading.enumerate():
                     if thread.name.startswith("sitemapkit-tea"):

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast, Concat
 from django_sitemapkit import Entry, Section
 from django_sitemapkit.builds import build as build_site
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import section_of
@@ -396,7 +396,7 @@ def test_a_declaration_that_contradicts_itself_is_refused(options, message):
 
 def reasons():
     """Return why how many pages of each section are due."""
-    return {item.section: item.pages for item in due(all_sites()[0]) if item.pages}
+    return {item.section: item.pages for item in due_by_section(all_sites()[0]) if item.pages}
 
 
 def changed_pages():

@@ -13,7 +13,7 @@ from django_sitemapkit.builds import InlineRunner, PageBuilder, build, cancel_bu
 from django_sitemapkit.builds.lease import BuildLease, ClaimLease, ClaimState
 from django_sitemapkit.builds.make import page_builder
 from django_sitemapkit.builds.manifest import index_order
-from django_sitemapkit.builds.requests import request
+from django_sitemapkit.builds.requests import record_request
 from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Place, Publication, SectionSettings
 from django_sitemapkit.models.leases import DatabaseNow
@@ -131,7 +131,7 @@ class DownAfterRequests(Down):
 def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settings, queue):
     """By a thread or a worker: by the process that does the request."""
     settings.SITEMAPKIT_RUNNER = f"{__name__}.{queue.__name__}"
-    asked = request(SITE, "build", by="ann")
+    asked = record_request(SITE, "build", by="ann")
     queues.process_requests(SITE.key, ["build"])
     asked.refresh_from_db()
     assert asked.ended_at
@@ -354,7 +354,7 @@ def test_a_claim_is_renewed_by_heartbeats(storage, records, monkeypatch):
                 patch.setattr(PageBuilder, "render", render)
                 expire_claims()
                 with monkeypatch.context() as due:
-                    due.setattr(BuildLease, "due", True)
+                    due.setattr(BuildLease, "is_heartbeat_due", True)
                     self.heartbeat()
                 help_build(*arguments)
                 assert records == ["products-2"]
@@ -464,7 +464,7 @@ def test_workers_make_no_page_of_a_cancelled_build(storage, records, monkeypatch
             patch.setattr(PageBuilder, "render", slowly)
             help_build(*arguments)
 
-    monkeypatch.setattr(BuildLease, "due", True)
+    monkeypatch.setattr(BuildLease, "is_heartbeat_due", True)
     with pytest.raises(BuildCancelled, match="was cancelled by ann"):
         run(runner=LocalQueue(queued.append, queued.append, cancelled))
     assert len(queued) == 2
@@ -607,7 +607,7 @@ def test_what_fails_one_process_fails_the_build_at_once(storage, error):
 @pytest.mark.slow
 def test_a_page_that_a_view_has_split_begins_another_build(storage, caplog):
     """At once, as in one process, and it is no error."""
-    moved = failing(page_builder.PagesMoved("split by a request"))
+    moved = failing(page_builder.BuildMustRestart("split by a request"))
     result = run(runner=LocalQueue(*moved, in_flight=1))  # Else another helper may make the page.
     assert (result.status, result.abandoned) == ("published", "split by a request")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
@@ -752,7 +752,7 @@ def test_the_process_that_builds_makes_no_page_while_others_do(storage, monkeypa
 def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_commit_callbacks):
     """Where the runner has a queue: no thread starts."""
     settings.SITEMAPKIT_RUNNER = "dummy"
-    asked = request(SITE, BuildRequest.Kind.BUILD)
+    asked = record_request(SITE, BuildRequest.Kind.BUILD)
     threads = threading.active_count()
     with django_capture_on_commit_callbacks(execute=True):
         requests.process_on_commit(SITE, partial(queues.get_runner))
@@ -768,7 +768,7 @@ def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_comm
 def test_a_request_that_has_to_wait_is_enqueued_again(storage, settings):
     """So that no worker waits for the end of another build."""
     settings.SITEMAPKIT_RUNNER = "dummy"
-    request(SITE, BuildRequest.Kind.PRUNE)
+    record_request(SITE, BuildRequest.Kind.PRUNE)
     held = take_lease_of_new()
     queues.process_requests("default", ["prune"])
     assert DummyRunner.enqueued == [("requests", "default", ["prune"])]

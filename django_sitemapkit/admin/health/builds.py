@@ -28,7 +28,7 @@ from django_sitemapkit.admin.health.items import (
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.report.changes import rollback_states
-from django_sitemapkit.builds.report.due import due, missing_here
+from django_sitemapkit.builds.report.due import due_by_section, files_missing_here
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,
@@ -338,7 +338,7 @@ def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem
     """Yield the sections that cannot be read, and how many files are lost."""
     overview = _overview_url(site.key, "sections")
     builds = SiteBuilds(site)
-    dues = list(due(site, rows=False, builds=builds))
+    dues = list(due_by_section(site, rows=False, builds=builds))
     failed = [item for item in dues if item.error]
     if failed:
         yield HealthItem(
@@ -360,7 +360,7 @@ def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem
             found_at=at,
             found_by=_NOW,
             count=lost,
-            details=[words_of(missing)] if (missing := missing_here(builds)) else (),
+            details=[words_of(missing)] if (missing := files_missing_here(builds)) else (),
             advice=_("Build again: the next build stores them. Find out what deletes files."),
             url=overview,
         )

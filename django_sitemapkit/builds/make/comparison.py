@@ -17,12 +17,12 @@ from pathlib import Path
 from django_sitemapkit.builds.make.url_hashes import (
     HASH_BYTES,
     NO_URLS,
-    digest_of,
-    from_bytes,
-    from_hex,
+    hashes_from_bytes,
+    hashes_from_hex,
     hashes_of,
-    next_prefix,
-    to_hex,
+    hashes_to_hex,
+    next_prefix_digest,
+    urls_digest_of,
 )
 from django_sitemapkit.builds.manifest import (
     PageName,
@@ -53,7 +53,7 @@ More are needed only where rows change meanwhile.
 
 
 class PageRuns:
-    """The sorted hashes of pages, a run for each page.
+    """The sorted URL hashes of pages, kept in a local file: a run of them for each page.
 
     ::
 
@@ -62,7 +62,7 @@ class PageRuns:
             runs["seconds", 1] = hashes_of(["https://example.com/a"])
             runs.duplicates([("firsts", 1), ("seconds", 1)])  # {}, then {-8160…: "firsts"}
 
-    Raises BuildFailed where there is no room on the disk.
+    Setting hashes raises BuildFailed if they cannot be written, as on a full disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,24 +95,26 @@ class PageRuns:
     def __getitem__(self, page: PageName) -> "array[int]":
         begin, end = self._places[page]
         self._file.seek(begin * HASH_BYTES)
-        return from_bytes(self._file.read((end - begin) * HASH_BYTES))
+        return hashes_from_bytes(self._file.read((end - begin) * HASH_BYTES))
 
     def discard(self, page: PageName) -> None:
-        """Forget a page."""
+        """Forget the hashes of a page; their bytes stay in the file."""
         self._places.pop(page, None)
 
     def duplicates(self, pages: Sequence[PageName]) -> Iterator[dict[int, str]]:
-        """Yield for each page the hashes that earlier pages have, with the section of the first.
+        """Yield for each page its hashes that earlier pages have, with the section of the first.
 
-        It gives a heartbeat for each part of the hashes. Until it is yielded, a hash takes eight
-        bytes of memory.
+        Pages count as earlier in the order of ``pages``. The hashes are compared in parts, with a
+        heartbeat for each. Until it is yielded, a duplicate takes eight bytes of memory.
         """
-        found = self._duplicates(pages)
+        found = self._duplicates_by_section(pages)
         for page in found:
             yield {one: section for section, ones in page.items() for one in ones}
 
-    def _duplicates(self, pages: Sequence[PageName]) -> "list[defaultdict[str, array[int]]]":
-        """Return the hashes by the section that has them first."""
+    def _duplicates_by_section(
+        self, pages: Sequence[PageName]
+    ) -> "list[defaultdict[str, array[int]]]":
+        """Return for each page its hashes that earlier pages have, by their first section."""
         found: list[defaultdict[str, array[int]]] = [
             defaultdict(partial(array, "q")) for _ in pages
         ]
@@ -135,7 +137,7 @@ class PageRuns:
         return found
 
     def _hashes_below(self, edge: int, begin: int, end: int) -> "array[int]":
-        """Return the hashes of a part of a run that are less than ``edge``."""
+        """Return those hashes from ``begin`` to ``end`` in the file that are less than ``edge``."""
         hashes = array("q")
         for place in range(begin, end, HASHES_PER_READ):
             self._file.seek(place * HASH_BYTES)
@@ -176,18 +178,18 @@ class PageComparison:
         """The names of files that could not be read, whose pages are made again."""
 
     def is_due(self, rows: Sequence[Place]) -> bool:
-        """Return whether all pages that can be made are made, so that they can be compared.
+        """Return whether all pages are made, but for those over their limit, and can be compared.
 
-        A page that exceeds its limit is pending, and its hashes are known.
+        A page over its limit stays pending until then, with its hashes stored in the database.
         """
         pending = {page_name_of(row) for row in rows if row.status == Place.Status.PENDING}
         return not pending or pending <= _pages_with_stored_hashes(rows)
 
     def compare(self, rows: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-        """Return the rows to make again, and the made rows whose digests changed.
+        """Compare pages; return the rows to make again, and the other rows whose digests changed.
 
         Rows to make again are set to pending, with the hashes to leave out, if these are known. If
-        there are none, the comparison has ended.
+        no row has to be made again, the comparison has ended.
         """
         self._comparisons += 1
         compared = [row for row in rows if row.section in self._sections]
@@ -203,9 +205,10 @@ class PageComparison:
         ]
 
     def _compare_hashes(self, compared: Sequence[Place]) -> list[Place]:
-        """Return the rows to make again, which say what to leave out unless files are damaged.
+        """Return the rows to make again, with the hashes that each has to leave out.
 
-        The other rows, but for kept ones, get the digest of the pages before them.
+        If files cannot be read, only their rows are returned, without these hashes. Otherwise the
+        other rows, but for kept ones, get the digest of the pages before them.
         """
         if damaged := self._load_hashes(compared):
             return damaged  # What the others have to leave out is not known.
@@ -215,30 +218,32 @@ class PageComparison:
         for row, page, found in zip(compared, pages, self._runs.duplicates(pages), strict=True):
             listed = self._runs[page]
             if _is_kept(row, self._kept):
-                urls_digest = digest_of(listed)
+                urls_digest = urls_digest_of(listed)
                 if row.urls_digest not in ("", urls_digest):
                     # Once it can be read as a whole, the pages from here on have to look.
                     urls_digest = f"damaged {urls_digest}"
-                prefix = next_prefix(prefix, urls_digest)
+                prefix = next_prefix_digest(prefix, urls_digest)
                 continue
             if found:
                 listed = array("q", (one for one in listed if one not in found))
             is_made = row.status != Place.Status.PENDING and page not in self._repeating
-            if is_made and (row.prefix_digest == prefix or found == from_hex(row.duplicate_hashes)):
+            if is_made and (
+                row.prefix_digest == prefix or found == hashes_from_hex(row.duplicate_hashes)
+            ):
                 row.prefix_digest = prefix
-                row.urls_digest = row.urls_digest or digest_of(listed)
+                row.urls_digest = row.urls_digest or urls_digest_of(listed)
             elif is_made and self._comparisons > MAX_COMPARISONS:
                 logger.warning("%s changes with each rendering. Its URLs may be listed twice.", row)
                 row.prefix_digest = ""
             else:
-                row.prefix_digest, row.urls_digest = prefix, digest_of(listed)
-                row.duplicate_hashes = to_hex(found)
+                row.prefix_digest, row.urls_digest = prefix, urls_digest_of(listed)
+                row.duplicate_hashes = hashes_to_hex(found)
                 again.append(row)
-            prefix = next_prefix(prefix, row.urls_digest)
+            prefix = next_prefix_digest(prefix, row.urls_digest)
         return again
 
     def _load_hashes(self, compared: Sequence[Place]) -> list[Place]:
-        """Load the hashes of all pages; return the rows, but for kept ones, that cannot be read."""
+        """Load the hashes of all pages; return the rows, but for kept ones, of damaged files."""
         damaged = []
         left = _pages_with_stored_hashes(compared)
         for row in compared:
@@ -247,7 +252,7 @@ class PageComparison:
             try:
                 if page in left:  # Of two processes that made a page, that one has recorded it.
                     made = Place.objects.values_list("url_hashes", flat=True).get(pk=row.pk)
-                    self._runs[page] = from_bytes(bytes(made or b""))
+                    self._runs[page] = hashes_from_bytes(bytes(made or b""))
                 elif page not in self._runs:
                     self._runs[page] = self._stored_hashes(row)
             except StorageFailure as error:
@@ -263,7 +268,8 @@ class PageComparison:
     def _stored_hashes(self, row: Place) -> "array[int]":
         """Return the sorted hashes of the URLs that a stored page lists or has left out.
 
-        Raises StorageFailure where it cannot be read.
+        Of a kept page they are only those that it lists. Raises StorageFailure if the page cannot
+        be read.
         """
         listed: set[int] = set()
         if row.status == Place.Status.DONE:
@@ -273,7 +279,7 @@ class PageComparison:
             return array("q", sorted(listed))
         if row.status == Place.Status.DONE and len(listed) < row.page.urls:
             self._repeating.add(page_name_of(row))
-        return array("q", sorted(listed.union(from_hex(row.duplicate_hashes))))
+        return array("q", sorted(listed.union(hashes_from_hex(row.duplicate_hashes))))
 
 
 def settle_by_digests(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
@@ -288,17 +294,20 @@ def settle_by_digests(compared: Sequence[Place], kept: Collection[str] = ()) -> 
         is_kept = _is_kept(row, kept)
         if row.status == Place.Status.DONE and not row.urls_digest:
             return False  # It was made without a look at other pages.
-        if not is_kept and not _certainly_keeps_file(row, prefix):
+        if not is_kept and not _is_proven_unchanged(row, prefix):
             return False
         prefixes.append(row.prefix_digest if is_kept else prefix)
-        prefix = next_prefix(prefix, row.urls_digest)
+        prefix = next_prefix_digest(prefix, row.urls_digest)
     for row, known in zip(compared, prefixes, strict=True):
         row.prefix_digest = known
     return True
 
 
 def _is_kept(row: Place, kept: Collection[str]) -> bool:
-    """Return whether a page keeps its stored file in any case; a lost file is not kept."""
+    """Return whether a page keeps its stored file in any case, as its section is in ``kept``.
+
+    A pending page does not: its file is lost.
+    """
     return row.section in kept and row.status != Place.Status.PENDING
 
 
@@ -309,11 +318,11 @@ def _pages_with_stored_hashes(rows: Sequence[Place]) -> set[PageName]:
     return set(left.values_list("section", "number"))
 
 
-def _certainly_keeps_file(row: Place, prefix: str) -> bool:
-    """Return whether a page certainly keeps its file, given the digest of the pages before it.
+def _is_proven_unchanged(row: Place, prefix: str) -> bool:
+    """Return whether digests prove that a page need not be made again.
 
-    ``prefix`` is that digest. False means that the page is pending, or that its hashes must be
-    compared with those of the pages before it.
+    ``prefix`` is the digest of the pages before it. False means that the page is pending, or that
+    its hashes must be compared with those of the pages before it.
     """
     if row.status == Place.Status.PENDING:
         return False

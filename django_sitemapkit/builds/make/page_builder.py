@@ -26,7 +26,7 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.builds.make.reuse import Fingerprints, packed_hashes
 from django_sitemapkit.builds.make.url_hashes import (
-    ComparedPage,
+    PageDeduplicator,
     hashed_sections,
     hashes_of_rows,
 )
@@ -36,7 +36,7 @@ from django_sitemapkit.builds.manifest import (
     comparison_values_of,
     copy_file_facts,
     covers,
-    keys_of,
+    key_range_of,
     page_name_of,
 )
 from django_sitemapkit.builds.results import FileResult, announce_page, result_of_row
@@ -52,11 +52,12 @@ from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 
 
-class PagesMoved(Exception):
+class BuildMustRestart(Exception):
     """The pages of a build no longer match the site's sections, so the build must start again.
 
     A method that was read as columns gave another value for a row, and all pages of the section
-    have to be made by calling it; or the plan of a page that has to be split is gone.
+    have to be made by calling it; or a page that is too large cannot be split, as its plan is gone;
+    or editors have changed sections meanwhile.
     """
 
 
@@ -70,7 +71,7 @@ class RenderedPage:
     """Its file."""
     rows: int
     """How many rows it had when its fingerprint was computed."""
-    compared: ComparedPage | None = None
+    deduplicator: PageDeduplicator | None = None
     """What it lists and leaves out; None where its URLs are not compared with others."""
 
 
@@ -78,9 +79,9 @@ class PageBuilder:
     """Makes pages of one build, in one process, under the lease of the process that began it.
 
     A context manager: within it there is a local folder to work in, and a compression thread. The
-    hashes of what its pages list go with their rows, for the process that compares them. In that
-    process itself they stay in the folder, after ``keep_hashes``, but for those of a page that
-    exceeds its limit, which nobody makes until they are compared.
+    URL hashes of its pages are stored in their rows, for the process that compares pages. In that
+    process itself, after ``keep_hashes``, they stay in the folder; only a page over its limit has
+    them in its row.
     """
 
     folder: Path
@@ -125,7 +126,7 @@ class PageBuilder:
         self._open.__exit__(*error)
 
     def keep_hashes(self) -> PageRuns:
-        """Keep the hashes of what pages list in the folder from here on; return where."""
+        """Keep the URL hashes of pages in a local file from now on, and return that."""
         self._runs = self._open.enter_context(PageRuns(self.folder / "hashes"))
         return self._runs
 
@@ -136,10 +137,11 @@ class PageBuilder:
         return builder
 
     def build(self, row: Place) -> FileResult | None:
-        """Make the file of one row; None if the page has to be made again.
+        """Make the file of one row and record it; None if the page has to be made again.
 
-        Such a page was split. Or it exceeds its limit, and may not any more without the duplicates
-        that are found when all pages are compared. A page that is made already stays as it is.
+        A page has to be made again if it was split, or if it is over its limit and may fit without
+        its duplicates, which are known once all pages are compared. A page that is made already
+        stays as it is.
         """
         if row.status != Place.Status.PENDING:
             return result_of_row(row)
@@ -147,28 +149,29 @@ class PageBuilder:
         return None if rendered is None else self.record(rendered)
 
     def render(self, row: Place) -> RenderedPage | None:
-        """Render the page of one row; None if it has to be made again, as ``build`` says.
+        """Render the page of one row, but record nothing of its file.
 
-        Raises PagesMoved if methods are no longer read as columns, or a plan is gone.
+        Returns None if the page has to be made again, as ``build`` says. Raises BuildMustRestart if
+        methods can no longer be read as columns, or if the page cannot be split.
         """
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
-        compared = self._hash_collector(row)
-        keys = keys_of(row, section)
+        deduplicator = self._deduplicator_of(row)
+        keys = key_range_of(row, section)
         if difference := section.method_difference(keys):
             disable_methods_as_columns(section, difference)
             for other in self._sections.values():  # The site is built again once, not for each.
                 if other is not section and (found := other.method_difference(EVERYTHING)):
                     disable_methods_as_columns(other, found)
-            raise PagesMoved(f"section {row.section!r}: {difference}; its methods are called")
+            raise BuildMustRestart(f"section {row.section!r}: {difference}; its methods are called")
         rendering = rendering_of(
             section.with_prefetch(
                 partial(prefetched, self._connection_lock), self._connection_lock
             ),
             keys,
             self._scope,
-            compared,
+            deduplicator,
         )
         row.revision = section.overrides.revision
         # Before the rows are read: then one that changes meanwhile is another one the next time.
@@ -187,10 +190,10 @@ class PageBuilder:
         if is_digested:
             rows, digest = rendering.digest
             row.fingerprint = self._fingerprints.of_digest(section, rows, digest)
-        return RenderedPage(row, file, rows, compared)
+        return RenderedPage(row, file, rows, deduplicator)
 
     def record(self, rendered: RenderedPage) -> FileResult:
-        """Bring the file of a rendered page into the storage, and record it."""
+        """Store the file of a rendered page, and record it in its row; return the result."""
         row, page = rendered.row, rendered.file
         try:
             page.finish()
@@ -203,7 +206,9 @@ class PageBuilder:
         row.fingerprint = fingerprint
         set_page_facts(row, page.rendering)
         row.duplicate_hashes = {}
-        hashes = rendered.compared.set_url_facts(row) if rendered.compared is not None else None
+        hashes = (
+            rendered.deduplicator.set_url_facts(row) if rendered.deduplicator is not None else None
+        )
         hashes = hashes if row.section in self.hashed else None
         with self.lease.fenced_transaction():
             if state == "stored":
@@ -218,16 +223,19 @@ class PageBuilder:
         return result
 
     def result_of(self, row: Place) -> FileResult:
-        """Return the result of a page that another process has recorded."""
+        """Return the result of a page that another process has recorded.
+
+        The file counts as stored unless the published or the held build has it too.
+        """
         result = result_of_row(row)
         names = {previous.name for previous in self.previous_of(row)}
         return replace(result, state="stored") if row.name and row.name not in names else result
 
-    def _hash_collector(self, row: Place) -> ComparedPage | None:
-        """Return the collector of a page's URL hashes; None if its URLs are not compared."""
+    def _deduplicator_of(self, row: Place) -> PageDeduplicator | None:
+        """Return what leaves out the duplicates on a page; None if its URLs are not compared."""
         is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
         is_compared = row.section in self.hashed or is_known
-        return ComparedPage(row, self.previous_of(row)) if is_compared else None
+        return PageDeduplicator(row, self.previous_of(row)) if is_compared else None
 
     def _make_again_if_over_limit(self, row: Place, section: SectionReader, file: PageFile) -> bool:
         """Split a page over its limit, or store its hashes; return whether it is made again.
@@ -250,8 +258,8 @@ class PageBuilder:
         return True
 
     def heartbeat(self) -> None:
-        """Renew the lease if that is due, when no read is under way."""
-        if self.lease.due:
+        """Renew the lease if a heartbeat is due; a read that is under way ends first."""
+        if self.lease.is_heartbeat_due:
             with self._connection_lock:
                 self.lease.heartbeat()
 
@@ -260,7 +268,7 @@ class PageBuilder:
         return self._previous.get(page_name_of(row), ())
 
     def _store_page(self, row: Place, page: PageFile) -> str:
-        """Store a page's file and fill in its row; return "stored", "same" or "empty"."""
+        """Store a page's file if it is new; fill in its row. Return "stored", "same" or "empty"."""
         if not page.rendering.urls:
             row.status = Place.Status.EMPTY
             return "empty"
@@ -278,7 +286,7 @@ class PageBuilder:
             site=self.site.key,
             name=name,
             lastmod=same[0].page.lastmod if same else timezone.now(),
-            lastmods=_lastmods_of(page.rendering),
+            lastmods=_lastmod_summary_of(page.rendering),
         )
         with self.lease.keep_alive():
             self._storage.put(name, page.path)
@@ -286,13 +294,16 @@ class PageBuilder:
         return "stored"
 
     def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> None:
-        """Split a page that has grown too large since it was planned: two pending pages."""
+        """Split a page that is too large at the key ``at``: both halves are pending.
+
+        Raises BuildMustRestart if it cannot be split.
+        """
         # The plan may have cut this page already, by a request or for a build that was held: then
         # the halves are pages of this build alone, and the next one has those of the plan.
-        new = split_page(section, PlannedPage(row.number, keys_of(row, section)), at)
+        new = split_page(section, PlannedPage(row.number, key_range_of(row, section)), at)
         new = new or reserve_page_number(section)
         if new is None or keyset.encode(at) in {row.lower, row.upper}:
-            raise PagesMoved(f"page {row.number} of section {row.section!r} cannot be split")
+            raise BuildMustRestart(f"page {row.number} of section {row.section!r} cannot be split")
         self.has_split = True
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
@@ -322,7 +333,7 @@ def _save_url_hashes(row: Place, hashes: bytes) -> None:
     Place.objects.filter(pk=row.pk).update(url_hashes=hashes)
 
 
-def _lastmods_of(page: PageRendering) -> dict[str, Any]:
+def _lastmod_summary_of(page: PageRendering) -> dict[str, Any]:
     """Return the summary of a page's lastmods for its StoredPage; {} if it has none."""
     dates, keyset = page.pipeline.lastmods, page.section.keyset
     if not dates.newest:

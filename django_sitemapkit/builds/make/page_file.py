@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from django.db import connections
 
-from django_sitemapkit.builds.make.url_hashes import ComparedPage
+from django_sitemapkit.builds.make.url_hashes import PageDeduplicator
 from django_sitemapkit.builds.manifest import difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
@@ -42,15 +42,16 @@ MAX_QUEUED_BATCHES = 2
 def prefetched(
     connection_lock: AbstractContextManager[Any], reads: Iterator[Rows]
 ) -> Iterator[Rows]:
-    """Yield what ``reads`` yields: a thread reads the next rows while some are rendered.
+    """Yield the rows that ``reads`` yields, while a thread reads the next ones.
 
-    It reads by the connections of the thread that renders, which holds ``connection_lock`` during
-    each query of its own. A read begins only when the one before it is taken, so such a query waits
-    for one read at most. Raises what reading raises. Closed early, it waits for the read that is
-    under way.
+    The thread uses the connections of the thread that renders, which holds ``connection_lock``
+    during each query of its own. A read begins only when the one before it is taken, so such a
+    query waits for one read at most. Raises what reading raises. Closed early, it waits for the
+    read that is under way.
     """
 
     def read() -> Rows | None:
+        """Return the next rows; None at the end."""
         with connection_lock:
             return next(reads, None)
 
@@ -72,25 +73,22 @@ def prefetched(
 
 
 def _use_connections(shared: Mapping[str, Any]) -> None:
-    """Let this thread use the connections of another one."""
+    """Let this thread use the database connections of another one, by alias."""
     for alias, connection in shared.items():
         connections[alias] = connection
 
 
 def compression_thread() -> ThreadPoolExecutor:
-    """Return a thread beside the rendering, which compresses, writes and reads back.
+    """Return an executor with one thread, which compresses, writes and reads back files.
 
-    zlib, ISA-L and the hash let other threads run meanwhile. What it is given it does in order. At
-    its end it does what it was given, a page at most, and closes its files.
+    It does in order what it is given, while the rendering goes on: zlib, ISA-L and the hash let
+    other threads run. At its end it does what it was given, a page at most, and closes its files.
     """
     return ThreadPoolExecutor(1, thread_name_prefix="sitemapkit-compression")
 
 
 class PageFile:
-    """A page's file on local disk.
-
-    Batches of what is rendered go in, the compression thread does the rest.
-    """
+    """A page's gzip file on local disk, which the compression thread writes and verifies."""
 
     def __init__(
         self, rendering: PageRendering, path: Path, compression: ThreadPoolExecutor
@@ -100,7 +98,7 @@ class PageFile:
         self.path = path
         """The gzip file."""
         self.sha256 = ""
-        """Of the XML, in hex, once the file is finished; and so are the others."""
+        """The SHA-256 of the XML, in hex; set by ``finish``, as are the size and the duration."""
         self.size = 0
         """Bytes of the gzip file."""
         self.seconds = 0.0
@@ -114,23 +112,23 @@ class PageFile:
         self._ahead: deque[Future[None]] = deque()
 
     def write(self) -> None:
-        """Render the page; the file is then still written, ended and read back in the thread."""
+        """Render the page into batches for the compression thread, but do not wait for the last."""
         try:
-            for batch in larger_blocks(self.rendering.blocks()):
+            for batch in batches_of(self.rendering.blocks()):
                 heartbeat()
                 while len(self._ahead) >= MAX_QUEUED_BATCHES:
                     self._ahead.popleft().result()
-                self._ahead.append(self._compression.submit(self._write, *batch))
+                self._ahead.append(self._compression.submit(self._write_batch, *batch))
         except BaseException:
             self._compression.submit(self._file.close).result()
             raise
-        self._finished = self._compression.submit(self._finish)
+        self._finished = self._compression.submit(self._close_and_verify)
 
     def finish(self) -> None:
-        """Wait for the thread.
+        """Wait until the file is written and verified; set its hash, size and duration.
 
-        Raises BuildFailed where the file does not read as it was written, and OSError where it
-        could not be written.
+        Raises BuildFailed if the file does not read as it was written, and OSError if it could not
+        be written.
         """
         self._finished.result()
         self.sha256 = self._digest.hexdigest()
@@ -147,12 +145,14 @@ class PageFile:
             **values,
         )
 
-    def _write(self, data: bytes, unproven: bytes) -> None:
+    def _write_batch(self, data: bytes, unproven: bytes) -> None:
+        """Hash, check and compress a batch; ``unproven`` is the part whose XML has to be parsed."""
         self._digest.update(data)
         self._check_well_formed(unproven)
         self._file.write(self._compressor.compress(data))
 
-    def _finish(self) -> None:
+    def _close_and_verify(self) -> None:
+        """End the file and read it back. Raises BuildFailed if it is damaged."""
         with self._file as file:
             for written in self._ahead:
                 written.result()
@@ -166,7 +166,7 @@ class PageFile:
                 raise BuildFailed(f"The file that was just written is damaged: {why}.")
 
     def _check_well_formed(self, xml: bytes, *, is_end: bool = False) -> None:
-        """Raise BuildFailed if XML that is not proven to be well-formed is not."""
+        """Parse the next part of the XML. Raises BuildFailed if it is not well-formed."""
         try:
             self._parser.Parse(xml, is_end)
         except expat.ExpatError as error:
@@ -176,15 +176,18 @@ class PageFile:
 
 
 def rendering_of(
-    section: SectionReader, keys: KeyRange, scope: Scope, urls: ComparedPage | None = None
+    section: SectionReader,
+    keys: KeyRange,
+    scope: Scope,
+    deduplicator: PageDeduplicator | None = None,
 ) -> PageRendering:
-    """Return the rendering of a page, without the duplicates that ``urls`` finds."""
+    """Return the rendering of a page, without the duplicates that ``deduplicator`` finds."""
     return PageRendering(
         section,
         keys,
         scope,
-        on_locations=urls.add if urls else None,
-        find_listed=urls.already_listed if urls else None,
+        on_locations=deduplicator.add_listed if deduplicator else None,
+        find_listed=deduplicator.already_listed if deduplicator else None,
     )
 
 
@@ -202,20 +205,24 @@ def make_page(
     return file
 
 
-def larger_blocks(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Join blocks to some of BATCH bytes or more: their bytes, and what of them is not proven."""
+def batches_of(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Join blocks to batches of at least BATCH bytes.
+
+    A block and a batch are both all bytes, and those not proven to be well-formed XML.
+    """
     batch: list[tuple[bytes, bytes]] = []
     size = 0
     for block in blocks:
         batch.append(block)
         size += len(block[0])
         if size >= BATCH:
-            yield _joined(batch)
+            yield _join_blocks(batch)
             batch, size = [], 0
     if batch:
-        yield _joined(batch)
+        yield _join_blocks(batch)
 
 
-def _joined(batch: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+def _join_blocks(batch: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return the bytes of all blocks, and those not proven to be well-formed XML."""
     data, unproven = zip(*batch, strict=True)
     return b"".join(data), b"".join(unproven)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
 from django_sitemapkit.builds.make.url_hashes import hashes_of
-from django_sitemapkit.builds.manifest import StoredFiles, digest, keys_of, locations_of
+from django_sitemapkit.builds.manifest import StoredFiles, digest, key_range_of, locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
@@ -38,11 +38,11 @@ FINGERPRINTS_PER_QUERY = 10
 """Pages whose fingerprints are computed at a time: between two, the lease may be renewed."""
 
 
-class _Hashes:
-    """A set of many hashes, with eight bytes for each."""
+class _HashSet:
+    """A set of 64-bit hashes that takes eight bytes of memory for each."""
 
     def __init__(self, batches: Iterable[Iterable[int]]) -> None:
-        """Store integers of 64 bits, which come some at a time and in any order."""
+        """Store the hashes of all batches, which may come in any order."""
         self._sorted = array("q", merge(*(array("q", sorted(batch)) for batch in batches)))
 
     def __contains__(self, value: int) -> bool:
@@ -56,16 +56,16 @@ class OverrideChanges:
     def __init__(self, site: SitemapSite, revision: int) -> None:
         self._site = site
         self._revision = revision
-        new = self._hash_rows(UrlOverride).filter(revision__gt=revision)
+        new = self._rows_of_site(UrlOverride).filter(revision__gt=revision)
         fields = ("hash", "path", "model", "object_id", "include")
         self._changed = list(new.values_list(*fields, named=True)[: MAX_CHANGES + 1])
-        rules = self._hash_rows(ExclusionRule).filter(revision__gt=revision)
+        rules = self._rows_of_site(ExclusionRule).filter(revision__gt=revision)
         self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
     def affects(self, section: SectionReader, row: Place, *, look: bool) -> bool:
         """Return whether a stored page must be rendered again because of an override or rule.
 
-        Without ``look`` neither a file nor a row is read, and every change counts.
+        Without ``look`` neither a file nor a row is read, and every change counts as affecting it.
         """
         if len(self._changed) > MAX_CHANGES:
             return True
@@ -90,7 +90,7 @@ class OverrideChanges:
                     keys.append(keyset.queryset.model._meta.pk.to_python(change.object_id))
         if not keys:
             return False
-        rows = keyset.within(keys_of(row, section))
+        rows = keyset.within(key_range_of(row, section))
         with section.site.active(), suppress(OverflowError):  # A key that no row can have.
             return any(
                 rows.filter(pk__in=keys[start : start + MAX_PARAMETERS]).exists()
@@ -99,7 +99,10 @@ class OverrideChanges:
         return True
 
     def _lists_changed_url(self, row: Place) -> bool:
-        """Return whether the page's file lists a URL that a change is about."""
+        """Return whether the page's file lists a URL of a changed override or rule.
+
+        True if the file cannot be read.
+        """
         if not (self._changed_paths or self._rules) or row.status != Place.Status.DONE:
             return False
         origin = self._site.origin
@@ -116,9 +119,10 @@ class OverrideChanges:
 
     @cached_property
     def _changed_paths(self) -> list[str]:
-        """The changed paths that a page may list without having the override's hash in its row.
+        """The paths of changed overrides that no page of the revision has applied.
 
-        A hash in any row of this revision was known when all rows of the revision were made.
+        An override that one page has applied was known to all pages of the revision: those that it
+        acts in have its hash in their rows, so their files need not be searched.
         """
         changed = {change.hash: change.path for change in self._changed if change.path}
         build = Build.objects.published(self._site) if changed else None
@@ -130,35 +134,38 @@ class OverrideChanges:
         return list(changed.values())
 
     @cached_property
-    def _unchanged_hashes(self) -> _Hashes:
+    def _unchanged_hashes(self) -> _HashSet:
         """The hashes of the overrides and rules that have not changed since the revision."""
-        return _Hashes(
+        return _HashSet(
             batch
             for model in (UrlOverride, ExclusionRule)
-            for batch in _hash_batches(self._hash_rows(model).filter(revision__lte=self._revision))
+            for batch in _hash_batches(
+                self._rows_of_site(model).filter(revision__lte=self._revision)
+            )
         )
 
     @cached_property
-    def _excluding_hashes(self) -> _Hashes:
-        """Hashes of rules and overrides that may have excluded a URL that editors list again.
+    def _excluding_hashes(self) -> _HashSet:
+        """Hashes of rules and overrides that may have excluded a URL that editors now include.
 
         No file lists such a URL, so only the row of the page shows that it was excluded.
         """
         again = [change.path for change in self._changed if change.include and change.path]
         if not again:
-            return _Hashes(())
-        rules = self._hash_rows(ExclusionRule).values_list("pattern", "hash")
+            return _HashSet(())
+        rules = self._rows_of_site(ExclusionRule).values_list("pattern", "hash")
         matching = [one for text, one in rules if any(map(Pattern(text).matches, again))]
-        objects = self._hash_rows(UrlOverride).filter(include=False).exclude(model="")
-        return _Hashes(chain([matching], _hash_batches(objects)))
+        objects = self._rows_of_site(UrlOverride).filter(include=False).exclude(model="")
+        return _HashSet(chain([matching], _hash_batches(objects)))
 
-    def _hash_rows(self, model: Any) -> QuerySet[Any]:
+    def _rows_of_site(self, model: Any) -> QuerySet[Any]:
+        """Return the site's rows of a model: its overrides or exclusion rules."""
         rows: QuerySet[Any] = model._default_manager.using(router.db_for_write(model))
         return rows.filter(site=self._site.key)
 
 
 def _hash_batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
-    """Yield the hashes of rows, some thousands a query."""
+    """Yield the hashes of overrides or exclusion rules, some thousands a query."""
     rows = rows.order_by("hash").values_list("hash", flat=True)
     batch = list(rows[:MAX_CHANGES])
     while batch:
@@ -167,12 +174,12 @@ def _hash_batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
 
 
 def packed_hashes(hashes: Collection[int]) -> bytes:
-    """Return hashes as the bytes that a row of a manifest stores, each hash once."""
+    """Return hashes as the bytes that a manifest row stores: sorted, each hash once."""
     return array("q", sorted(set(hashes))).tobytes()
 
 
 class Reason(TextChoices):
-    """Why pages are rendered again or removed."""
+    """The reasons why a build renders pages again or removes them."""
 
     NEVER = "never", _("not built")
     NEW = "new", _("new pages")
@@ -204,7 +211,7 @@ class Fingerprints:
         self._links = cache(LinkFingerprints)
 
     def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
-        """Return the number of rows of some pages, and cache the pages' fingerprints.
+        """Compute and cache the fingerprints of pages; return how many rows each page has.
 
         Pages with an open end are skipped, since any number of rows may have been added, and so are
         pages that only rendering can judge.
@@ -231,29 +238,29 @@ class Fingerprints:
         found = section.fingerprints(ranges)
         if section.links_rows:
             found = [
-                (rows, text and self._with_links(section, keys, text))
+                (rows, text and self._digest_with_links(section, keys, text))
                 for keys, (rows, text) in zip(ranges, found, strict=True)
             ]
         return [(rows, text and self.of_digest(section, rows, text)) for rows, text in found]
 
-    def _with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
-        """Return a page's digest with that of its translation links; "" if unknown."""
+    def _digest_with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
+        """Return the digest ``text`` of a page and that of its translation links; "" if unknown."""
         assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
         links = self._links(section).of_page(keys)
         return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
         """Return the fingerprint of a page from its number of rows and the digest of its rows."""
-        return f"{self.code_of(section)} {digest(f'{rows} {text}'.encode())}"
+        return f"{self.code_digest_of(section)} {digest(f'{rows} {text}'.encode())}"
 
     def of(self, section: SectionReader, keys: KeyRange) -> str:
-        """Return the fingerprint of a page, as it was computed first or prefetched."""
+        """Return the fingerprint of a page; it is computed once, or was prefetched."""
         page = section.get_name(), keys
         if page not in self._cached:
             self._cached[page] = self.compute(section, [keys])[0][1]
         return self._cached[page]
 
-    def code_of(self, section: SectionReader) -> str:
+    def code_digest_of(self, section: SectionReader) -> str:
         """Return a digest of a section's declaration, the settings and the package version."""
         name = section.get_name()
         if name not in self._codes:
@@ -264,9 +271,11 @@ class Fingerprints:
             self._codes[name] = digest(repr((state, section.declaration_text())).encode())
         return self._codes[name]
 
-    def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:
-        """Return a digest of everything but rows that a build of some sections depends on."""
-        codes = [(section.get_name(), self.code_of(section)) for section in sections]
+    def declaration_digest_of(
+        self, sections: Iterable[SectionReader], chosen: Collection[str]
+    ) -> str:
+        """Return a digest of all that a build of some sections depends on, except their rows."""
+        codes = [(section.get_name(), self.code_digest_of(section)) for section in sections]
         # A killed build may have stored hashes, which depend on SECRET_KEY.
         hashing = settings.DEDUPLICATE and hashes_of([""])
         return digest(repr((repr(self._site), hashing, sorted(chosen), codes)).encode())
@@ -300,45 +309,52 @@ class Reuse:
     ) -> tuple[Place | None, Reason | None]:
         """Return the first stored row whose file a page can keep; else None and the reason.
 
-        ``keys`` is the page's key range; without it, no row is read. Of the builds that it
-        ``adopts``, by id, a page of which only rendering tells what it is keeps a file that was
-        made of the same key range. Of several files that it cannot keep the last one tells why.
-        What pages before it list is not judged here.
+        ``stored`` are rows of this page, the preferred one first. ``keys`` is the page's key range;
+        without it, no row is read. A page that only rendering can judge keeps the file of a build
+        in ``adopts``, given by id, if that was made of the same key range. If no file can be kept,
+        the reason is that of the last one. The URLs of earlier pages are not considered.
         """
         reason: Reason | None = Reason.NEW
         for previous in stored:
             is_adopted = previous.build_id in adopts and not previous.fingerprint
-            believed = is_adopted and keys_of(previous, section) == keys
-            reason = self._why_not_reusable(section, previous, keys, believed=believed)
+            assume_unchanged = is_adopted and key_range_of(previous, section) == keys
+            reason = self._why_not_reusable(
+                section, previous, keys, assume_unchanged=assume_unchanged
+            )
             if reason is None:
                 return previous, None
         return None, reason
 
     def _why_not_reusable(
-        self, section: SectionReader, previous: Place, keys: KeyRange | None, *, believed: bool
+        self,
+        section: SectionReader,
+        previous: Place,
+        keys: KeyRange | None,
+        *,
+        assume_unchanged: bool,
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None if it can.
 
-        With ``believed``, a page that only rendering could judge counts as unchanged.
+        With ``assume_unchanged``, a page that only rendering could judge counts as unchanged.
         """
         if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
             return Reason.LOST
         code, _, _ = previous.fingerprint.partition(" ")
-        if code and code != self.fingerprints.code_of(section):
+        if code and code != self.fingerprints.code_digest_of(section):
             return Reason.CODE
         if previous.changes_at is not None and previous.changes_at <= timezone.now():
             return Reason.DATE
-        reason = self._rows_differ(section, previous, keys)
-        if reason and not (believed and reason == Reason.METHODS):
+        reason = self._why_rows_differ(section, previous, keys)
+        if reason and not (assume_unchanged and reason == Reason.METHODS):
             return reason
         look = keys is not None
-        if self._is_affected(section, previous, look=look):
+        if self._is_affected_by_edits(section, previous, look=look):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
         is_compared = bool(previous.urls_digest or previous.duplicate_hashes)
         hashed = section.get_name() in self.hashed
         return Reason.AGAIN if is_compared and previous.duplicates and not hashed else None
 
-    def _is_affected(self, section: SectionReader, row: Place, *, look: bool) -> bool:
+    def _is_affected_by_edits(self, section: SectionReader, row: Place, *, look: bool) -> bool:
         """Return whether editors changed anything that affects a page since its file was made."""
         if row.revision == section.overrides.revision:
             return False
@@ -346,9 +362,13 @@ class Reuse:
             section, row, look=look
         )
 
-    def _rows_differ(
+    def _why_rows_differ(
         self, section: SectionReader, previous: Place, keys: KeyRange | None
     ) -> Reason | None:
+        """Return Reason.ROWS if a page's rows changed, Reason.METHODS if only rendering can tell.
+
+        Returns None if the rows are unchanged; without ``keys`` they count as unchanged.
+        """
         if keys is None:
             return None if previous.fingerprint else Reason.METHODS
         now = self.fingerprints.of(section, keys)

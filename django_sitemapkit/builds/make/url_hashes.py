@@ -29,32 +29,37 @@ def hashes_of(locations: Iterable[str]) -> list[int]:
     digest = salted_hmac("django_sitemapkit.url_hashes", "", algorithm="sha256").digest()
     salt, blake2b = digest[: hashlib.blake2b.SALT_SIZE], hashlib.blake2b
     each = [blake2b(url.encode(), digest_size=8, salt=salt).digest() for url in locations]
-    return from_bytes(b"".join(each)).tolist()
+    return hashes_from_bytes(b"".join(each)).tolist()
 
 
-def from_bytes(data: bytes) -> "array[int]":
+def hashes_from_bytes(data: bytes) -> "array[int]":
     """Decode hashes from the bytes of 64-bit integers."""
     hashes = array("q")
     hashes.frombytes(data)
     return hashes
 
 
-def to_hex(listed: Mapping[int, str]) -> dict[str, str]:
-    """Encode URL hashes for a manifest: for each listing section, its sorted hashes as hex."""
+def hashes_to_hex(listed: Mapping[int, str]) -> dict[str, str]:
+    """Encode hashes as a manifest row stores them: for each section, its sorted hashes as hex.
+
+    ``listed`` has each hash with the section that lists its URL.
+    """
     by_section: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
     for one in sorted(listed):
         by_section[listed[one]].append(one)
     return {section: by_section[section].tobytes().hex() for section in sorted(by_section)}
 
 
-def from_hex(texts: Mapping[str, str]) -> dict[int, str]:
-    """Return the hashes that ``to_hex`` encoded, each with its section."""
+def hashes_from_hex(texts: Mapping[str, str]) -> dict[int, str]:
+    """Decode what ``hashes_to_hex`` encoded: hashes, each with the section that lists its URL."""
     return {
-        one: section for section, text in texts.items() for one in from_bytes(bytes.fromhex(text))
+        one: section
+        for section, text in texts.items()
+        for one in hashes_from_bytes(bytes.fromhex(text))
     }
 
 
-def digest_of(ordered: "array[int]") -> str:
+def urls_digest_of(ordered: "array[int]") -> str:
     """Return a digest of a page's sorted URL hashes; "" if the page lists nothing."""
     return digest(ordered.tobytes()) if ordered else ""
 
@@ -63,8 +68,12 @@ NO_URLS = digest(b"")
 """The digest of the URLs of all pages before the first one."""
 
 
-def next_prefix(prefix: str, urls_digest: str) -> str:
-    """Return the digest of all pages up to one; ``urls_digest`` is "" if that lists nothing."""
+def next_prefix_digest(prefix: str, urls_digest: str) -> str:
+    """Return the digest of the URLs of all pages up to one, that page included.
+
+    ``prefix`` is the digest of the pages before it, and ``urls_digest`` that of its own URLs, or ""
+    if it lists none.
+    """
     return digest((prefix + urls_digest).encode()) if urls_digest else prefix
 
 
@@ -73,8 +82,9 @@ def hashed_sections(
 ) -> frozenset[str]:
     """Return the names of the sections whose URLs must be compared for duplicates.
 
-    Left out are those that give no URL twice, as their declarations prove. A stored file of a
-    section that is not built may be of another declaration: then nothing is proven.
+    Sections whose declarations prove that they list no URL twice are left out, unless only
+    ``chosen`` sections are built: stored files of the others may be of earlier declarations, so
+    nothing is proven. There are none without SITEMAPKIT_DEDUPLICATE.
     """
     if not settings.DEDUPLICATE:
         return frozenset()
@@ -82,19 +92,19 @@ def hashed_sections(
     return names if chosen else names - sections_with_proven_urls(sections)
 
 
-class ComparedPage:
-    """Collects the URLs that a page lists and leaves out while it is rendered.
+class PageDeduplicator:
+    """Leaves out the duplicates on a page while it is rendered, and collects what it lists.
 
-    A row whose ``prefix_digest`` is set while it is pending says what to leave out. Any other page
-    leaves out at first what it left out in an earlier build, which is usually right. What stands
-    twice on the page itself is found here.
+    A pending row whose ``prefix_digest`` is set says which URLs to leave out. Any other page leaves
+    out at first what it left out in an earlier build, which is usually right. URLs that the page
+    itself lists twice are left out, too.
 
     ::
 
-        page = ComparedPage(row, previous)
+        page = PageDeduplicator(row, previous)
         page.already_listed(["https://example.com/a", "https://example.com/a"])
         # {1: "section 'products'"}
-        page.add(["https://example.com/a"])
+        page.add_listed(["https://example.com/a"])
         page.set_url_facts(row)  # returns an array of one hash, for the comparison
     """
 
@@ -104,14 +114,17 @@ class ComparedPage:
         self._section = row.section
         self._decided = decided.urls_digest, decided.duplicate_hashes
         self._prefix = decided.prefix_digest
-        self._left_out = from_hex(decided.duplicate_hashes)
+        self._left_out = hashes_from_hex(decided.duplicate_hashes)
         self._found: dict[int, str] = {}
         """The hashes of URLs that earlier pages list, and the sections of these."""
         self._listed: set[int] = set()
         self._last: tuple[Sequence[str], Sequence[int], set[int]] = ([], [], set())
 
     def already_listed(self, locations: Sequence[str]) -> Mapping[int, str]:
-        """Return the positions of URLs that are listed already, with that section in words."""
+        """Return the positions of duplicates in ``locations``, and for each who lists the URL.
+
+        That is a section in words, such as "section 'products'".
+        """
         hashes = hashes_of(locations)
         each = set(hashes)
         self._last = locations, hashes, each
@@ -128,7 +141,7 @@ class ComparedPage:
                 first.add(one)
         return {place: f"section {found[place]!r}" for place in sorted(found)}
 
-    def add(self, locations: Sequence[str]) -> None:
+    def add_listed(self, locations: Sequence[str]) -> None:
         """Add the URLs that the page lists, some of those last given to ``already_listed``."""
         known, hashes, each = self._last
         if len(locations) < len(known):
@@ -139,16 +152,20 @@ class ComparedPage:
     def set_url_facts(self, row: Place) -> "array[int]":
         """Set in a row what its page lists and leaves out; return the sorted hashes of both.
 
-        ``prefix_digest`` is that of the decision if the page turned out as decided, else "".
+        If that is not what was decided for the page, ``prefix_digest`` is "": the page must be
+        compared with the pages before it.
         """
         listed = array("q", sorted(self._listed))
-        described = row.urls_digest, row.duplicate_hashes = digest_of(listed), to_hex(self._found)
+        described = row.urls_digest, row.duplicate_hashes = (
+            urls_digest_of(listed),
+            hashes_to_hex(self._found),
+        )
         row.prefix_digest = self._prefix if described == self._decided else ""
         return array("q", sorted({*listed, *self._found})) if self._found else listed
 
 
 def hashes_of_rows(section: SectionReader, keys: KeyRange) -> "array[int]":
-    """Return the sorted hashes of all URLs that a page's rows have, whether or not they fit."""
+    """Return the sorted hashes of all URLs that a page's rows have, also those over its limit."""
     hashes: set[int] = set()
     for entries in listed_entries(section, keys):
         heartbeat()

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from django_sitemapkit.builds.lease import BuildLease, acquire, close_if_unusable
+from django_sitemapkit.builds.lease import BuildLease, acquire, close_broken_connection
 from django_sitemapkit.builds.manifest import PageName
 from django_sitemapkit.builds.publication.export import INDEX_PAGE, Export, emptied_pages
 from django_sitemapkit.builds.results import send_signal
@@ -37,11 +37,11 @@ ORPHAN_AGE = dt.timedelta(days=1)
 
 
 def deliver(state: BuildState, *, everything: bool = False) -> None:
-    """Export the published build and send the signal, unless that was done already.
+    """Export the published build and send its signal, unless that was done already.
 
-    What a process that was killed did not get to is done by the next run. Files that are missing
-    in the export, or are others than it should have, are brought there each time; all of them are
-    with ``everything``. Raises StorageFailure if the export fails.
+    The next run does what a killed process did not get to. Files that the export lacks, or that
+    differ from the published ones, are copied each time. With ``everything``, all files are copied,
+    and the signal names all pages. Raises StorageFailure if the export fails.
     """
     publication, lease, export = state.builds.publication, state.lease, state.export
     if publication is None:
@@ -59,7 +59,7 @@ def deliver(state: BuildState, *, everything: bool = False) -> None:
         state.exported = (state.exported or 0) + copied
     if everything or not _is_announced(build):
         if sitemaps_published.has_listeners(Publication):
-            notify(
+            send_published_signal(
                 state.site, build.pk, _changed_pages(state.site, publication, everything=everything)
             )
         build.notified_at = lease.now()
@@ -79,7 +79,7 @@ def _update_export(
     """Copy what differs from the published build to the export; return how many files."""
     doubt = publication.export_doubt
     rows = Publication.objects.filter(pk=publication.pk)
-    with record_doubt_if_lost(publication.site, lease), lease.keep_alive():
+    with doubt_export_if_lease_lost(publication.site, lease), lease.keep_alive():
         copied = export.copy_build(
             publication.build, lease, everything=everything, doubt=bool(doubt)
         )
@@ -91,8 +91,8 @@ def _update_export(
 
 
 @contextmanager
-def record_doubt_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
-    """Record that the export may be harmed if the lease is lost while files of it are replaced.
+def doubt_export_if_lease_lost(site: str, lease: BuildLease) -> Iterator[None]:
+    """Record that exported files may be wrong if the lease is lost while they are replaced.
 
     Such a process may have replaced a file that its successor had stored just before. The successor
     does not see that, so the next run copies all files again. Or the successor has replaced a file
@@ -102,7 +102,7 @@ def record_doubt_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
         yield
         lease.prove()
     except (DatabaseError, LeaseLost, StorageFailure):
-        close_if_unusable()  # A process that was paused for long has lost its connection, too.
+        close_broken_connection()  # A process that was paused for long has lost it, too.
         if not lease.row.renew():
             Publication.objects.filter(site=site).update(export_doubt=lease.fence)
             lease.prove()  # Raises LeaseLost.
@@ -110,7 +110,7 @@ def record_doubt_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
 
 
 def announced_build(site: str) -> Build | None:
-    """Return the build that was announced last; None if nothing is known to have been."""
+    """Return the build that was announced last; None if no announcement is recorded."""
     builds = Build.objects.filter(site=site).exclude(notified_at=None)
     return builds.order_by("-notified_at").first()
 
@@ -149,8 +149,8 @@ def _build_ids_known_to_readers(publication: Publication) -> set[int]:
     return {announced.pk, *since.values_list("pk", flat=True)}
 
 
-def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
-    """Send the signal: a site serves a build, and these pages have changed."""
+def send_published_signal(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
+    """Send ``sitemaps_published``: a site serves a build, and these pages have changed."""
     addresses_of = cache(partial(page_address_getter, site))
     addresses: list[str] = []
     for section, number in changed:
@@ -166,7 +166,7 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """The files that were deleted."""
+    """The files that pruning deleted, or would delete in a dry run."""
 
     files: tuple[str, ...] = ()
     """Names of deleted files that a manifest had."""
@@ -187,10 +187,10 @@ def prune(
 ) -> Pruned:
     """Delete the files of builds that are over; what ``prune_sitemaps`` does.
 
-    Over is a build that was replaced longer ago than the grace period, and is not among the
-    newest; a file goes when no other build lists it. ``known`` are names of files that a build is
-    known to list. Raises BuildRunning while the site is built, and LeaseLost if another process has
-    taken over; what is left then is the next one's.
+    Over is a build that was replaced longer ago than the grace period, and is not among the newest;
+    a file goes when no other build lists it. ``known`` are names of files that a build is known to
+    list. Raises BuildRunning while the site is built, and LeaseLost if another process has taken
+    over, which deletes what is left.
     """
     storage = storage or SitemapStorage()
     if lease is None:
@@ -198,10 +198,10 @@ def prune(
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over, found = _expired_build_ids(site), storage.names(folder_of(site))
     unknown = set(found or ()).difference(known)
-    pages = _stored_names(site, over) if over or unknown or found is None else {}
+    pages = _is_listed_by_name(site, over) if over or unknown or found is None else {}
     unlisted = [name for name, is_listed in pages.items() if not is_listed]
     if export is not None and not dry_run:
-        with record_doubt_if_lost(site.key, lease):
+        with doubt_export_if_lease_lost(site.key, lease):
             export.delete_unlisted(lease)
     if over and not dry_run:
         announced = announced_build(site.key)  # The next signal names what has changed since.
@@ -212,7 +212,7 @@ def prune(
             BuildDifferences.objects.filter(build__in=over).delete()
             gone = set(over) - ({announced.pk} if announced else set())
             Place.objects.filter(build__in=gone).delete()
-    orphans = _orphans(storage, lease, unknown.difference(pages))
+    orphans = _old_orphans(storage, lease, unknown.difference(pages))
     if not dry_run:
         unlisted = _delete_files(unlisted, storage, lease)
         orphans = _delete_files(orphans, storage, lease)
@@ -241,8 +241,8 @@ def _expired_build_ids(site: SitemapSite) -> list[int]:
     return sorted(over - {held.pk} if held else over)
 
 
-def _stored_names(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
-    """Return the names of the stored pages, and whether a build lists each that is not ``over``."""
+def _is_listed_by_name(site: SitemapSite, over: Collection[int]) -> dict[str, bool]:
+    """Return by name, for each stored page, whether a build that is not ``over`` lists it."""
     is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
     pages = StoredPage.objects.filter(site=site.key).order_by("name")
     return dict(pages.values_list("name", is_listed))
@@ -256,6 +256,7 @@ def _delete_records(site: SitemapSite, names: Sequence[str]) -> None:
 
 
 def _delete_files(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
+    """Delete files, with a heartbeat for each; return the names of those that were deleted."""
     gone = []
     for name in names:
         lease.heartbeat()
@@ -264,10 +265,10 @@ def _delete_files(names: Iterable[str], storage: SitemapStorage, lease: BuildLea
     return gone
 
 
-def _orphans(storage: SitemapStorage, lease: BuildLease, unknown: Collection[str]) -> list[str]:
+def _old_orphans(storage: SitemapStorage, lease: BuildLease, unknown: Collection[str]) -> list[str]:
     """Return those of the unknown files that are old enough to be deleted.
 
-    No other file is asked for its time: the storage may need a request for each.
+    Only they are asked for their time: the storage may need a request for each file.
     """
     # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
     old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0

@@ -69,7 +69,10 @@ class ExportManifest:
     """When all files were there, as a timestamp."""
 
     def retire(self, wanted: Iterable[str], moment: float) -> None:
-        """Record since when files are no longer wanted; ``moment`` is for those new to the list."""
+        """Record which files are not wanted any more, and since when.
+
+        Those that were wanted until now are recorded with ``moment``.
+        """
         gone = self.files.keys() - set(wanted)
         self.gone = {name: self.gone.get(name, moment) for name in gone}
 
@@ -90,7 +93,7 @@ class Export:
 
     @cached_property
     def target(self) -> SitemapStorage:
-        """The storage. Raises StorageFailure if it cannot be used."""
+        """The storage of the export. Raises StorageFailure if it cannot be used."""
         try:
             return SitemapStorage(storages[self.alias])
         except ImproperlyConfigured as error:  # Such as a backend that is not installed.
@@ -104,38 +107,42 @@ class Export:
 
         Raises StorageFailure if it is unreadable.
         """
-        data = self._read(self._beside_index(MANIFEST)) or b""
+        data = self._read(self._name_beside_index(MANIFEST)) or b""
         try:
             return ExportManifest(**json.loads(gzip.decompress(data)))
         except (EOFError, OSError, TypeError, ValueError, zlib.error):
             return ExportManifest()
 
     @cached_property
-    def _host(self) -> str:
+    def _host_folder(self) -> str:
+        """The folder of the site, named after its host; "" if there is only one site."""
         host = self.site.origin.partition("://")[2].replace(":", "_")
         return f"{host}/" if len(all_sites()) > 1 else ""
 
     @cached_property
-    def _index(self) -> str:
-        return self._name(INDEX_PAGE)
+    def _index_name(self) -> str:
+        """The name of the exported index."""
+        return self._name_of(INDEX_PAGE)
 
     @cached_property
     def _folder(self) -> str:
-        return self._index.rpartition("/")[0]
+        """The folder of the exported index."""
+        return self._index_name.rpartition("/")[0]
 
     @cached_property
     def _names(self) -> set[str] | None:
-        """The names of its files, listed once; None where the storage cannot list them."""
+        """The names of the exported files, listed once; None if the storage cannot list them."""
         names = self.target.names(self._folder)
         return None if names is None else set(names)
 
-    def _name(self, page: PageName, form: str = XML_FORM) -> str:
-        """Return the export's path of a file, below the host's name if there are several sites."""
+    def _name_of(self, page: PageName, form: str = XML_FORM) -> str:
+        """Return the name of a page's exported file, below the host's folder if there is one."""
         section, number = page
         address = self._addresses(section, form)(number)
-        return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
+        return self._host_folder + unquote(address.removeprefix(self.site.origin).lstrip("/"))
 
-    def _beside_index(self, name: str) -> str:
+    def _name_beside_index(self, name: str) -> str:
+        """Return the name that a file has in the folder of the index."""
         return f"{self._folder}/{name}".lstrip("/")
 
     def _read(self, name: str) -> bytes | None:
@@ -150,33 +157,39 @@ class Export:
 
     @cached_property
     def _index_hash(self) -> str | None:
-        """The SHA-256 of the index that is there; None if there is none."""
-        index = self._read(self._index)
+        """The SHA-256 of the exported index; None if there is none."""
+        index = self._read(self._index_name)
         return None if index is None else hashlib.sha256(index).hexdigest()
 
-    def is_known(self) -> bool:
-        """Return whether the exported index is the one in the manifest, or is missing.
+    def matches_manifest(self) -> bool:
+        """Return whether the exported index is one that the manifest records, or is missing.
 
         It is copied last. If it is another one, files were restored from a backup without the
         manifest, or something else writes there: then nothing is known of the other files either.
         """
-        return self._index_hash in {None, self.manifest.files.get(self._index), self.manifest.next}
+        return self._index_hash in {
+            None,
+            self.manifest.files.get(self._index_name),
+            self.manifest.next,
+        }
 
     def files_of(self, build: Build) -> dict[str, Place]:
-        """Return the rows of the files that are to be there, by name; the index is the last one."""
+        """Return the rows of a build's files by their exported names; the index is the last one."""
         forms = (XML_FORM, TEXT_FORM) if settings.EXPORT_TEXT else (XML_FORM,)
         rows = Place.objects.in_build(build)
-        pages = {self._name(page_name_of(row), form): row for row in rows.pages() for form in forms}
-        return pages | {self._index: rows.get(section="")}
+        pages = {
+            self._name_of(page_name_of(row), form): row for row in rows.pages() for form in forms
+        }
+        return pages | {self._index_name: rows.get(section="")}
 
     def has_copied(self, files: Mapping[str, Place]) -> bool:
         """Return whether the manifest records that these files were copied."""
         return all(self.manifest.files.get(name) == row.page.sha256 for name, row in files.items())
 
     def has_other_index(self, builds: Collection[int]) -> bool:
-        """Return whether there is an index, and it is not that of some builds, given by id.
+        """Return whether there is an exported index that is not of these builds, given by id.
 
-        Raises StorageFailure where it cannot be read.
+        Raises StorageFailure if it cannot be read.
         """
         indexes = Place.objects.filter(build__in=builds, section="")
         is_ours = indexes.filter(page__sha256=self._index_hash)
@@ -190,6 +203,7 @@ class Export:
         return {name for name, row in files.items() if not self._is_whole(name, row)}
 
     def _is_whole(self, name: str, row: Place) -> bool:
+        """Return whether a file is exported, and of the right size if that is known locally."""
         path = self.target.local_path(name)
         if path is None:
             return self.target.has(name) if self._names is None else name in self._names
@@ -206,12 +220,12 @@ class Export:
     ) -> int:
         """Copy the files that differ or are not there, and then the index.
 
-        All are copied with ``everything``, and if nothing is known of what is there, as with
-        ``doubt``. Returns how many files were copied. Raises StorageFailure where one cannot be
-        copied whole; then the index is still that of before.
+        All are copied with ``everything``, with ``doubt``, and if the exported index is unknown:
+        then nothing is known of the other files. Returns how many files were copied. Raises
+        StorageFailure if one cannot be copied whole; then the index stays as it was.
         """
         manifest, files = self.manifest, self.files_of(build)
-        if not self.is_known():
+        if not self.matches_manifest():
             logger.warning(
                 "Site %r: the index in the export %r does not belong to the manifest beside it. All"
                 " files are exported again.",
@@ -225,15 +239,17 @@ class Export:
         due |= self.missing_files(files)
         if not due:
             return 0
-        manifest.next = files[self._index].page.sha256
+        manifest.next = files[self._index_name].page.sha256
         # Whatever ends this process, the next one knows which files may be others than before.
-        manifest.files |= dict.fromkeys(due - {self._index}, "")
+        manifest.files |= dict.fromkeys(due - {self._index_name}, "")
         manifest.gone = {name: at for name, at in manifest.gone.items() if name not in files}
         self._store_manifest(lease)
-        rows = {row.pk: row for name, row in files.items() if name in due or name == self._index}
+        rows = {
+            row.pk: row for name, row in files.items() if name in due or name == self._index_name
+        }
         copied = sum(self._copy(row, lease) for row in rows.values())
         manifest.files |= {name: row.page.sha256 for name, row in files.items()}
-        self._index_hash = files[self._index].page.sha256
+        self._index_hash = files[self._index_name].page.sha256
         if self._names is not None:
             self._names |= due
         manifest.completed = lease.now().timestamp()
@@ -242,22 +258,25 @@ class Export:
         return copied
 
     def _names_ever_published(self) -> dict[str, str]:
-        """Return as keys the names of files ever published that the export may still have."""
+        """Return the names of all files ever published that the export may still have.
+
+        They are the keys of a dict for ``ExportManifest.files``, where their hashes are unknown.
+        """
         rows = Place.objects.filter(build__site=self.site.key, status=Place.Status.DONE)
         pages = rows.filter(build__published_at__isnull=False).exclude(section="").order_by()
         names = {
-            self._name(page, form)
+            self._name_of(page, form)
             for page in pages.values_list("section", "number").distinct()
             for form in (XML_FORM, TEXT_FORM)
         }
         return dict.fromkeys(names if self._names is None else names & self._names, "")
 
     def delete_unlisted(self, lease: BuildLease) -> None:
-        """Delete exported files that no index of now or of the grace period lists.
+        """Delete exported files that no index lists, neither the current one nor a recent one.
 
-        Pages whose last URL editors excluded, and text files that are no longer wanted, are deleted
-        without a grace period. A file that cannot be deleted stays in the manifest for the next
-        run.
+        Recent means within the grace period. Pages whose last URL editors excluded, and text files
+        that are no longer wanted, are deleted without a grace period. A file that cannot be deleted
+        stays in the manifest for the next run.
         """
         build = Build.objects.published(self.site)
         files = self.files_of(build) if build else {}
@@ -269,7 +288,7 @@ class Export:
         manifest.retire(files, now)
         grace = now - settings.KEEP_REPLACED_SECONDS
         emptied = emptied_pages(self.site) if manifest.gone else ()
-        at_once = {self._name(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
+        at_once = {self._name_of(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
         for name, since in sorted(manifest.gone.items()):
             is_unwanted = name.endswith(TEXT_FORM) and not settings.EXPORT_TEXT
             if not (since <= grace or name in at_once or is_unwanted):
@@ -282,6 +301,7 @@ class Export:
         self.target.delete_stale_work_folders(self._folder, timezone.now() - dt.timedelta(days=1))
 
     def _store_manifest(self, lease: BuildLease) -> None:
+        """Store the manifest beside the index. Raises LeaseLost if the lease is lost."""
         with self.target.work_folder(self._folder) as folder:
             path = folder / "manifest"
             text = json.dumps(asdict(self.manifest), sort_keys=True)
@@ -289,7 +309,7 @@ class Export:
                 file.write(gzip.compress(text.encode(), mtime=0))
                 sync_file(file)
             lease.prove()
-            self.target.replace(self._beside_index(MANIFEST), path, GZIP)
+            self.target.replace(self._name_beside_index(MANIFEST), path, GZIP)
 
     def _copy(self, row: Place, lease: BuildLease) -> int:
         """Copy a file, and the text of its URLs if wanted; return how many files were copied."""
@@ -306,9 +326,9 @@ class Export:
                 # At the last moment: a builder that was paused until now would replace the file
                 # of its successor.
                 lease.prove()
-                self.target.replace(self._name(page), path, GZIP if row.section else XML)
+                self.target.replace(self._name_of(page), path, GZIP if row.section else XML)
                 if with_text:
-                    self.target.replace(self._name(page, TEXT_FORM), text, GZIP)
+                    self.target.replace(self._name_of(page, TEXT_FORM), text, GZIP)
                 return 1 + with_text
         except (DatabaseError, LeaseLost, StorageFailure):
             raise
@@ -323,6 +343,7 @@ def emptied_pages(site: SitemapSite) -> list[PageName]:
 
 
 def _require_intact(row: Place, path: Path) -> None:
+    """Raise StorageFailure if the copy of a stored file is damaged."""
     page, size = row.page, path.stat().st_size
     if size != page.stored_bytes:  # Else it counted as truncated for ever.
         raise StorageFailure(f"{page.name} has {size:,} bytes, not {page.stored_bytes:,}.")
@@ -372,9 +393,10 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
 
 
 def _why_due(publication: Publication, export: Export, files: Mapping[str, Place]) -> str:
+    """Return why the next run will copy files, in English; "" if it has no reason to."""
     if publication.export_doubt:
         return "a process lost its lease during the export"
-    if not export.is_known():
+    if not export.matches_manifest():
         return f"the exported index does not belong to build {publication.build_id}"
     if not export.has_copied(files):
         return f"build {publication.build_id} has not been exported"

@@ -76,10 +76,10 @@ class Pause:
         values = {"by": self.by, "why": self.reason.rstrip(".")}
         if self.until is None:
             return {"code": "pause", **values}
-        return {"code": "pause-until", "until": _in_project_zone(self.until), **values}
+        return {"code": "pause-until", "until": _moment_text(self.until), **values}
 
 
-def is_possible_end(moment: dt.datetime) -> bool:
+def is_valid_pause_end(moment: dt.datetime) -> bool:
     """Return whether a pause may end at a moment: later than now, and by a year at most."""
     now = timezone.now()
     return timezone.is_aware(moment) == timezone.is_aware(now) and now < moment <= now + MAX_PAUSE
@@ -120,7 +120,7 @@ def pause_of(site: SitemapSite) -> Pause | None:
 
 
 def pause_at(publication: Publication, now: dt.datetime) -> Pause | None:
-    """Return the pause that is in force at a moment; None if there is none, or it has ended."""
+    """Return the pause of a site that is in force at the time ``now``; None if there is none."""
     if not (values := publication.pause):
         return None
     zone = dt.UTC if django_settings.USE_TZ else None
@@ -132,8 +132,8 @@ def pause_at(publication: Publication, now: dt.datetime) -> Pause | None:
     return None if is_over else Pause(**{**values, "since": since, "until": until})
 
 
-def _in_project_zone(moment: dt.datetime) -> str:
-    """Return a moment to the minute, with its offset if it is aware."""
+def _moment_text(moment: dt.datetime) -> str:
+    """Return a moment as text, to the minute: in the project's time zone if it is aware."""
     if timezone.is_aware(moment):
         moment = timezone.localtime(moment, timezone.get_default_timezone())
     return moment.isoformat(sep=" ", timespec="minutes")
@@ -171,7 +171,7 @@ class FinishedBuild:
 
     @cached_property
     def _losses(self) -> list["_Loss"]:
-        """The losses of sections, then of the whole site, that warn or hold the build.
+        """The losses of sections, then of the whole site, that are a warning or hold the build.
 
         A URL that another section lists is not lost: to find that out, files are read, and only if
         a section would lose so much. If they cannot be read, all that is missing is lost.
@@ -214,7 +214,11 @@ class _Loss:
 
 
 def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterator[_Loss]:
-    """Yield losses that warn or hold the build; without ``removed``, as if no URL had moved."""
+    """Yield the losses that are a warning or hold the build: of sections, then of the site.
+
+    ``removed`` has by section how many published URLs the build lists nowhere. Without it, no
+    missing URL counts as moved to another section.
+    """
     before, after = _urls_by_section(finished.published), _urls_by_section(finished.pages)
     leaving, names = Counter(finished.leaving), sorted(before)
     leaving |= Counter({name: before[name] - after[name] for name in finished.may_shrink})
@@ -241,7 +245,7 @@ def _removed_urls(finished: FinishedBuild) -> Counter[str]:
 
 
 def shrinkage(finished: FinishedBuild) -> State:
-    """Return a state for too many lost URLs, by section or in total, or ""."""
+    """Return a state for the first section, or the site, that loses too many URLs; else ""."""
     for loss in finished._losses:
         if loss.is_too_large:
             besides = "-besides-moved" if loss.moved else ""
@@ -299,11 +303,12 @@ def register_gate(gate: Gate) -> None:
 
 
 def reason_to_hold(finished: FinishedBuild) -> State:
-    """Return why a build is held for review, or ""."""
+    """Return the reason of the first gate that holds a build for review; "" if none does."""
     return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
 def _urls_by_section(pages: Iterable[Place]) -> Counter[str]:
+    """Return how many URLs the pages of each section list."""
     counts: Counter[str] = Counter()
     for row in pages:
         counts[row.section] += row.page.urls
@@ -329,7 +334,7 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
     dated = (row for row in finished.pages if row.page.lastmods)
     for _section, section_rows in groupby(dated, attrgetter("section")):
         rows = list(section_rows)
-        yield from _alike_lastmods(rows)
+        yield from _identical_lastmods(rows)
         known = [(row, stored.get(page_name_of(row))) for row in rows]
         made = [(row, old) for row, old in known if old is None or old.page.name != row.page.name]
         yield from _current_lastmods([row for row, _old in made], finished.build.started_at)
@@ -359,11 +364,12 @@ def _republished_files(finished: FinishedBuild) -> Iterator[State]:
 
 
 def _file_hashes_by_page(rows: Iterable[Place]) -> dict[PageName, str]:
-    """Return the digests of the files of pages."""
+    """Return by page the SHA-256 of its file."""
     return {page_name_of(row): row.page.sha256 for row in rows}
 
 
-def _alike_lastmods(rows: Sequence[Place]) -> Iterator[State]:
+def _identical_lastmods(rows: Sequence[Place]) -> Iterator[State]:
+    """Yield a warning if all lastmods of a section, of which these are the pages, are the same."""
     known = [row.page.lastmods for row in rows]
     urls = sum([one["count"] for one in known])
     texts = {text for one in known for text in (one["oldest"], one["newest"])}
@@ -377,6 +383,7 @@ def _alike_lastmods(rows: Sequence[Place]) -> Iterator[State]:
 
 
 def _current_lastmods(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
+    """Yield a warning if there are pages whose lastmods are all later than the build's start."""
     start = int(started_at.timestamp())  # Under USE_TZ = False it is naive.
     of_now = [
         row
@@ -395,7 +402,7 @@ def _current_lastmods(rows: Sequence[Place], started_at: dt.datetime) -> Iterato
 
 
 def _older_lastmods(row: Place, previous: Place) -> Iterator[State]:
-    """Yield a state if a page lists no fewer URLs, but its newest lastmod is older."""
+    """Yield a warning if a page lists no fewer URLs, but its newest lastmod is older."""
     if not previous.page.lastmods or row.page.urls < previous.page.urls:
         return
     before, after = previous.page.lastmods["newest"], row.page.lastmods["newest"]
@@ -412,13 +419,13 @@ def _older_lastmods(row: Place, previous: Place) -> Iterator[State]:
 
 
 def _is_before(text: str, other: str) -> bool:
-    """Return whether a lastmod is surely older; a date may be any moment of its day."""
+    """Return whether a lastmod is surely before the other; a date may be any moment of its day."""
     if DATE_CHARACTERS in (len(text), len(other)):
         return text[:DATE_CHARACTERS] < other[:DATE_CHARACTERS]
     return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
 
 
 def _newest_key_text(row: Place) -> str:
-    """Return the key of a page's newest lastmod as one line."""
+    """Return the key of the row that has a page's newest lastmod, as one line."""
     key: str = row.page.lastmods["key"]
     return key if key.isprintable() else repr(key)

@@ -15,11 +15,11 @@ from django_sitemapkit.builds.manifest import (
     STORED,
     StoredFiles,
     copy_file_facts,
-    page_entries_of,
+    index_entries_of,
     page_name_of,
     page_rows_of,
+    publishable_build,
     rows_in_batches,
-    stored_build,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.gates import (
@@ -55,8 +55,8 @@ def publish_finished(state: BuildState) -> BuildResult:
     """Publish a build that has changed something, or hold it for review if a gate says so.
 
     It is also held while publishing is paused, unless an editor wants just this change to be
-    published. Raises NothingToPublish if it lists nothing at all, or more sitemaps than fit into an
-    index.
+    published. Returns the result. Raises NothingToPublish if the build lists nothing at all, or
+    more sitemaps than fit into an index.
     """
     record, builds, lease = state.build, state.builds, state.lease
     finished, index = state.finished, state.index
@@ -84,19 +84,19 @@ def publish_finished(state: BuildState) -> BuildResult:
     record.previous = published
     dated: Sequence[Place] = ()
     if not reason:
-        dated, with_dates = _dated_index(state, finished.pages, state.externals)
+        dated, with_dates = _date_changed_pages(state, finished.pages, state.externals)
         index = with_dates or index
     stored = builds.index_of(published)
-    same = stored if _is_stored(state, index, stored) else None
+    same = stored if _is_index_stored(state, index, stored) else None
     result = _store_index(state, index, same, dated)
     reason = reason or _serve(state, record, despite_pause=state.by_editor)
-    state.report(result, len(state.files) + 1)
+    state.report_file(result, len(state.files) + 1)
     if reason:
         with lease.fenced_transaction():
             _record_end(record, Build.Status.HELD, reason=reason)
-        _give_up_held(state, record)
+        _give_up_superseded(state, record)
         return state.result(Build.Status.HELD, reason)
-    _give_up_held(state, record)
+    _give_up_superseded(state, record)
     return state.result(Build.Status.PUBLISHED)
 
 
@@ -107,8 +107,8 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     build is published, or that its index lists nothing or has a problem: ``publish_finished``
     decides then.
     """
-    finished, published, record = state.finish(), state.builds.published, state.build
-    entries = page_entries_of(state.site, finished.pages)
+    finished, published, record = state.set_finished(), state.builds.published, state.build
+    entries = index_entries_of(state.site, finished.pages)
     state.externals = [*external_entries(state.site)]
     index = state.index = write_index([*entries, *state.externals])
     if index is None or index.problem:
@@ -117,17 +117,17 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     if published is None or not _is_identical(state, published, finished, index):
         return None
     _end_as_identical(state, published, finished, Build.Status.UNCHANGED, state.preview_reason)
-    _give_up_held(state, record)
+    _give_up_superseded(state, record)
     return state.result(Build.Status.UNCHANGED)
 
 
-def _dated_index(
+def _date_changed_pages(
     state: BuildState, pages: Sequence[Place], externals: Iterable[IndexEntry]
 ) -> tuple[list[Place], RenderedIndex | None]:
-    """Return which pages of a build change when it is served now, and an index with this date.
+    """Give the pages that change when a build is served the date of now; return them and an index.
 
-    They may have been made days ago, for a preview or a review: a crawler that has read the address
-    since then would think that it knows them.
+    Nothing is saved. The pages may have been made days ago, for a preview or a review: a crawler
+    that has read the address since then would not read it again.
     """
     published = page_rows_of(state.builds.rows_of(state.builds.published))
     served = {page_name_of(row): row.page.sha256 for row in published}
@@ -135,30 +135,30 @@ def _dated_index(
     now = timezone.now()
     for row in new:
         row.page.lastmod = now
-    entries = page_entries_of(state.site, pages)
+    entries = index_entries_of(state.site, pages)
     return new, write_index([*entries, *externals])
 
 
-def _date_again(state: BuildState, rows: Collection[Place]) -> None:
-    """Give the files and the index of a stored build the date of this moment, as it is served now.
+def _redate_stored_build(state: BuildState, rows: Collection[Place]) -> None:
+    """Give the files and the index of a stored build the date of now, as it is served from now on.
 
-    Where no index can be made or stored, they keep the dates that they have: going back helps when
-    something else is broken.
+    If no index can be made or stored, they keep the dates that they have: a roll-back must also
+    work when something else is broken.
     """
     row = next(row for row in rows if not row.section)
     try:
-        dated, index = _dated_index(state, page_rows_of(rows), external_entries(state.site))
-        if index is None or index.problem or _is_stored(state, index, row):
+        dated, index = _date_changed_pages(state, page_rows_of(rows), external_entries(state.site))
+        if index is None or index.problem or _is_index_stored(state, index, row):
             return
-        _store_file(state, index, row)
+        _store_index_file(state, index, row)
     except Exception:  # The project's code and each storage raise errors of their own.
         logger.exception("The index of build %s keeps its earlier dates.", row.build_id)
     else:
-        _save_index(state, row, dated)
+        _save_index_and_dates(state, row, dated)
 
 
-def _is_stored(state: BuildState, index: RenderedIndex, row: Place | None) -> bool:
-    """Return whether a stored index has the same bytes, and is there still."""
+def _is_index_stored(state: BuildState, index: RenderedIndex, row: Place | None) -> bool:
+    """Return whether the file of a row is an index with the same bytes, and is still stored."""
     if row is None or row.page.sha256 != _sha256(index):
         return False
     return state.stored_files.has(row.page.name)
@@ -167,22 +167,23 @@ def _is_stored(state: BuildState, index: RenderedIndex, row: Place | None) -> bo
 def _store_index(
     state: BuildState, index: RenderedIndex, same: Place | None, dated: Sequence[Place]
 ) -> FileResult:
-    """Store an index and record its place in the build; it may be the ``same`` as a stored one.
+    """Store an index, unless the stored file ``same`` has its bytes; save its row in the build.
 
-    The files of the pages in ``dated`` have got another date.
+    The date of the files of the pages in ``dated`` is saved too. Returns the result of the index.
     """
     started = time.perf_counter()
     row = Place(build=state.build)
     if same is None:
-        _store_file(state, index, row)
+        _store_index_file(state, index, row)
     else:
         copy_file_facts(row, same)
-    _save_index(state, row, dated)
+    _save_index_and_dates(state, row, dated)
     seconds = time.perf_counter() - started
     return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
 
 
-def _save_index(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
+def _save_index_and_dates(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
+    """Save the row of an index, and the date of the files of the pages in ``dated``."""
     with state.lease.fenced_transaction():
         for some in rows_in_batches(dated):  # All have one date: bulk_update() takes much longer.
             files = StoredPage.objects.filter(pk__in=[each.page_id for each in some])
@@ -192,8 +193,8 @@ def _save_index(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
         row.save()
 
 
-def _store_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
-    """Store an index file, and set its facts in the row."""
+def _store_index_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
+    """Store an index as a file, and set its facts in the row, without saving that."""
     lease, site, storage = state.lease, state.site, state.storage
     # A restored database gives out the same build and fence once more.
     extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
@@ -217,6 +218,7 @@ def _store_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
 
 
 def _sha256(index: RenderedIndex) -> str:
+    """Return the SHA-256 of an index, in hex."""
     return hashlib.sha256(index.data).hexdigest()
 
 
@@ -228,7 +230,7 @@ def _is_identical(
     same_pages = _comparable_facts(page_rows_of(builds.rows_of(build))) == _comparable_facts(
         finished.pages
     )
-    return same_pages and _is_stored(state, index, builds.index_of(build))
+    return same_pages and _is_index_stored(state, index, builds.index_of(build))
 
 
 def _end_as_identical(
@@ -267,8 +269,8 @@ def _end_as_identical(
             _record_end(record, status, reason=reason)
 
 
-def _give_up_held(state: BuildState, record: Build) -> None:
-    """Give up the builds held for review that a later build replaces.
+def _give_up_superseded(state: BuildState, record: Build) -> None:
+    """Give up the builds held for review that the later build ``record`` replaces.
 
     A build of some sections replaces only those that the same call began, and one that is held only
     previews.
@@ -278,9 +280,9 @@ def _give_up_held(state: BuildState, record: Build) -> None:
         held = [b.pk for b in earlier if b.outcome == "preview"]
     else:
         held = [b.pk for b in earlier if b.status == Build.Status.HELD]
-    held = [pk for pk in held if state.is_whole or pk in state.begun]
+    held = [pk for pk in held if state.covers_all_sections or pk in state.begun]
     if held:
-        state.lease.abandon(held, {"code": "superseded", "build": record.pk})
+        state.lease.abandon_builds(held, {"code": "superseded", "build": record.pk})
 
 
 def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int:
@@ -296,7 +298,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
     BuildRunning while the site is being built.
     """
     with acquire(site) as lease:
-        record = stored_build(site, build)
+        record = publishable_build(site, build)
         state = BuildState(site=site, lease=lease)
         rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
         if lost := StoredFiles(site).lost(rows):
@@ -312,12 +314,12 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
                 )
         again = state.builds.published == record
         if not again:
-            _date_again(state, rows)
+            _redate_stored_build(state, rows)
         with lease.fenced_transaction():
             _serve(state, record, despite_pause=True)
             if pause is not None:
                 pause_publishing(site, pause)
-        _give_up_held(state, record)
+        _give_up_superseded(state, record)
         deliver(state, everything=again)
         return state.exported or 0
 
@@ -325,7 +327,8 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
 def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> State:
     """Let the site serve a build, in one transaction under the lease.
 
-    Returns "", or the reason if publishing was paused a moment ago.
+    Returns "". If publishing is paused, unless ``despite_pause``, it changes nothing and returns
+    the reason to hold the build.
     """
     site, lease = state.site, state.lease
     with lease.fenced_transaction():

@@ -49,11 +49,11 @@ class UrlChange:
 
     @property
     def is_loss(self) -> bool:
-        """Whether so many are gone that somebody should look."""
+        """Whether more than LOSS of the URLs are gone, so that somebody should look."""
         return bool(self.before) and self.before - self.after > LOSS * self.before  # type: ignore[operator]
 
     def __str__(self) -> str:
-        """Return both as HTML."""
+        """Return the number and the difference as HTML."""
         if not self.text:
             return self.count
         kind = "sitemapkit-loss" if self.is_loss else "quiet"
@@ -61,19 +61,20 @@ class UrlChange:
 
 
 def _signed(value: int) -> str:
+    """Return a number with its sign and with thousands separators."""
     return f"{'+' if value > 0 else MINUS}{Count(abs(value))}"
 
 
 def is_complete(build: Build) -> bool:
-    """Return whether a build has all its files, so that fewer URLs are a loss."""
+    """Return whether a build made all its files: it was published, or is held for review."""
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
 def rollback_states(states: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the states of those sites whose next build undoes a roll-back, each with what returns.
+    """Yield the sites' states whose next build undoes a roll-back, each with what comes back.
 
-    That has the code "returning" and the URL counts of the live build and of the one that was
-    rolled back.
+    What comes back is a state with the code "returning" and the id of the build that was rolled
+    back, and with the URL counts of the live build and of that one.
     """
     rolled_back = [each for each in states if each.rolled_back]
     wanted = {pk for each in rolled_back for pk in (each.build, each.rolled_back.pk)}

@@ -27,7 +27,7 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
     location_and_values,
     locations_of,
-    stored_build,
+    publishable_build,
     stored_entries_of,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
@@ -126,8 +126,8 @@ def differences_between(
 ) -> Iterator[Difference]:
     """Yield the differences between the pages of two manifests, read from changed files.
 
-    What a file lists that did not change is neither added nor removed. These files are read once
-    there is such a difference, unless they have more than MAX_KEPT_URLS.
+    A URL that an unchanged file lists is neither added nor removed. Unchanged files are read once
+    there is an added or removed URL, unless they have more than MAX_KEPT_URLS.
     """
     before, after = {row.page.name for row in previous}, {row.page.name for row in present}
     old = [row for row in previous if row.page.name not in after]
@@ -136,7 +136,8 @@ def differences_between(
     kept = kept if sum(row.page.urls for row in kept) <= MAX_KEPT_URLS else []
 
     @cache
-    def stays() -> set[int]:
+    def unchanged_url_hashes() -> set[int]:
+        """Return the hashes of the URLs in unchanged files."""
         with suppress(StorageFailure):  # A lost file that did not change hides no difference.
             urls = (url for row in kept for some in locations_of(row, storage) for url in some)
             return set(map(hash, urls))
@@ -144,43 +145,47 @@ def differences_between(
 
     storage = SitemapStorage()
     with TemporaryDirectory() as folder:
-        for difference in _section_differences(old, new, storage, Path(folder), duplicates):
+        for difference in _differences_in_parts(old, new, storage, Path(folder), duplicates):
             is_changed = difference.kind is DifferenceKind.CHANGED
-            if is_changed or hash(difference.location) not in stays():
+            if is_changed or hash(difference.location) not in unchanged_url_hashes():
                 yield difference
 
 
-def _section_differences(
+def _differences_in_parts(
     old: Sequence[Place],
     new: Sequence[Place],
     storage: SitemapStorage,
     folder: Path,
     duplicates: Duplicates | None,
 ) -> Iterator[Difference]:
+    """Yield the differences between changed files, by parts of the URLs that fit into memory."""
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(_entries_of(old, storage), _entries_of(new, storage), duplicates)
+        yield from _compare_entries(
+            _entries_of(old, storage), _entries_of(new, storage), duplicates
+        )
         return
     _partition(_entries_of(old, storage), parts, folder, "old")
     _partition(_entries_of(new, storage), parts, folder, "new")
     for part in range(parts):
         heartbeat()
-        yield from _compare(
+        yield from _compare_entries(
             _entries_in(folder / f"old-{part}"), _entries_in(folder / f"new-{part}"), duplicates
         )
 
 
 def _entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[Entry]:
-    """Yield the entries of some stored pages."""
+    """Yield the entries of some stored pages, each with the section and number of its page."""
     for row in rows:
         page = f"{row.section} {row.number}".encode()
         for location, values in map(location_and_values, stored_entries_of([row], storage)):
             yield location, page, values
 
 
-def _compare(
+def _compare_entries(
     old: Iterable[Entry], new: Iterable[Entry], duplicates: Duplicates | None
 ) -> Iterator[Difference]:
+    """Yield the differences between entries; add URLs listed twice by ``new`` to ``duplicates``."""
     left = {location: (page, values) for location, page, values in old}
     right: dict[bytes, tuple[bytes, bytes]] = {}
     for location, page, values in new:
@@ -193,21 +198,23 @@ def _compare(
     for location, (page, values) in right.items():
         previous = left.pop(location, None)
         if previous is None:
-            yield _difference(DifferenceKind.ADDED, location, page)
+            yield _new_difference(DifferenceKind.ADDED, location, page)
         elif previous[1] != values:
-            yield _difference(DifferenceKind.CHANGED, location, page, previous[1], values)
+            yield _new_difference(DifferenceKind.CHANGED, location, page, previous[1], values)
     for location, (page, _values) in left.items():
-        yield _difference(DifferenceKind.REMOVED, location, page)
+        yield _new_difference(DifferenceKind.REMOVED, location, page)
 
 
 def _page_text(page: bytes) -> str:
+    """Return the section and the number of an entry's page in words."""
     section, _, number = page.decode().partition(" ")
     return f"section {section!r}, page {number}"
 
 
-def _difference(
+def _new_difference(
     kind: DifferenceKind, location: bytes, page: bytes, before: bytes = b"", after: bytes = b""
 ) -> Difference:
+    """Return a difference of the URL and the page of an entry, which are decoded."""
     section = page.decode().partition(" ")[0]
     return Difference(kind, unescaped(location.decode()), section, before, after)
 
@@ -222,28 +229,32 @@ def _elements_by_tag(values: bytes) -> dict[str, list[str]]:
 
 
 def _values_text(tag: str, found: dict[str, list[str]], other: dict[str, list[str]]) -> str:
-    """Return the values of a tag that only one of two versions of a URL has; "-" for none."""
+    """Return the values of a tag that ``found`` has and ``other`` lacks, as a line; "-" if none."""
     values = [value for value in found.get(tag, ()) if value not in other.get(tag, ())]
     line = " ".join(", ".join(values).split())  # A caption may have several lines.
     return Truncator(line or "-").chars(MAX_VALUES_TEXT)
 
 
 def _partition(entries: Iterable[Entry], parts: int, folder: Path, side: str) -> None:
-    """Write entries into files by a hash of their location; few files are open at a time."""
-    held: defaultdict[int, list[bytes]] = defaultdict(list)
+    """Write entries into a file for each of some parts, by a hash of their location.
 
-    def write() -> None:
-        for part, lines in held.items():
+    Few files are open at a time.
+    """
+    buffered: defaultdict[int, list[bytes]] = defaultdict(list)
+
+    def flush() -> None:
+        """Append the buffered lines to the files of their parts."""
+        for part, lines in buffered.items():
             with (folder / f"{side}-{part}").open("ab") as file:
                 file.writelines(lines)
-        held.clear()
+        buffered.clear()
 
     for count, entry in enumerate(entries, start=1):
-        held[zlib.crc32(entry[0]) % parts].append(_TAB.join(entry))
+        buffered[zlib.crc32(entry[0]) % parts].append(_TAB.join(entry))
         if count % BUFFERED == 0:
-            write()
+            flush()
             heartbeat()
-    write()
+    flush()
 
 
 def _entries_in(part: Path) -> Iterator[Entry]:
@@ -269,17 +280,17 @@ def differences_of(
     once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
     StorageFailure where a file is lost or damaged.
     """
-    record = stored_build(site, _newest_build(site) if build is None else build)
+    record = publishable_build(site, _held_or_published_id(site) if build is None else build)
     earlier = record.previous_id if since is None else since
     if earlier is None:
         raise BuildFailed(f"Build {record.pk} has no previous build: all of its URLs are new.")
-    previous = stored_build(site, earlier)
+    previous = publishable_build(site, earlier)
     old = list(Place.objects.in_build(previous).pages())
     new = list(Place.objects.in_build(record).pages())
     yield from differences_between(old, new, duplicates)
 
 
-def _newest_build(site: SitemapSite) -> int:
+def _held_or_published_id(site: SitemapSite) -> int:
     """Return the id of the build held for review, else of the published one; raise BuildFailed."""
     build = Build.objects.held(site) or Build.objects.published(site)
     if build is None:
@@ -287,32 +298,32 @@ def _newest_build(site: SitemapSite) -> int:
     return build.pk
 
 
-def ready_differences(
-    site: SitemapSite, build: Build, before: Build | None, most: int
+def differences_if_quick(
+    site: SitemapSite, build: Build, before: Build | None, max_urls: int
 ) -> BuildDifferences | None:
-    """Return the differences of two builds that are stored, or of at most so many URLs; else None.
+    """Return the stored differences of two builds; compare them first if that is quick, else None.
 
-    Compared are the URLs of the files that only one of the builds has. Raises what
-    ``store_differences()`` raises.
+    It is quick if the files that only one of the builds has list ``max_urls`` URLs or fewer. Raises
+    what ``store_differences()`` raises.
     """
     stored = build.differences.filter(before=before).first()
     if stored is not None or before is None:
         return stored or store_differences(site, build, before)
     old, new = (
         set(
-            Place.objects.in_build(stored_build(site, each.pk))
+            Place.objects.in_build(publishable_build(site, each.pk))
             .pages()
             .values_list("page", "page__urls")
         )
         for each in (before, build)
     )
-    if sum(urls for _page, urls in old ^ new) > most:
+    if sum(urls for _page, urls in old ^ new) > max_urls:
         return None
     return store_differences(site, build, before)
 
 
 def store_differences(site: SitemapSite, build: Build, before: Build | None) -> BuildDifferences:
-    """Compare a build with another one, and store the differences.
+    """Compare a build with the build ``before``; store and return the differences.
 
     Raises BuildRunning while another process compares a build of the site, BuildFailed where there
     is nothing to compare with, and StorageFailure where a file is lost.
@@ -320,7 +331,7 @@ def store_differences(site: SitemapSite, build: Build, before: Build | None) -> 
     with acquire(site, "compare") as lease:
         values = _difference_values(site, build, before)
         with lease.fenced_transaction():
-            stored_build(site, build.pk)  # It may have been pruned meanwhile.
+            publishable_build(site, build.pk)  # It may have been pruned meanwhile.
             rows = BuildDifferences.objects
             return rows.update_or_create(build=build, before=before, defaults=values)[0]
 
@@ -351,7 +362,7 @@ def _difference_values(site: SitemapSite, build: Build, before: Build | None) ->
 def kept_differences(
     stored: BuildDifferences, below: str = "/"
 ) -> Iterator[tuple[Difference, str]]:
-    """Yield the stored differences in a folder, by section and URL, each with its changed tags."""
+    """Yield the kept differences below a folder, by section and URL, each with its changed tags."""
     text = gzip.decompress(stored.kept).decode()
     lines = (line.split("\t") for line in text.split("\n") if line)
     for kind, section, location, *tags in sorted(lines, key=itemgetter(1, 2)):
@@ -359,8 +370,12 @@ def kept_differences(
             yield Difference(DifferenceKind(kind), location, section), "".join(tags)
 
 
-def groups_below(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
-    """Return how many there are by kind, section and folder; ``below`` another one, of the kept."""
+def counts_by_folder(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
+    """Return how many URLs differ, by kind of difference, section and folder.
+
+    The folders are those of the site, or those in the folder ``below``, of which only the
+    differences that are kept count.
+    """
     if below == "/":
         return list(stored.groups)
     counts = Counter(
@@ -371,6 +386,9 @@ def groups_below(stored: BuildDifferences, below: str = "/") -> Iterable[Any]:
 
 
 def first_folder_of(location: str, below: str = "/") -> str:
-    """Return the first folder of a URL's path ``below`` another, percent-encoded as in the URL."""
+    """Return the folder of a URL that is one level ``below`` another folder, or that folder.
+
+    It is percent-encoded as in the URL.
+    """
     first, _slash, rest = urlsplit(location).path.removeprefix(below).lstrip("/").partition("/")
     return f"{below}{first}/" if rest else below

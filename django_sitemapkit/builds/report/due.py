@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import override
 
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
-from django_sitemapkit.builds.make.url_hashes import NO_URLS, hashed_sections, next_prefix
+from django_sitemapkit.builds.make.url_hashes import NO_URLS, hashed_sections, next_prefix_digest
 from django_sitemapkit.builds.manifest import PageName, SiteBuilds, StoredFiles, page_name_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Place
@@ -19,7 +19,7 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
 
-Known = dict[int, Place]
+PublishedRows = dict[int, Place]
 """The rows of a section's published pages, by number."""
 
 
@@ -41,7 +41,7 @@ class SectionDue:
         return {"section": self.section, "pages": pages, "error": self.error}
 
 
-def due(
+def due_by_section(
     site: SitemapSite,
     *,
     rows: bool = True,
@@ -50,25 +50,24 @@ def due(
 ) -> Iterator[SectionDue]:
     """Yield for each section which published pages the next build replaces or removes, and why.
 
-    Without ``rows`` no row is looked at: then pages that differ in a build that is held for review,
-    or was rolled back, are due, and its files tell what changed overrides come to. Otherwise the
-    database takes a look at every row of the sections that have fingerprints. Sections with methods
-    are always rendered, and only then compared. ``builds`` and ``sections`` are those of the site,
-    if they are read already.
+    Without ``rows`` no row of a section is read: then pages count as due that differ in the build
+    held for review, else in the one that was rolled back. Otherwise the database reads every row of
+    the sections that have fingerprints. Pages that only rendering can judge, those of methods, are
+    always due. ``builds`` and ``sections`` are those of the site, if they are read already.
     """
     sections = sections_of(site) if sections is None else sections
     counter = _DueCounter(builds or SiteBuilds(site), sections, rows=rows)
     for section in sections:
         name = section.get_name()
-        known = counter.known.pop(name, None)
+        published = counter.published.pop(name, None)
         try:
-            pages = counter.count_due(section, known)
+            pages = counter.count_due(section, published)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
-            counter.pass_page(name, Reason.BROKEN)  # What it lists, nobody knows.
+            counter.add_to_prefix(name, Reason.BROKEN)  # What it lists, nobody knows.
             yield _unreadable_section(name, error)
         else:
             yield SectionDue(section=name, pages=dict(pages))
-    for name, gone in counter.known.items():
+    for name, gone in counter.published.items():
         yield SectionDue(section=name, pages=dict(counter.count_removed(gone)))
     try:
         if counter.has_lost_index():
@@ -77,11 +76,11 @@ def due(
         yield _unreadable_section("", error)
 
 
-def missing_here(builds: SiteBuilds) -> State:
+def files_missing_here(builds: SiteBuilds) -> State:
     """Return a state if this server's disk lacks published files, as without a shared disk.
 
-    Returns "" if it does not, or if the files are not on a local disk, or if it cannot tell, which
-    ``due`` reports.
+    Returns "" if it lacks none, if the files are not on a local disk, or if the storage fails,
+    which ``due_by_section()`` reports.
     """
     try:
         folder = SitemapStorage().local_path(folder_of(builds.site))
@@ -93,6 +92,7 @@ def missing_here(builds: SiteBuilds) -> State:
 
 
 def _unreadable_section(name: str, error: Exception) -> SectionDue:
+    """Return what is due in a section that cannot be read, with the error; "" is the index."""
     why = f"{type(error).__name__}: {error}"
     return SectionDue(section=name, pages={Reason.BROKEN: 0}, error=why)
 
@@ -111,31 +111,31 @@ class _DueCounter:
         self._files = StoredFiles(site, ask=rows)
         self._reuse = Reuse(site, self._files, hashed=hashed_sections(sections))
         self._later = {} if rows else _later_files_by_page(builds)
-        self.known: dict[str, Known] = {}
+        self.published: dict[str, PublishedRows] = {}
         for row in builds.rows_of(builds.published):
             if row.section and row.status != Place.Status.PENDING:
-                self.known.setdefault(row.section, {})[row.number] = row
+                self.published.setdefault(row.section, {})[row.number] = row
 
-    def count_due(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
-        """Count a section's due pages by reason; take the planned pages out of ``known``."""
+    def count_due(self, section: SectionReader, published: PublishedRows | None) -> Counter[Reason]:
+        """Count a section's due pages by reason; take the planned pages out of ``published``."""
         planned = stored_pages_of(self._plans, section)
         if planned is None and not self._rows:
-            self.pass_page(section.get_name(), Reason.DUPLICATES)
-            return _reasons_without_plan(section, known)
+            self.add_to_prefix(section.get_name(), Reason.DUPLICATES)
+            return _count_due_without_plan(section, published)
         if planned is None:
             planned = all_pages(section, self._plans)
-        if known is None:
-            self.pass_page(section.get_name(), Reason.DUPLICATES)
+        if published is None:
+            self.add_to_prefix(section.get_name(), Reason.DUPLICATES)
             return Counter({Reason.NEVER: len(planned)})
         reasons: Counter[Reason] = Counter()
         for page in planned:
             reason, urls_digest = self._reason_and_digest(
-                section, page, known.pop(page.number, None)
+                section, page, published.pop(page.number, None)
             )
             if reason is not None:
                 reasons[reason] += 1
-            self.pass_page(section.get_name(), reason or urls_digest)
-        return reasons + self.count_removed(known)
+            self.add_to_prefix(section.get_name(), reason or urls_digest)
+        return reasons + self.count_removed(published)
 
     def _reason_and_digest(
         self, section: SectionReader, page: PlannedPage, published: Place | None
@@ -159,17 +159,17 @@ class _DueCounter:
             return None
         return Reason.DUPLICATES if row.duplicate_hashes or not row.prefix_digest else None
 
-    def pass_page(self, section: str, urls_digest: str) -> None:
-        """Add a page to the digest of all pages before the next one.
+    def add_to_prefix(self, section: str, urls_digest: str) -> None:
+        """Add a page's URLs to the digest of all pages before the next one.
 
         A reason in place of ``urls_digest`` says that its URLs are not known.
         """
         if section in self._reuse.hashed:
-            self._prefix = next_prefix(self._prefix, urls_digest)
+            self._prefix = next_prefix_digest(self._prefix, urls_digest)
 
-    def count_removed(self, known: Known) -> Counter[Reason]:
+    def count_removed(self, published: PublishedRows) -> Counter[Reason]:
         """Count the files that the next build will drop."""
-        gone = sum(row.status == Place.Status.DONE for row in known.values())
+        gone = sum(row.status == Place.Status.DONE for row in published.values())
         return Counter({Reason.GONE: gone} if gone else {})
 
     def has_lost_index(self) -> bool:
@@ -179,15 +179,17 @@ class _DueCounter:
 
 
 def _later_files_by_page(builds: SiteBuilds) -> dict[PageName, Place]:
-    """Return the files of the held build, else of the newest one that was rolled back."""
+    """Return by page the rows of the held build, else of the newest one that was rolled back."""
     rows: Iterable[Place] = builds.rows_of(builds.held)
     if not builds.held and (rolled_back := Build.objects.rolled_back(builds.published)):
         rows = Place.objects.in_build(rolled_back)
     return {page_name_of(row): row for row in rows}
 
 
-def _reasons_without_plan(section: SectionReader, known: Known | None) -> Counter[Reason]:
-    """Return the due pages of a section without a plan, whose rows are not read."""
-    if known is None:
+def _count_due_without_plan(
+    section: SectionReader, published: PublishedRows | None
+) -> Counter[Reason]:
+    """Count the due pages of a section without a plan, by reason; 0 if their number is unknown."""
+    if published is None:
         return Counter({Reason.NEVER: 0})
-    return Counter({Reason.METHODS: len(known)} if section.keyset is None else {Reason.CODE: 0})
+    return Counter({Reason.METHODS: len(published)} if section.keyset is None else {Reason.CODE: 0})

@@ -24,7 +24,7 @@ PAGES_PER_QUERY = 100
 
 @dataclass(slots=True, kw_only=True)
 class UrlMatches:
-    """How many URLs match, as far as they have been read."""
+    """A counter of matching URLs that can go on where it stopped: those read and those matched."""
 
     build: Build | None
     """The build whose stored pages are read; None if the live sections are."""
@@ -50,9 +50,9 @@ class UrlMatches:
         self.locations += locations[: MAX_MATCHES - len(self.locations)]
 
     def continue_reading(self, find: FindUrls, seconds: float = COUNT_SECONDS) -> None:
-        """Continue to count for ``seconds``, up to the end of a stored page; at least one is read.
+        """Count on for ``seconds``, up to the end of a stored page; at least one page is read.
 
-        Raises StorageFailure where one is lost or damaged.
+        ``find`` finds the URLs that match. Raises StorageFailure where a page is lost or damaged.
         """
         end, storage = monotonic() + seconds, SitemapStorage()
         rows = Place.objects.in_build(self.build).pages().order_by("pk")  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ class UrlMatches:
                     return
 
 
-def published_matches(site: SitemapSite) -> UrlMatches | None:
+def published_match_counter(site: SitemapSite) -> UrlMatches | None:
     """Return a match counter for the published build that has read nothing yet.
 
     Returns None if the site has no published build.
@@ -78,31 +78,32 @@ def published_matches(site: SitemapSite) -> UrlMatches | None:
     return UrlMatches(build=build, **pages.aggregate(total=Sum("page__urls", default=0)))
 
 
-def unread_matches(site: SitemapSite, rule: ExclusionRule | None = None) -> UrlMatches:
-    """Return a match counter that has read nothing yet: for the published build, or the sections.
+def match_counter(site: SitemapSite, rule: ExclusionRule | None = None) -> UrlMatches:
+    """Return a match counter that has read nothing yet: of the published build or live sections.
 
-    For the sections if nothing is published, or the stored ``rule`` has taken URLs out of it.
+    It is of the live sections if nothing is published, or if the stored ``rule`` has excluded URLs
+    from the published build.
     """
-    matches = published_matches(site)
-    if matches is None or (rule is not None and _acts_in(matches.build, rule)):
+    matches = published_match_counter(site)
+    if matches is None or (rule is not None and _has_excluded_urls(matches.build, rule)):
         return UrlMatches(build=None, total=None)
     return matches
 
 
-def _acts_in(build: Build | None, rule: ExclusionRule) -> bool:
-    """Return whether a stored rule has taken a URL out of a build."""
+def _has_excluded_urls(build: Build | None, rule: ExclusionRule) -> bool:
+    """Return whether a stored rule has excluded a URL from a build."""
     known = Place.objects.filter(build=build).exclude(override_hashes=b"")
     hashes = known.values_list("override_hashes", flat=True)
     return any(rule.hash in array("q", bytes(met)) for met in hashes)
 
 
-def matching_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
-    """Count for a second how many of some paths the published build lists.
+def count_published_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
+    """Count for a second which of some paths the published build lists; return the counter.
 
     Returns None without a published build. Raises StorageFailure where a stored page is lost or
     damaged.
     """
-    matches = published_matches(site)
+    matches = published_match_counter(site)
     if matches is not None:
         wanted = {f"{site.origin}{path}".encode() for path in paths}
         matches.continue_reading(lambda block: wanted.intersection(find_all(block)))

@@ -13,7 +13,7 @@ from django_sitemapkit.builds.manifest import (
     answers_by_page,
     damage_of,
     entries_at,
-    keys_of,
+    key_range_of,
 )
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
@@ -34,9 +34,9 @@ def published_build_and_file(
 ) -> tuple[Build | None, Place | None]:
     """Return the build that a site serves, and the file at an address, each None if there is none.
 
-    An address that only an earlier build has answers from there through the grace period, so
-    that a reader of the index of then finds all that it lists; but not a page from which editors
-    have taken the last URL.
+    If only an earlier build has the address, it is that build's file through the grace period, so
+    that a reader of the earlier index finds all that it lists; but not if editors have excluded the
+    last URL of the page.
     """
     wanted = Q(places__section=section, places__number=number)
     builds = Build.objects.annotate(file=FilteredRelation("places", condition=wanted))
@@ -53,7 +53,7 @@ def published_build_and_file(
 
 
 def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
-    """Return the answering pages at addresses that the published build does not have."""
+    """Return the pages of earlier builds that still answer at addresses the live build lacks."""
     keys = [
         key
         for status, build, key in answers_by_page(site).values()
@@ -63,9 +63,9 @@ def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
 
 
 def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
-    """Return those sections that a build does not have: one look at its manifest for each.
+    """Return those of the sections that a build does not have, by a lookup for each.
 
-    Extra URLs are never among them: as all that editors change, they are published by a build.
+    Extra URLs never count as missing: like all that editors change, they are published by a build.
     """
     names = [name for name in names if name != EXTRA_URLS]
     rows = Place.objects.in_build(build).exclude(Place.withdrawing_condition())
@@ -85,7 +85,11 @@ def is_served_live(site: SitemapSite, section: str) -> bool:
 
 
 def sections_served_live(build: Build, names: Sequence[str]) -> set[str]:
-    """Return those sections that are served live while a site serves this build."""
+    """Return those of the sections that are served live while a site serves this build.
+
+    If SITEMAPKIT_SERVE_FROM is "auto", they are those that the build does not have; else there are
+    none.
+    """
     return sections_not_in(build, names) if settings.SERVE_FROM == "auto" else set()
 
 
@@ -169,8 +173,8 @@ def last_build_with(
 ) -> Build | None:
     """Return the build that listed a URL in normal form last, other than the live one, or None.
 
-    It was published and still has its files. Those that the live build has, too, are not read. The
-    look ends when the time is over.
+    It was published and still has its files. Files that the live build has too are not read. The
+    search ends when the time is over.
     """
     builds = Build.objects.publishable(site.key).exclude(Q(published_at=None) | Q(pk=live.pk))
     known = Place.objects.in_build(live).pages().values("page")
@@ -187,17 +191,17 @@ def last_build_with(
 
 
 def _likeliest_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
-    """Yield the file that a row of a section should be in, the section's others, and the rest."""
+    """Yield the file that should list row ``pk`` of a section, its other files, then the rest."""
     own = [row for row in rows if row.section == name]
-    if own and pk is not None and (likely := _file_of(site, own, name, pk)):
+    if own and pk is not None and (likely := _likely_file_of(site, own, name, pk)):
         yield likely
         own.remove(likely)
     yield from own
     yield from (row for row in rows if row.section != name)
 
 
-def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place | None:
-    """Return the file of a section whose key range has a row; None where that is not known."""
+def _likely_file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place | None:
+    """Return the file of a section whose key range has the row ``pk``; None if it is not known."""
     section = section_of(site, name)
     if section is None or section.keyset is None:
         return None
@@ -205,7 +209,9 @@ def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place 
         key = paging_key(section, pk)
         if key is None:
             return None
-        return rows[section.keyset.index_of_range(key, [keys_of(row, section) for row in rows])]
+        return rows[
+            section.keyset.index_of_range(key, [key_range_of(row, section) for row in rows])
+        ]
     except Exception:  # noqa: BLE001  the files may be by another key than the section has now
         return None
 
@@ -238,11 +244,12 @@ def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
             address=page_address(site, file.section, file.number),
             name=file.page.name,
             section=file.section,
-            fault=_file_fault(storage, file),
+            fault=_fault_of(storage, file),
         )
 
 
-def _file_fault(storage: SitemapStorage, file: Place) -> str:
+def _fault_of(storage: SitemapStorage, file: Place) -> str:
+    """Return why a published file is not intact, such as lost or damaged; "" if it is intact."""
     try:
         with storage.open(file.page.name) as content:
             damage = damage_of(file, content)

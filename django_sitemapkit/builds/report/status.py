@@ -24,7 +24,7 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
 from django_sitemapkit.builds.report.changes import UrlChange, is_complete
-from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
+from django_sitemapkit.builds.report.due import SectionDue, due_by_section, files_missing_here
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -89,7 +89,8 @@ class BuildProgress:
 def build_progress(site: SitemapSite) -> BuildProgress | None:
     """Return the progress of a site's build; None if there is none, or it is being planned.
 
-    If no process builds the site, it may be one that was left, which its ``state`` says.
+    If no process builds the site, it is that of a build that a process left unfinished, as its
+    ``state`` says.
     """
     builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
     age = ExpressionWrapper(StoredNow() - F("started_at"), output_field=DurationField())
@@ -119,10 +120,11 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
 
 
 def states_by_build(builds: Collection[Build]) -> dict[int, str]:
-    """Return the state of each build by id: its outcome, unless it has not ended.
+    """Return by id the state of each build: its outcome once it has ended.
 
-    Then it is "running" as long as the process that makes it has the lease, else "failed" if it
-    left the reason, or "interrupted". The next build adopts its pages in either case, if it can.
+    Until then, it is "running" as long as the process that makes it holds the lease, else "failed"
+    if that process recorded the reason, or "interrupted". The next build adopts the pages of both,
+    if it can.
     """
     states = {build.pk: build.outcome for build in builds}
     left = [build for build in builds if build.status == Build.Status.RUNNING]
@@ -197,11 +199,11 @@ class SiteState:
 
 def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
     """Return the state of each site: builds, requests and publication."""
-    return [SiteState(**values) for values in state_values(sites)]
+    return [SiteState(**values) for values in site_state_values(sites)]
 
 
-def state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
-    """Yield the fields of the state of each site."""
+def site_state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
+    """Yield for each site the values of its SiteState's fields."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
     publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
@@ -380,22 +382,23 @@ class SiteStatus(SiteState):
         return len(built) > 1 and not all(section.duplicates for section in built)
 
     def is_older(self, hours: float) -> bool:
-        """Return whether a section was last built longer ago than that, or nothing is published."""
-        return self.checked_at is None or self._is_older(self.checked_at, hours)
+        """Return whether a section was last built over ``hours`` ago, or nothing is published."""
+        return self.checked_at is None or self._is_longer_ago(self.checked_at, hours)
 
     def is_idle(self, hours: float) -> bool:
-        """Return whether the last build, however it ended, began longer ago than that."""
-        return bool(self.builds) and self._is_older(self.builds[0].started_at, hours)
+        """Return whether the last build, however it ended, began more than ``hours`` ago."""
+        return bool(self.builds) and self._is_longer_ago(self.builds[0].started_at, hours)
 
     def late_sections(self, hours: float) -> list[str]:
-        """Return the names of the sections that were last built longer ago than that."""
+        """Return the names of the sections that were last built more than ``hours`` ago."""
         return [
             section.name
             for section in self.sections
-            if section.checked_at is not None and self._is_older(section.checked_at, hours)
+            if section.checked_at is not None and self._is_longer_ago(section.checked_at, hours)
         ]
 
-    def _is_older(self, moment: dt.datetime, hours: float) -> bool:
+    def _is_longer_ago(self, moment: dt.datetime, hours: float) -> bool:
+        """Return whether a moment is more than ``hours`` before the time of this status."""
         return (self.as_of or moment) - moment > dt.timedelta(hours=hours)
 
 
@@ -405,7 +408,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
     nothing is read from the storage that the files are exported to.
     """
-    (state,) = state_values([site])
+    (state,) = site_state_values([site])
     builds = SiteBuilds(site)
     builds.publication = state["publication"]  # These are read already.
     builds.running_or_held = [state["held"]] if state["held"] else []
@@ -432,39 +435,45 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         counts[total.pop("build")][total.pop("section")] = total
     for build in newest:
         build.state = states[build.pk]
-        build.files = _total_of(counts[build.pk], "pages")
-        build.urls = _total_of(counts[build.pk], "urls")
-        build.urls_before = _total_of(counts[before.get(build.pk)], "urls")
+        build.files = _sum_over_sections(counts[build.pk], "pages")
+        build.urls = _sum_over_sections(counts[build.pk], "urls")
+        build.urls_before = _sum_over_sections(counts[before.get(build.pk)], "urls")
     overrides = overrides_of(site)
     sections, off = sections_of(site, overrides), disabled_sections_of(site, overrides)
     return SiteStatus(
         **state,
-        **_published_values(sections, published, counts[state["build"]], counts[replaced]),
+        **_published_status_values(sections, published, counts[state["build"]], counts[replaced]),
         replaced=replaced,
         succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
         switched_off=[each.get_name() for each in off if each.options.enabled],
         due=tuple(
-            item for item in due(site, rows=rows, builds=builds, sections=sections) if item.pages
+            item
+            for item in due_by_section(site, rows=rows, builds=builds, sections=sections)
+            if item.pages
         ),
         builds=newest,
-        missing=missing_here(builds),
+        missing=files_missing_here(builds),
         export=export_status(site) if export else None,
     )
 
 
-def _total_of(totals: dict[str, dict[str, Any]], name: str) -> int | None:
-    """Return a total of all sections; None if there are no files."""
+def _sum_over_sections(totals: dict[str, dict[str, Any]], name: str) -> int | None:
+    """Return the sum of a total over all sections; None if there are no files."""
     return sum(total[name] for total in totals.values()) if totals else None
 
 
-def _published_values(
+def _published_status_values(
     readers: Sequence[Any],
     build: Build | None,
     now: dict[str, dict[str, Any]],
     before: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the sections' published state and totals, compared with those of the build before."""
+    """Return the fields of a SiteStatus that are about its sections and their totals.
+
+    ``now`` has the totals of the published build by section, ``before`` those of the build that was
+    live before it.
+    """
     checked = _checked_at_by_section(build, now) if build else {}
     problems = problems_by_section(build) if build else {}
     for name, total in now.items():
@@ -490,10 +499,10 @@ def _published_values(
     return {
         "sections": sections,
         "checked_at": min(checked.values(), default=None),
-        "files": _total_of(now, "pages") or 0,
+        "files": _sum_over_sections(now, "pages") or 0,
         "problems": sum(total["problems"] for total in now.values()),
-        "urls": _total_of(now, "urls") or 0,
-        "urls_before": _total_of(before, "urls"),
+        "urls": _sum_over_sections(now, "urls") or 0,
+        "urls_before": _sum_over_sections(before, "urls"),
     }
 
 

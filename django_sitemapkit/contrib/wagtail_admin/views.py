@@ -17,8 +17,7 @@ from wagtail.log_actions import log
 from wagtail.models import Page
 
 from django_sitemapkit.builds import status_of
-from django_sitemapkit.builds.requests import process_on_commit
-from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.contrib.wagtail import sites_of_page
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object

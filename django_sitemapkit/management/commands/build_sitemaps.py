@@ -231,7 +231,7 @@ class Command(SiteCommand):
             name = section.get_name()
             if names and name not in names:
                 continue
-            change = refresh_plan(section, sizes=builds.sizes_of(name))
+            change = refresh_plan(section, sizes=builds.page_sizes_of(name))
             plans.append(
                 {
                     "section": name,

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.forms import DateTimeField
 
 from django_sitemapkit.builds import Pause, publish, resume_publishing
-from django_sitemapkit.builds.publication.gates import is_possible_end, pause_of
+from django_sitemapkit.builds.publication.gates import is_valid_pause_end, pause_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.management.base import Exit, PublishedCommand, started_by_text
 from django_sitemapkit.models import Build
@@ -126,7 +126,7 @@ def _end_of_pause(text: str) -> dt.datetime:
     """
     with suppress(ValidationError):
         moment: dt.datetime = DateTimeField().clean(text)
-        if is_possible_end(moment):
+        if is_valid_pause_end(moment):
             return moment
     raise CommandError(
         f"--until must be a time of the next 12 months, like 2030-01-31T09:00, not {text}.",

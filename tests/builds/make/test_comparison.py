@@ -17,7 +17,7 @@ from django_sitemapkit.builds import InlineRunner, PageBuilder, Runner
 from django_sitemapkit.builds.lease import ClaimLease, ClaimLimits, PageChanged
 from django_sitemapkit.builds.make import comparison as page_runs
 from django_sitemapkit.builds.make.comparison import PageRuns
-from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
+from django_sitemapkit.builds.make.url_hashes import hashes_from_hex, hashes_of, hashes_to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Place
@@ -402,10 +402,10 @@ def test_hashes_go_into_a_manifest_and_back():
     """By section; the order does not matter."""
     hashes = hashes_of(["/a", "/b", "/ü"])
     listed_by = dict(zip(hashes, ["x", "y", "x"], strict=True))
-    texts = to_hex(listed_by)
+    texts = hashes_to_hex(listed_by)
     assert list(texts) == ["x", "y"]
     assert [len(text) for text in texts.values()] == [32, 16]
-    assert from_hex(texts) == listed_by
+    assert hashes_from_hex(texts) == listed_by
 
 
 def test_hashes_depend_on_the_secret_key(settings):

@@ -16,8 +16,13 @@ from hypothesis.extra.django import TestCase
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.make.url_hashes import ComparedPage, digest_of, hashes_of, to_hex
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.make.url_hashes import (
+    PageDeduplicator,
+    hashes_of,
+    hashes_to_hex,
+    urls_digest_of,
+)
+from django_sitemapkit.builds.report.due import due_by_section
 from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.models import Build, ExtraUrl, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
@@ -400,9 +405,9 @@ def test_a_dry_run_of_a_section_knows_what_the_others_have_published(built):
 @db
 def test_pages_are_due_for_duplicates(built, settings):
     """Where the setting is switched, and where what is before them is due."""
-    assert [section.pages for section in due(SITE)] == [{}, {}, {}]
+    assert [section.pages for section in due_by_section(SITE)] == [{}, {}, {}]
     Product.objects.filter(shop__slug="firsts", note="d").update(note="v")
-    reasons = {section.section: section.pages for section in due(SITE)}
+    reasons = {section.section: section.pages for section in due_by_section(SITE)}
     assert reasons == {
         "firsts": {"rows": 1},
         "seconds": {"duplicates": 1},
@@ -410,7 +415,7 @@ def test_pages_are_due_for_duplicates(built, settings):
     }
     Product.objects.filter(note="v").update(note="d")
     settings.SITEMAPKIT_DEDUPLICATE = False
-    reasons = {section.section: section.pages for section in due(SITE)}
+    reasons = {section.section: section.pages for section in due_by_section(SITE)}
     assert reasons == {"firsts": {}, "seconds": {"again": 1}, "thirds": {}}
 
 
@@ -920,16 +925,16 @@ def hashes(numbers):
 def test_what_stands_twice_on_a_page_is_found_once():
     """The first is no duplicate, unless an earlier page lists it."""
     (one,) = hashes_of(urls([1]))
-    row = Place(section="b", prefix_digest="of a", duplicate_hashes=to_hex({one: "a"}))
-    page = ComparedPage(row)
+    row = Place(section="b", prefix_digest="of a", duplicate_hashes=hashes_to_hex({one: "a"}))
+    page = PageDeduplicator(row)
     assert page.already_listed(urls([5, 1, 5, 1, 6])) == {
         1: "section 'a'",
         2: "section 'b'",
         3: "section 'a'",
     }
-    page.add(urls([5, 6]))
+    page.add_listed(urls([5, 6]))
     assert page.already_listed(urls([6, 7])) == {0: "section 'b'"}
-    page.add(urls([7]))
+    page.add_listed(urls([7]))
     assert page.set_url_facts(row) == hashes([1, 5, 6, 7])
-    assert row.urls_digest == digest_of(hashes([5, 6, 7]))
-    assert row.duplicate_hashes == to_hex({one: "a"})
+    assert row.urls_digest == urls_digest_of(hashes([5, 6, 7]))
+    assert row.duplicate_hashes == hashes_to_hex({one: "a"})

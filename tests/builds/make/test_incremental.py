@@ -26,7 +26,7 @@ from django_sitemapkit.builds import preview, publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.manifest import keys_of
+from django_sitemapkit.builds.manifest import key_range_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
@@ -736,7 +736,7 @@ def test_helpers_make_what_is_pending(site):
     """Whatever they render is stored only if it differs."""
     before = manifest()[FIRST]
     with acquire(SITE) as lease:
-        declaration = Fingerprints(SITE).declaration_of(sections_of(SITE), [])
+        declaration = Fingerprints(SITE).declaration_digest_of(sections_of(SITE), [])
         record = Build.objects.create(
             site=SITE.key,
             options={"declaration": declaration, "sections": []},
@@ -987,7 +987,7 @@ class AnySequence(TestCase):
         for (name, _), line in manifest().items():
             if line.status == "done" and name:
                 section = section_of(SITE, name)
-                rendering = PageRendering(section, keys_of(line, section), SITE.scope())
+                rendering = PageRendering(section, key_range_of(line, section), SITE.scope())
                 assert xml(storage, line) == b"".join(rendering)
 
 

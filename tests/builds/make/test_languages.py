@@ -7,7 +7,7 @@ from django_sitemapkit import Element, Section
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds import preview as preview_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from tests.builds import BASE, SITE, live, manifest, run, served, states, use_storage, xml
 from tests.languages import COLUMNS, IN_ALL, ROUTE, ROWS, place
 from tests.testapp.models import Photo, Place, PlaceTranslation
@@ -51,7 +51,7 @@ def stored(result):
 
 def shown():
     """Return how many pages are due, and why."""
-    return {item.section: item.pages for item in due(SITE) if item.pages}
+    return {item.section: item.pages for item in due_by_section(SITE) if item.pages}
 
 
 def rows_of(pk):

@@ -5,7 +5,7 @@ from django.db import connection
 
 from django_sitemapkit.builds import build
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.manifest import keys_of
+from django_sitemapkit.builds.manifest import key_range_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.reading import rows as rows_module
 from tests.builds import SITE, Articles, Products, edit_product, fill, manifest, states, use_storage
@@ -40,7 +40,7 @@ def require_fingerprints():
     for (name, _), row in manifest().items():
         if name:
             section = section_of(SITE, name)
-            assert row.fingerprint == alone.compute(section, [keys_of(row, section)])[0][1]
+            assert row.fingerprint == alone.compute(section, [key_range_of(row, section)])[0][1]
 
 
 @pytest.mark.slow

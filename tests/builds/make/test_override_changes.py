@@ -8,7 +8,7 @@ from django_sitemapkit import Route, Section
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.make import reuse as changes
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from django_sitemapkit.models import ExclusionRule, UrlOverride
 from django_sitemapkit.overrides import Overrides
 from django_sitemapkit.reading import QuerySetReader
@@ -51,7 +51,7 @@ def product(number):
 def counted(*, rows=True):
     """Return how many pages of which section are due because of overrides."""
     reason = Reason.OVERRIDES if rows else Reason.SOMEWHERE
-    found = {one.section: one.pages.get(reason, 0) for one in due(SITE, rows=rows)}
+    found = {one.section: one.pages.get(reason, 0) for one in due_by_section(SITE, rows=rows)}
     return {name: count for name, count in found.items() if count}
 
 
@@ -312,7 +312,7 @@ def test_a_lost_file_is_no_reason_to_fail(site):
     site.require({FIRST, SECOND}, {FIRST, SECOND})
     site.storage.delete(manifest()[SECOND].name)
     by_path(path_of(0) + "x", include=False)
-    found = {one.section: one.pages for one in due(SITE) if one.pages}
+    found = {one.section: one.pages for one in due_by_section(SITE) if one.pages}
     assert found == {"products": {Reason.LOST: 1}}
 
 

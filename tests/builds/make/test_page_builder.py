@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.slow
 def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatch):
     """Its first half is written to the same local file, with which the press may still be busy."""
-    finish = files.PageFile._finish
+    finish = files.PageFile._close_and_verify
 
     def slowly(self):
         time.sleep(0.1)
@@ -42,7 +42,7 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     refresh_plan(reader_of(Readings(SITE)))
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
     monkeypatch.setattr(module, "refresh_plan", leave_plan)
-    monkeypatch.setattr(files.PageFile, "_finish", slowly)
+    monkeypatch.setattr(files.PageFile, "_close_and_verify", slowly)
     assert run().urls == 3
     assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
 

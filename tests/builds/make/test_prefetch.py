@@ -140,7 +140,9 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
     fill(products=40)
     settings.SITEMAPKIT_LEASE_SECONDS = 60
     lease = Lease.objects.acquire("build:default", seconds=60)
-    monkeypatch.setattr("django_sitemapkit.builds.lease.BuildLease.due", property(lambda s: True))
+    monkeypatch.setattr(
+        "django_sitemapkit.builds.lease.BuildLease.is_heartbeat_due", property(lambda s: True)
+    )
     held = []
 
     class Noted:

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from django_sitemapkit.builds import InlineRunner, build, status_of
 from django_sitemapkit.builds.make import page_builder
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from tests.builds import (
     SITE,
     Articles,
@@ -58,7 +58,7 @@ def test_no_url_is_compared_where_all_are_proven(storage, sections, monkeypatch,
     """Any runner makes the pages, and a build without changes costs as little."""
     sections.add(Products)
     sections.add(Articles)
-    monkeypatch.setattr(page_builder, "ComparedPage", None)
+    monkeypatch.setattr(page_builder, "PageDeduplicator", None)
     runner = Elsewhere()
     assert build(SITE, runner=runner).status == "published"
     assert {section for section, _ in runner.given} == {"products", "articles"}
@@ -102,13 +102,13 @@ def test_what_was_left_out_is_listed_once_it_is_proven(storage, sections):
     build(SITE)
     assert manifest()["articles", 1].status == "empty"
     sections.remove("again")
-    reasons = {item.section: item.pages for item in due(SITE)}
+    reasons = {item.section: item.pages for item in due_by_section(SITE)}
     assert reasons["articles"] == {"again": 1}
     build(SITE)
     line = manifest()["articles", 1]
     assert (line.status, line.urls, line.duplicates) == ("done", 1, 0)
     assert b"<loc>" in xml(storage, line)
-    assert [item for item in due(SITE) if item.pages] == []
+    assert [item for item in due_by_section(SITE) if item.pages] == []
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit.builds import status_of
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from tests.builds import (
     ALL,
     SITE,
@@ -39,7 +39,7 @@ def storage(request, settings, sections):
 
 def shown(**options):
     """Return what is due of each section of which anything is."""
-    return {item.section: item.pages for item in due(SITE, **options) if item.pages}
+    return {item.section: item.pages for item in due_by_section(SITE, **options) if item.pages}
 
 
 def made(result):

@@ -459,7 +459,7 @@ def test_whoever_lost_the_lease_exports_no_more(site, monkeypatch):
     run()
     edit_product("p0")
     edit_product("p4")
-    monkeypatch.setattr(BuildLease, "due", True)
+    monkeypatch.setattr(BuildLease, "is_heartbeat_due", True)
     site.on_copy = lambda name: take_lease()
     names(site)
     with pytest.raises(LeaseLost):

@@ -15,7 +15,7 @@ from django_sitemapkit.builds import (
     status_of,
 )
 from django_sitemapkit.builds.publication import publishing
-from django_sitemapkit.builds.publication.gates import MAX_PAUSE, is_possible_end, pause_of
+from django_sitemapkit.builds.publication.gates import MAX_PAUSE, is_valid_pause_end, pause_of
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.sites import SitemapSite
@@ -276,11 +276,11 @@ def test_where_nothing_is_published_nothing_is_paused(storage):
 def test_an_end_is_in_the_next_year():
     """One that has passed would pause nothing."""
     now = timezone.now()
-    assert is_possible_end(in_hours(1))
-    assert is_possible_end(now + MAX_PAUSE)
+    assert is_valid_pause_end(in_hours(1))
+    assert is_valid_pause_end(now + MAX_PAUSE)
     for wrong in (now, in_hours(-1), now + MAX_PAUSE + dt.timedelta(days=1)):
-        assert not is_possible_end(wrong)
-    assert not is_possible_end(in_hours(1).replace(tzinfo=None))
+        assert not is_valid_pause_end(wrong)
+    assert not is_valid_pause_end(in_hours(1).replace(tzinfo=None))
 
 
 # What people do meanwhile

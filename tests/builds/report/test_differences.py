@@ -16,8 +16,8 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import Difference, differences_of, publish, status_of
 from django_sitemapkit.builds.report import differences
 from django_sitemapkit.builds.report.differences import (
+    differences_if_quick,
     kept_differences,
-    ready_differences,
     store_differences,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
@@ -162,7 +162,7 @@ def test_a_held_build_is_compared_with_what_it_replaces(edited, settings):
     assert Build.objects.get(pk=held).status == Build.Status.HELD
     assert stored(held).count("-") == 1
     publish(SITE, first.pk)
-    assert ready_differences(SITE, Build.objects.get(pk=held), first, 100).count("-") == 2
+    assert differences_if_quick(SITE, Build.objects.get(pk=held), first, 100).count("-") == 2
     publish(SITE, held)
     assert stored(held).count("-") == 2
 

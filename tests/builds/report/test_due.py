@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, publish, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.report.due import due_by_section
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.registry import registry
@@ -42,7 +42,7 @@ def built(storage):
 
 def shown(**options):
     """Return what is due of each section of which anything is."""
-    return {item.section: item.pages for item in due(SITE, **options) if item.pages}
+    return {item.section: item.pages for item in due_by_section(SITE, **options) if item.pages}
 
 
 def declare_anew(sections, section, **options):

@@ -129,7 +129,7 @@ def test_a_lease_of_another_build_keeps_no_build_running():
     with acquire(SITE) as lease:
         build = begin_build(lease)
         assert states_by_build([build]) == {build.pk: "running"}
-        lease.begin_next()
+        lease.take_next_fence()
         assert states_by_build([build]) == {build.pk: "interrupted"}
         assert build_progress(SITE) is None
 

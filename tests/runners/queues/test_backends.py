@@ -5,7 +5,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.builds import build, requests
-from django_sitemapkit.builds.requests import process_on_commit, request
+from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.runners.choosing import get_runner
 from tests.runners.queues.test_contract import SITE
@@ -104,7 +104,7 @@ def test_a_backend_without_workers_works(folder, settings, monkeypatch):
     assert build(SITE, runner=get_runner()).status == "published"
     started = []
     monkeypatch.setattr(requests._threads, "add", lambda item, **job: started.append(item))
-    request(SITE, BuildRequest.Kind.BUILD)
+    record_request(SITE, BuildRequest.Kind.BUILD)
     process_on_commit(SITE, get_runner)
     assert len(started) == 1
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from django_sitemapkit.builds import InlineRunner, build, cancel_build
-from django_sitemapkit.builds.requests import process_on_commit, request
+from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning
 from django_sitemapkit.models import Build, BuildRequest, Place, UrlOverride
 from django_sitemapkit.planning import PlanChange, all_pages
@@ -309,7 +309,7 @@ def test_a_request_is_done_by_a_single_worker(how, folder, rows, settings):
             workers = stack.enter_context(celery_workers(ours.RABBITMQ, queue, size=1))
             stack.callback(workers.end)
             settings.SITEMAPKIT_RUNNER = "celery"
-        asked = request(SITE, BuildRequest.Kind.BUILD)
+        asked = record_request(SITE, BuildRequest.Kind.BUILD)
         process_on_commit(SITE, get_runner)
         deadline = time.monotonic() + 90
         while asked.ended_at is None:
