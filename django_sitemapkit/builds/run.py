@@ -40,7 +40,7 @@ from django_sitemapkit.builds.manifest import (
     planned_rows_of,
     unsaved_copy,
 )
-from django_sitemapkit.builds.publication.delivery import deliver, send_published_signal
+from django_sitemapkit.builds.publication.delivery import export_and_announce, send_published_signal
 from django_sitemapkit.builds.report.published import earlier_pages
 from django_sitemapkit.builds.results import (
     BuildResult,
@@ -132,7 +132,7 @@ def build(
             started_by=started_by,
         )
         try:  # A killed process may have published and not exported.
-            deliver(state)
+            export_and_announce(state)
         except StorageFailure as error:  # It is reported at the end, if it is still there.
             logger.warning("Site %r: %s", site.key, error)
         result = _build_until_complete(state)

@@ -26,7 +26,7 @@ from django_sitemapkit.builds.manifest import (
     rows_in_batches,
     unsaved_copy,
 )
-from django_sitemapkit.builds.publication.delivery import deliver, prune
+from django_sitemapkit.builds.publication.delivery import export_and_announce, prune
 from django_sitemapkit.builds.publication.publishing import (
     end_if_unchanged,
     publish_finished,
@@ -68,7 +68,7 @@ def run_steps(state: BuildState, draft: Draft) -> BuildResult:
             rebuild_lost_pages(state)
             result = end_if_unchanged(state) or publish_finished(state)
         _give_up_unfinished(state)
-        deliver(state, everything=state.full and not state.has_unseen)
+        export_and_announce(state, everything=state.full and not state.has_unseen)
         _prune_or_log(state)
     except BaseException as error:
         _end_with_error(state, error)

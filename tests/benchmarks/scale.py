@@ -35,7 +35,7 @@ STEPS = {
     "pages": "make_pages",
     "verify": "rebuild_lost_pages",
     "index and publish": "publish_finished",
-    "export": "deliver",
+    "export": "export_and_announce",
     "prune": "prune",
 }
 """The steps of a build by the functions of ``builds.steps`` that do them, one after the other."""

@@ -243,14 +243,14 @@ def test_a_build_that_is_published_is_exported_to_the_end(storage, monkeypatch):
     """It cannot be cancelled any more, and its process is not disturbed."""
     from django_sitemapkit.builds import steps as module
 
-    deliver, cancelled = module.deliver, []
+    announce, cancelled = module.export_and_announce, []
 
-    def slow_deliver(*arguments, **options):
+    def slow_announce(*arguments, **options):
         if Publication.objects.exists():
             cancelled.extend([cancellable_lease(SITE), cancel_build(SITE, by="ann")])
-        return deliver(*arguments, **options)
+        return announce(*arguments, **options)
 
-    monkeypatch.setattr(module, "deliver", slow_deliver)
+    monkeypatch.setattr(module, "export_and_announce", slow_announce)
     assert run().status == "published"
     assert cancelled == [None, None]
 

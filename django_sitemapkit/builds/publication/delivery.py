@@ -36,7 +36,7 @@ ORPHAN_AGE = dt.timedelta(days=1)
 """How old a file must be that no manifest names before it is swept: younger ones may be in use."""
 
 
-def deliver(state: BuildState, *, everything: bool = False) -> None:
+def export_and_announce(state: BuildState, *, everything: bool = False) -> None:
     """Export the published build and send its signal, unless that was done already.
 
     The next run does what a killed process did not get to. Files that the export lacks, or that

@@ -107,7 +107,7 @@ class Export:
 
         Raises StorageFailure if it is unreadable.
         """
-        data = self._read(self._name_beside_index(MANIFEST)) or b""
+        data = self._read_file(self._name_beside_index(MANIFEST)) or b""
         try:
             return ExportManifest(**json.loads(gzip.decompress(data)))
         except (EOFError, OSError, TypeError, ValueError, zlib.error):
@@ -145,7 +145,7 @@ class Export:
         """Return the name that a file has in the folder of the index."""
         return f"{self._folder}/{name}".lstrip("/")
 
-    def _read(self, name: str) -> bytes | None:
+    def _read_file(self, name: str) -> bytes | None:
         """Return the content of a file; None if there is none."""
         if not self.target.has(name):
             return None
@@ -158,7 +158,7 @@ class Export:
     @cached_property
     def _index_hash(self) -> str | None:
         """The SHA-256 of the exported index; None if there is none."""
-        index = self._read(self._index_name)
+        index = self._read_file(self._index_name)
         return None if index is None else hashlib.sha256(index).hexdigest()
 
     def matches_manifest(self) -> bool:
@@ -247,7 +247,7 @@ class Export:
         rows = {
             row.pk: row for name, row in files.items() if name in due or name == self._index_name
         }
-        copied = sum(self._copy(row, lease) for row in rows.values())
+        copied = sum(self._copy_file(row, lease) for row in rows.values())
         manifest.files |= {name: row.page.sha256 for name, row in files.items()}
         self._index_hash = files[self._index_name].page.sha256
         if self._names is not None:
@@ -311,7 +311,7 @@ class Export:
             lease.prove()
             self.target.replace(self._name_beside_index(MANIFEST), path, GZIP)
 
-    def _copy(self, row: Place, lease: BuildLease) -> int:
+    def _copy_file(self, row: Place, lease: BuildLease) -> int:
         """Copy a file, and the text of its URLs if wanted; return how many files were copied."""
         try:
             with self.target.work_folder(self._folder) as folder:

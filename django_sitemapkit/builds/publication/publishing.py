@@ -21,7 +21,7 @@ from django_sitemapkit.builds.manifest import (
     publishable_build,
     rows_in_batches,
 )
-from django_sitemapkit.builds.publication.delivery import deliver
+from django_sitemapkit.builds.publication.delivery import export_and_announce
 from django_sitemapkit.builds.publication.gates import (
     FinishedBuild,
     Pause,
@@ -320,7 +320,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
             if pause is not None:
                 pause_publishing(site, pause)
         _give_up_superseded(state, record)
-        deliver(state, everything=again)
+        export_and_announce(state, everything=again)
         return state.exported or 0
 
 
