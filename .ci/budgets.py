@@ -33,21 +33,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_613,
-    "package: tokens": 299_325,
-    "core: statements": 18_323,
-    "core: tokens": 217_511,
+    "package: statements": 25_607,
+    "package: tokens": 299_309,
+    "core: statements": 18_322,
+    "core: tokens": 217_529,
     "builds, runners, planning, publishing: statements": 4_672,
-    "audit: statements": 5_205,
+    "audit: statements": 5_203,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,
     "first build of five rows: functions": 390,
     "first build of five rows: files": 53,
     "Exclude now: functions": 408,
     "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 27,
-    "functions: lines, longest": 59,
-    "files: lines, longest": 518,
+    "functions: lines, 95th percentile": 28,
+    "functions: lines, longest": 60,
+    "files: lines, longest": 527,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/inspecting.py", "submission/search_console.py"}
