@@ -24,15 +24,15 @@ from django.utils.translation import get_language, gettext, ngettext, override
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    BaseAdmin,
     csv_response,
     known_sites,
     link_to,
     may_view,
-    number,
+    number_text,
     paged_context,
     screen,
-    without_host,
+    without_origin,
 )
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
@@ -102,8 +102,8 @@ ACTIONS: dict[str, tuple[Any, Q]] = {
 """By the name that the query string has for it: a kind of action, and which entries are of it."""
 
 
-class FilterForm(forms.Form):
-    """The filters of the page; an empty field does not filter."""
+class ActivityFilterForm(forms.Form):
+    """The filters of the page "Activity"; an empty field filters nothing."""
 
     q = forms.CharField(label=_("Name"), required=False, widget=forms.SearchInput)
     user = forms.CharField(label=_("User"), required=False, widget=forms.SearchInput)
@@ -125,11 +125,11 @@ class FilterForm(forms.Form):
         kind.choices = [("", _("All")), *names]
 
     def clean_q(self) -> str:
-        """Return the path of a pasted URL, or the text as it is."""
-        return without_host(self.cleaned_data["q"])
+        """Return the search text; of a full URL, only its path and query."""
+        return without_origin(self.cleaned_data["q"])
 
-    def applied_to(self, entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
-        """Return the entries that match; none if a value is invalid."""
+    def filtered_entries(self, entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
+        """Return the log entries that match all filters; none if a value is invalid."""
         if not self.is_valid():
             return entries.none()
         values = self.cleaned_data
@@ -155,7 +155,7 @@ class FilterForm(forms.Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedAction:
-    """An entry of the log with the object that it is about."""
+    """An entry of Django's admin log, with the object that it is about."""
 
     entry: LogEntry
     """The entry."""
@@ -166,7 +166,7 @@ class LoggedAction:
 
     @property
     def text(self) -> str:
-        """What was done."""
+        """What was done, translated."""
         message = self.entry.get_change_message()
         sentence, _newline, why = message.partition("\n")
         if sentence in HISTORY_SENTENCES:
@@ -175,28 +175,28 @@ class LoggedAction:
 
     @property
     def note(self) -> str:
-        """Why: the object's note, or the reason of a build, as it is now."""
+        """The object's note, or the reason of a build, as stored now; "" if there is neither."""
         return str(getattr(self.obj, "note", "") or getattr(self.obj, "reason_text", ""))
 
     @property
     def site(self) -> str:
-        """The key of the object's site, while it exists."""
+        """The key of the object's site; "" if the object was deleted."""
         return str(getattr(self.obj, "site", ""))
 
-    def name_in(self, site: AdminSite) -> str:
-        """Return the object's name at that time, linked to its page while it exists.
+    def linked_name(self, admin_site: AdminSite) -> str:
+        """Return the object's name when it was logged, linked to its page if it still exists.
 
-        The page of a request is that of its build.
+        A build request is linked to the page of its build.
         """
         obj = self.obj
         if isinstance(obj, BuildRequest):
             obj = Build(pk=obj.build_id) if obj.build_id else None
         name = self.entry.object_repr
-        return name if obj is None else link_to(site, obj, name)
+        return name if obj is None else link_to(admin_site, obj, name)
 
 
 def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
-    """Return entries with their objects, which takes one query for each kind of object."""
+    """Return a LoggedAction for each log entry; it takes one query for each kind of object."""
     kinds: dict[int | None, type[Model]] = {
         found.pk: model
         for model, found in ContentType.objects.get_for_models(*OPERATED, *EDITED).items()
@@ -220,15 +220,17 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
     ]
 
 
-def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
-    """Return what editors changed since a build: how many rows of each kind, for ``edits.html``.
+def edits_context(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
+    """Return what editors changed since a build read the rows, as context of ``edits.html``.
 
-    Kinds that the user may not view are not counted. ``waits`` says whether anything was changed;
-    the counts are ``exact`` if they name all of it. They do not if rows were deleted, or changed
-    again. Nor if some files are newer than others, as after "Exclude now", and may follow what is
-    counted; extra URLs are counted since their own files were made. The oldest page of the build
-    ``held`` follows the changes up to ``held_since``; ``latest`` is the last one. It takes one
-    query or three.
+    ``counts`` are the changed rows of each kind that the user may view. ``waits`` says whether
+    anything has changed. ``exact`` says whether ``counts`` name every change; they do not if rows
+    were deleted or changed more than once, or if some files are newer than others, as after
+    "Exclude now", and may contain a counted change. Extra URLs are counted since their own files.
+
+    The other values are revisions of the site: ``since`` and ``until`` of the build's oldest and
+    newest files, ``latest`` of the last change, ``held_since`` of the oldest file of the build
+    ``held``. It takes one query, or three if files differ in age.
     """
     visible = {str(model._meta.model_name): model for model in EDITED if may_view(request, model)}
     # Without OuterRef: SQLite would compute it again for each row.
@@ -239,9 +241,11 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
     counts: dict[str, Any] = {}
     for name, model in visible.items():
         begin = Coalesce(extra, since) if model is ExtraUrl else since
-        counts[name] = _changed_since(model, begin, Count("pk"))
-        counts[f"{name}_new"] = _changed_since(model, until, Count("pk"))
-        counts[f"{name}_times"] = _changed_since(model, until, Count("revision", distinct=True))
+        counts[name] = _changed_rows_count(model, begin, Count("pk"))
+        counts[f"{name}_new"] = _changed_rows_count(model, until, Count("pk"))
+        counts[f"{name}_times"] = _changed_rows_count(
+            model, until, Count("revision", distinct=True)
+        )
     counts["latest"] = Subquery(
         Revision._default_manager.filter(site=OuterRef("site")).values("number")
     )
@@ -259,7 +263,7 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
     )
     # With more of them the number is a bound.
     if found["since"] < found["until"] and found.get("urloverride") in range(1, MAX_LISTED_ENTRIES):
-        found["urloverride"] -= _overrides_followed(build, found["site"], found["since"])
+        found["urloverride"] -= _count_applied_overrides(build, found["site"], found["since"])
     times = sum(found[f"{name}_times"] or 0 for name in visible)
     named = {name: found[name] for name in visible if found[name]}
     return {
@@ -268,20 +272,20 @@ def edits_since(request: HttpRequest, build: int, held: Build | None = None) -> 
         # Each change has a revision of its own, and a row has that of its last one.
         "exact": (found["latest"] or 0) <= found["until"] + times
         and all(count == found[f"{name}_new"] for name, count in named.items()),
-        "counts": [(visible[name]._meta, number(count)) for name, count in named.items()],
+        "counts": [(visible[name]._meta, number_text(count)) for name, count in named.items()],
     }
 
 
-def _changed_since(model: type[Model], revision: Any, count: Count) -> Subquery:
-    """Return a count of the rows of a build's site that changed since a revision."""
+def _changed_rows_count(model: type[Model], revision: Any, aggregate: Count) -> Subquery:
+    """Return a subquery that counts the rows of a build's site that changed after a revision."""
     rows = model._default_manager.filter(site=OuterRef("site"), revision__gt=revision)
-    return Subquery(rows.order_by().values("site").values(count=count))
+    return Subquery(rows.order_by().values("site").values(count=aggregate))
 
 
-def _overrides_followed(build: int, site: str, since: int) -> int:
-    """Return how many overrides that changed since a revision are followed by newer files.
+def _count_applied_overrides(build: int, site: str, since: int) -> int:
+    """Return how many overrides that changed after a revision are applied in newer files.
 
-    One file is enough: most URLs are in one.
+    One newer file that knows the override is enough: most URLs are in one file only.
     """
     files = Place.objects.filter(build=build, revision__gt=since).exclude(override_hashes=b"")
     followed: dict[int, int] = {}
@@ -292,20 +296,20 @@ def _overrides_followed(build: int, site: str, since: int) -> int:
 
 
 @screen("activity/", "activity", "view")
-def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
-    """Show the newest entries that match, or with ``csv`` send all that match as a file."""
+def activity_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the log entries that match the filters, newest first; send them as CSV with ``?csv``."""
     kinds = [*OPERATED, *(model for model in EDITED if may_view(request, model))]
     types = list(ContentType.objects.get_for_models(*kinds).values())
     entries = LogEntry.objects.filter(content_type__in=types).select_related("user")
-    form = FilterForm(request.GET, kinds=kinds)
-    found = form.applied_to(entries.order_by("-pk"))
+    form = ActivityFilterForm(request.GET, kinds=kinds)
+    found = form.filtered_entries(entries.order_by("-pk"))
     if "csv" in request.GET and form.is_valid():
         return csv_response(
             request, "sitemap-activity.csv", csv_lines(COLUMNS, _csv_rows(found, get_language()))
         )
     listed = paged_context(request, found[:MAX_LISTED_ENTRIES], ACTIONS_PER_PAGE)
     count = listed["page"].paginator.count
-    text = ngettext("%(count)s change", "%(count)s changes", count) % {"count": number(count)}
+    text = ngettext("%(count)s change", "%(count)s changes", count) % {"count": number_text(count)}
     groups = _action_rows(model_admin.admin_site, listed["page"].object_list)
     return model_admin.render_page(
         request,
@@ -320,26 +324,27 @@ def activity_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRe
     )
 
 
-def _action_rows(site: AdminSite, entries: Iterable[LogEntry]) -> list[dict[str, Any]]:
-    """Return the actions of some entries, newest first, with the names of their objects.
+def _action_rows(admin_site: AdminSite, entries: Iterable[LogEntry]) -> list[dict[str, Any]]:
+    """Return template rows of logged actions, newest first, with linked names of their objects.
 
-    What somebody did to many objects at once has an entry for each, and is one action.
+    Entries about several objects are one row if user, minute, kind, site, text and note are equal.
     """
 
-    def what(action: LoggedAction) -> tuple[Any, ...]:
+    def group_key(action: LoggedAction) -> tuple[Any, ...]:
+        """Return what the entries of one row have in common."""
         minute = action.entry.action_time.replace(second=0, microsecond=0)
         return (minute, action.entry.user_id, action.kind, action.site, action.text, action.note)
 
     found = []
-    for _what, same in groupby(logged_actions(list(entries)), what):
+    for _key, same in groupby(logged_actions(list(entries)), group_key):
         first, *others = same
-        names = [action.name_in(site) for action in (first, *others)]
+        names = [action.linked_name(admin_site) for action in (first, *others)]
         found.append({"action": first, "name": names[0], "others": names[1:]})
     return found
 
 
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the cells of each entry in a language, in constant memory."""
+    """Yield the CSV cells of each log entry, translated into a language; it reads in batches."""
     batch = list(entries[:CSV_ROWS_PER_QUERY])
     while batch:
         with override(language):

@@ -60,7 +60,10 @@ _SITES = "_sitemapkit_sites"
 
 
 def known_sites(request: HttpRequest) -> list[SitemapSite]:
-    """Return all sites; if they cannot be determined, a message on the page says why."""
+    """Return all sites, read once for each request.
+
+    If they cannot be read, add an error message to the page and return an empty list.
+    """
     sites: list[SitemapSite] | None = getattr(request, _SITES, None)
     if sites is None:
         try:
@@ -73,7 +76,10 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
 
 
 def site_or_reason(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
-    """Return `(site, "")` for the site with a key, or `(None, reason)` if none is found."""
+    """Return `(site, "")` for the site with a key, or `(None, reason)` if there is none.
+
+    The reason may also be that the sites cannot be read.
+    """
     sites, reason = getattr(request, _SITES, None), ""
     if sites is None:
         sites, reason = try_read(all_sites)
@@ -84,23 +90,23 @@ def site_or_reason(request: HttpRequest, key: str) -> tuple[SitemapSite | None, 
 
 
 class SiteFilter(admin.SimpleListFilter):
-    """Filters rows by site, without a query for the choices."""
+    """A list filter by site; its choices are the known sites, so that no query collects them."""
 
     title: Any = _("site")
     parameter_name = "site"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the sites to choose from."""
+        """Return the first ``MAX_LISTED_SITES`` sites as choices, and the chosen one."""
         keys = [site.key for site in known_sites(request)]
         if len(keys) > MAX_LISTED_SITES:
-            values = {"count": number(MAX_LISTED_SITES)}
+            values = {"count": number_text(MAX_LISTED_SITES)}
             self.title = gettext("site (only the first %(count)s, search for others)") % values
         keys = keys[:MAX_LISTED_SITES]
         chosen = request.GET.get(self.parameter_name, "")
         return [(key, key) for key in (*keys, *({chosen} - {"", *keys}))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the rows of the chosen site."""
+        """Return the rows of the chosen site; all rows if none is chosen."""
         return queryset.filter(site=self.value()) if self.value() else queryset
 
 
@@ -109,17 +115,21 @@ def screen(
     name: str,
     *permissions: str,
     methods: Collection[str] = ("GET", "HEAD"),
-    of_site: bool = False,
+    needs_site: bool = False,
 ) -> Callable[[View], View]:
-    """Make a function the view of ``route``, relative to the list of the model admins it is for.
+    """Return a decorator that makes a function an admin view at ``route``, below the change list.
 
-    It gets the model admin, which names it in ``screens``, and the request. Its URL has the name
-    ``sitemapkit_`` and ``name``, in which ``{model}`` is the name of the admin's model. As for
-    Django's admin actions, "view" in ``permissions`` calls ``has_view_permission()``; a name with a
-    dot is that of a permission. A user needs all of them. Other ``methods`` are answered with 405.
+    A model admin adds the view by listing it in ``screens``. The view is called with the model
+    admin and the request. Its URL is named ``sitemapkit_`` plus ``name``, in which ``{model}``
+    stands for the name of the admin's model.
 
-    If the route has an ``object_id``, the view gets the object as ``obj``; with ``of_site`` it gets
-    the site that the request names as ``site``. An unknown one is answered with 404.
+    The user needs all of ``permissions``: one with a dot is the name of a permission; any other,
+    such as "view", calls ``has_view_permission()``, as for Django's admin actions. Requests with
+    other ``methods`` are answered with 405.
+
+    If the route has an ``object_id``, the view gets that object as ``obj``. If it ``needs_site``,
+    it gets the site that the parameter "site" names as ``site``. An unknown one is answered with
+    404.
 
     Example::
 
@@ -127,11 +137,14 @@ def screen(
         def overview_view(model_admin, request): ...
     """
 
-    def decorated(view: View) -> View:
+    def decorator(view: View) -> View:
+        """Return the view with its checks, and its route and URL name as ``url``."""
+
         @wraps(view)
-        def checked(
+        def checked_view(
             model_admin: Any, request: HttpRequest, object_id: str = "", **arguments: Any
         ) -> HttpResponseBase:
+            """Check permissions and method, find the object and the site, and call the view."""
             if not all(
                 request.user.has_perm(each)
                 if "." in each
@@ -145,34 +158,35 @@ def screen(
                 arguments["obj"] = model_admin.get_object(request, unquote(object_id))
                 if arguments["obj"] is None:
                     raise Http404(gettext("This object does not exist."))
-            if of_site:
+            if needs_site:
                 key = request.POST.get("site") or request.GET.get("site", "")
                 arguments["site"], reason = site_or_reason(request, key)
                 if reason:
                     raise Http404(reason)
             return view(model_admin, request, **arguments)
 
-        checked.url = route, f"sitemapkit_{name}"  # type: ignore[attr-defined]
-        return checked  # type: ignore[return-value]
+        checked_view.url = route, f"sitemapkit_{name}"  # type: ignore[attr-defined]
+        return checked_view  # type: ignore[return-value]
 
-    return decorated
+    return decorator
 
 
-class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """A screen whose list never fails with a server error, whatever its query string.
+class BaseAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Base class of the package's model admins: their screens, and lists that never fail.
 
-    Django leaves some values for the database to reject: a NUL, which PostgreSQL stores in no
-    text, a regular expression, a year. With one site, the list does not show the site.
+    Django leaves some values of a query string for the database to reject: a NUL, which PostgreSQL
+    stores in no text, a regular expression, a year. Here they cause no server error. With one site,
+    the list does not show the site.
     """
 
     screens: ClassVar[Sequence[Any]] = ()
-    """Its views besides those of Django: functions decorated with ``screen``."""
+    """Its views besides those of Django: functions decorator with ``screen``."""
 
     class Media:
         css = {"all": ["sitemapkit/theme.css"]}
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Return the list; raises IncorrectLookupParameters for what the database rejects."""
+        """Return the change list; raises IncorrectLookupParameters if the database rejects it."""
         try:
             with savepoint_if_atomic():
                 return super().get_changelist_instance(request)
@@ -182,7 +196,7 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             raise IncorrectLookupParameters(str(error)) from error
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of ``screens``."""
+        """Return Django's URLs of a model admin, after those of ``screens``."""
         own = [
             path(
                 view.url[0],
@@ -194,36 +208,37 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [*own, *super().get_urls()]
 
     def screen_url(self, name: str, *arguments: Any, **query: Any) -> str:
-        """Return the URL of a screen in this admin site, given its name without ``sitemapkit_``."""
+        """Return the URL named ``sitemapkit_`` plus ``name`` in this admin site, with ``query``."""
         url = reverse(
             f"{self.admin_site.name}:sitemapkit_{name}", args=[quote(each) for each in arguments]
         )
         return f"{url}?{urlencode(query)}" if query else url
 
     def view_url(self, view: str, *arguments: Any) -> str:
-        """Return the URL of a view of this model, such as "changelist"."""
+        """Return the URL of a view of this model, such as "changelist" or "change"."""
         return self.screen_url(f"{self.opts.model_name}_{view}", *arguments)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """Return the columns; the site is among them only if there are several sites."""
+        """Return the columns of the list, without the site if there is a single site."""
         return self._without_single_site(request, super().get_list_display(request), "site")
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Return the filters; the site is among them only if there are several sites."""
+        """Return the filters of the list, without the site if there is a single site."""
         return self._without_single_site(request, super().get_list_filter(request), SiteFilter)
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Return the fields to search; the site is one of them if the filter lists only some."""
+        """Return the fields to search, and the site if its filter cannot list all sites."""
         fields = super().get_search_fields(request)
         is_cut = SiteFilter in self.list_filter and len(known_sites(request)) > MAX_LISTED_SITES
         return [*fields, "=site"] if is_cut else fields
 
     def _without_single_site(self, request: HttpRequest, items: Any, site_item: Any) -> list[Any]:
+        """Return ``items``, without ``site_item`` if there is a single site."""
         several = len(known_sites(request)) != 1
         return [item for item in items if several or item != site_item]
 
     def render_page(self, request: HttpRequest, name: str, **context: Any) -> TemplateResponse:
-        """Return a page of the screen besides those of Django, from the template ``name``."""
+        """Return a response from the template ``name``, with the context that all pages need."""
         shared = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -236,9 +251,9 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def render_build_page(
-    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, name: str, **context: Any
+    model_admin: BaseAdmin, request: HttpRequest, build: Build, name: str, **context: Any
 ) -> HttpResponseBase:
-    """Return a page about a build from the template ``name``."""
+    """Return a response about a build from the template ``name``, with ``build_url`` as context."""
     return model_admin.render_page(
         request,
         f"build/{name}",
@@ -248,39 +263,39 @@ def render_build_page(
     )
 
 
-def without_host(text: str) -> str:
-    """Return the path of a pasted URL, or the text as it is."""
+def without_origin(text: str) -> str:
+    """Return a pasted URL without its scheme and host; other text unchanged."""
     return re.sub("^(https?:)?//[^/]+", "", text, flags=re.IGNORECASE)
 
 
 def paged_context(request: HttpRequest, items: Any, per_page: int) -> dict[str, Any]:
-    """Return the page of some items that the query string names, as context of ``pages.html``."""
+    """Return the page of ``items`` that ``?p`` names and the page numbers, for ``pages.html``."""
     page = Paginator(items, per_page).get_page(request.GET.get("p"))
     return {"page": page, "range": page.paginator.get_elided_page_range(page.number)}
 
 
-class ReadOnlyAdmin(CheckedListAdmin):
-    """A screen of rows that the package writes, and nobody adds, changes or deletes by hand."""
+class ReadOnlyAdmin(BaseAdmin):
+    """Base class of model admins for rows that only the package writes."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False."""
+        """Return False: nobody adds, changes or deletes these rows by hand."""
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
 
 
-def number(value: int | None) -> str:
+def number_text(value: int | None) -> str:
     """Return a number with thousands separators; "-" for None."""
     return "-" if value is None else number_format(value, use_l10n=True, force_grouping=True)
 
 
 def number_or_blank(count: int) -> str:
     """Return a number with thousands separators; "" for 0."""
-    return number(count) if count else ""
+    return number_text(count) if count else ""
 
 
 def duration_text(build: Build) -> str:
-    """Return how long a build took, as text; "" if it has not ended."""
+    """Return how long a build took, such as "4.2 s" or "0:03:20"; "" if it has not ended."""
     if build.ended_at is None:
         return ""
     seconds = (build.ended_at - build.started_at).total_seconds()
@@ -304,14 +319,14 @@ REQUESTED = {
 
 
 def request_text(request: BuildRequest) -> str:
-    """Return what a request asks for, as text."""
+    """Return a translated name of what a build request asks for, such as "Full build"."""
     wide = "full" if request.full else "changes"
     text = REQUESTED[request.kind, "section" if request.section else wide]
     return text % {"section": request.section, "build": request.build_id}
 
 
 def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
-    """Return requests with their texts and the states of their builds now, for templates."""
+    """Return a template row for each build request: its text, and the state of its build now."""
     return [
         {
             "request": request,
@@ -323,7 +338,7 @@ def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
 
 
 def pause_text(pause: Pause) -> str:
-    """Return who paused publishing until when and why, as text."""
+    """Return a sentence that says who paused publishing, until when, and why."""
     values = {"who": pause.by, "why": pause.reason}
     if pause.until is None:
         return gettext("Publishing is paused by %(who)s until someone resumes it: %(why)s") % values
@@ -332,14 +347,14 @@ def pause_text(pause: Pause) -> str:
 
 
 def moment_text(moment: dt.datetime) -> str:
-    """Return a moment as text, in the current time zone."""
+    """Return a date and time as localized text, in the current time zone."""
     return date_format(
         timezone.localtime(moment) if timezone.is_aware(moment) else moment, "DATETIME_FORMAT"
     )
 
 
 def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    """Return a CSV file to download; its lines are not read for a HEAD request."""
+    """Return a response that sends lines as a CSV file; for a HEAD request they are not read."""
     return StreamingHttpResponse(
         lines if request.method == "GET" else (),
         content_type="text/csv; charset=utf-8",
@@ -351,41 +366,44 @@ def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> Strea
 
 
 def id_or_none(text: str | None) -> int | None:
-    """Return a parameter as a primary key, or None if it cannot be one."""
+    """Return the text of a parameter as an integer primary key, or None if it cannot be one."""
     valid = text is not None and text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS
     return int(text or 0) if valid else None
 
 
 def may_view(request: HttpRequest, model: type[Model] | Model) -> bool:
-    """Return whether the user may view or change the rows of a model."""
+    """Return whether the user has the permission to view or to change rows of a model."""
     opts = model._meta
     names = (get_permission_codename(action, opts) for action in ("view", "change"))
     return any(request.user.has_perm(f"{opts.app_label}.{name}") for name in names)
 
 
-def progress_text(state: SiteState, build: BuildProgress | None) -> str:
-    """Return a sentence on the running work of a site; ``build`` is its build's progress."""
+def progress_text(state: SiteState, progress: BuildProgress | None) -> str:
+    """Return a sentence that says what a site does now: it is idle, queued, planning or building.
+
+    ``progress`` is that of the site's running build; None if none runs.
+    """
     name = "planning" if state.lease else "idle"
-    if build is not None:
-        name = build.state if build.urls_per_second is None else "at-rate"
+    if progress is not None:
+        name = progress.state if progress.urls_per_second is None else "at-rate"
     if state.queue and not state.lease:
         name = "queued"
-    return words_of({"code": f"progress-{name}", **(asdict(build) if build else {})})
+    return words_of({"code": f"progress-{name}", **(asdict(progress) if progress else {})})
 
 
-def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:
-    """Return a name, by default the object's, linked to its page in the admin if it has one."""
+def link_to(admin_site: admin.AdminSite, obj: Any, name: str = "") -> str:
+    """Return HTML with a name, by default the object's, linked to its change page if it has one."""
     name = name or str(obj) or str(obj.pk)
-    url = change_url(site, obj)
+    url = change_url(admin_site, obj)
     return format_html('<a href="{}">{}</a>', url, name) if url else format_html("{}", name)
 
 
-def change_url(site: admin.AdminSite, obj: Any) -> str:
-    """Return the address of an object's page in the admin; "" if it has none."""
+def change_url(admin_site: admin.AdminSite, obj: Any) -> str:
+    """Return the URL of an object's change page; "" if the admin site does not have its model."""
     opts = obj._meta
     try:
         return reverse(
-            f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
+            f"{admin_site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
         )
     except NoReverseMatch:
         return ""

@@ -23,14 +23,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    BaseAdmin,
     ReadOnlyAdmin,
     SiteFilter,
     change_url,
     duration_text,
     known_sites,
-    number,
     number_or_blank,
+    number_text,
     paged_context,
     render_build_page,
     request_rows,
@@ -40,7 +40,7 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
 from django_sitemapkit.admin.publishing import (
-    is_older,
+    is_older_than_published,
     is_publishable,
     publish_error,
     publish_view,
@@ -57,7 +57,7 @@ from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_
 from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.inspection import object_at
+from django_sitemapkit.inspection import object_by_paging_key
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
@@ -82,18 +82,18 @@ DUPLICATE = "duplicate-url"
 
 
 @screen("<path:object_id>/object/", "build_object", "view")
-def object_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
+def problem_object_view(
+    model_admin: BaseAdmin, request: HttpRequest, obj: Build
 ) -> HttpResponseBase:
-    """Redirect to the object that a problem is about, given by its section and paging key.
+    """Redirect to the object that a problem is about, given by ``?section`` and its paging ``key``.
 
-    To its page in the admin or, if it has none, its own.
+    The page is the object's change page in the admin or, without one, its own page.
     """
     site, reason = site_or_reason(request, obj.site)
     found = None
     if site is not None:
         section, key = request.GET.get("section", ""), request.GET.get("key", "")
-        found, reason = try_read(lambda: object_at(site, section, key))
+        found, reason = try_read(lambda: object_by_paging_key(site, section, key))
     if found is None:
         raise Http404(reason or _("This object does not exist."))
     url = change_url(model_admin.admin_site, found) or getattr(found, "get_absolute_url", str)()
@@ -104,17 +104,17 @@ def object_view(
 
 @screen("<path:object_id>/files/<int:file>/", "build_file", "view")
 def file_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build, file: int
+    model_admin: BaseAdmin, request: HttpRequest, obj: Build, file: int
 ) -> HttpResponseBase:
-    """Show the URLs of a stored file that match a search, some at a time.
+    """Show the URLs of a stored file of a build, those that contain ``?q`` if it is given.
 
-    The search is for a part of a URL, percent-encoded or not.
+    The search text may be percent-encoded or not.
     """
     row = get_object_or_404(Place.objects.in_build(obj), pk=file)
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
     shared = {
-        "title": _shown_name(row),
+        "title": _display_name(row),
         "query": query,
         "file": row,
         "problems": _problem_rows(row),
@@ -134,7 +134,7 @@ def file_view(
         **shared,
         **shown,
         count=ngettext("%(count)s URL", "%(count)s URLs", len(found))
-        % {"count": number(len(found))},
+        % {"count": number_text(len(found))},
         entries=[
             {"location": entry.location, "shown": unquote(entry.location), "tags": entry.tags}
             for entry in shown["page"].object_list
@@ -144,11 +144,11 @@ def file_view(
 
 @screen("<path:object_id>/files/<int:file>/problems/<slug:code>/", "build_problems", "view")
 def problems_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build, file: int, code: str
+    model_admin: BaseAdmin, request: HttpRequest, obj: Build, file: int, code: str
 ) -> HttpResponseBase:
-    """Show all rows of a file that have a kind of problem, by reading them from the database.
+    """Show all rows of a file that have one kind of problem now, read from the database.
 
-    A build keeps the first of each kind; these are shown if no row is found any more.
+    If no row has it now, or they cannot be read, show the examples that the build stored.
     """
     row = get_object_or_404(Place.objects.in_build(obj), pk=file)
     kind = next((each for each in _problem_rows(row) if each["code"] == code), None)
@@ -167,17 +167,18 @@ def problems_view(
         obj,
         "problems",
         **shown,
-        title=f"{_shown_name(row)}: {kind['title']}",
+        title=f"{_display_name(row)}: {kind['title']}",
         kind=kind,
-        total=number(kind["total"]),
-        now=number(len(found)) if found else "",
-        kept=number(len(kept)),
+        total=number_text(kind["total"]),
+        now=number_text(len(found)) if found else "",
+        kept=number_text(len(kept)),
         failure=reason,
         rows=shown["page"].object_list,
     )
 
 
 def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[str, str]]:
+    """Return message and key of each row of a file that has a kind of problem now."""
     section = section_of(site, row.section)
     if section is None:
         return []
@@ -185,11 +186,11 @@ def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[st
     return [(str(each), str(each.key)) for each in problems if each.code == code]
 
 
-class BuildList(ChangeList):
-    """A page of builds with their numbers of URLs and states."""
+class BuildChangeList(ChangeList):
+    """The change list of builds, which adds numbers of URLs and states to the builds of a page."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the builds of the page, and add how many URLs they list and how they ended."""
+        """Read the builds of the page, and set ``change``, ``state`` and ``state_text`` on each."""
         super().get_results(request)
         changes, states = changes_by_build(self.result_list), states_by_build(self.result_list)
         for build in self.result_list:
@@ -199,9 +200,9 @@ class BuildList(ChangeList):
 
 @admin.register(Build)
 class BuildAdmin(ReadOnlyAdmin):
-    """Shows builds, which nobody adds, changes or deletes by hand."""
+    """The admin of builds: a list, a page for each build, and its screens; builds are read-only."""
 
-    screens = (object_view, publish_view, differences_view, file_view, problems_view)
+    screens = (problem_object_view, publish_view, differences_view, file_view, problems_view)
     list_display = (
         *("__str__", "site", "shown_status", "url_count"),
         *("started_at", "duration"),
@@ -218,12 +219,12 @@ class BuildAdmin(ReadOnlyAdmin):
     # The list
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Return the change list that adds numbers of URLs and states."""
-        return BuildList
+        """Return the class of the change list, BuildChangeList."""
+        return BuildChangeList
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
-        """Return the status, highlighted if the build is live, held or failed, and why."""
+        """Return HTML of the build's status and reason; live, held and failed are highlighted."""
         return render_to_string(
             "admin/sitemapkit/build/status.html",
             {"build": build, "reason": Truncator(build.reason_text).chars(200)},
@@ -231,12 +232,12 @@ class BuildAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("duration"))
     def duration(self, build: Build) -> str:
-        """Return how long the build took."""
+        """Return how long the build took, as text; "-" if it has not ended."""
         return duration_text(build) or "-"
 
     @admin.display(description=gettext_lazy("URLs"))
     def url_count(self, build: Any) -> str:
-        """Return how many URLs the build lists, and how that differs from before, with a link."""
+        """Return HTML of how many URLs the build lists and how that changed, with a link."""
         if getattr(build.change, "before", None) is None:
             return str(build.change)
         return format_html(
@@ -247,7 +248,10 @@ class BuildAdmin(ReadOnlyAdmin):
     # The page of one build
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Build]:
-        """Return the builds with their previous builds, and ``newer`` ones, held or published."""
+        """Return the builds with ``previous`` and ``newer``, the id of a newer build to publish.
+
+        ``newer`` is None unless a later build is held for review, or another was published since.
+        """
         newer = Build.objects.filter(
             Q(published_at__gt=OuterRef("ended_at"))
             | Q(pk__gt=OuterRef("pk"), status=Build.Status.HELD),
@@ -260,7 +264,7 @@ class BuildAdmin(ReadOnlyAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        """Show the build with its manifest."""
+        """Render the page of a build: its state, its manifest, and what the user may do with it."""
         build = options["obj"]
         build.state = states_by_build([build])[build.pk]
         build.state_text = STATES[build.state]
@@ -270,7 +274,7 @@ class BuildAdmin(ReadOnlyAdmin):
             "title": str(build),
             "subtitle": None,
             "may_publish": may_publish and not publish_error(build),
-            "is_older": is_older(build),
+            "is_older": is_older_than_published(build),
             "roll_back_to": before if is_back else None,
             "several": [site.key for site in known_sites(request)] != [build.site],
             "duration": duration_text(build),
@@ -281,9 +285,10 @@ class BuildAdmin(ReadOnlyAdmin):
 
 
 def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
-    """Return the template context of a build: totals, problems, and a page of its sections.
+    """Return the context of a build's manifest: totals, problems, requests, a page of its sections.
 
-    With a section in the query string, it is a page of its files; of all files if it has no name.
+    With ``?section`` in the query string, it has a page of that section's files instead; of all
+    files if the name is empty or unknown.
     """
     manifest = Place.objects.in_build(build).defer("override_hashes")
     previous = build.previous_id if is_complete(build) else None
@@ -300,7 +305,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         shown = paged_context(request, chosen.order_by(*INDEX_ORDER, "pk"), FILES_PER_PAGE)
         urls = _file_urls(request, build, shown["page"].object_list)
         shown["files"] = [_file_row(file, urls) for file in shown["page"].object_list]
-        shown["count"] = number(shown["page"].paginator.count)
+        shown["count"] = number_text(shown["page"].paginator.count)
     faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
     faulty_files = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     problems = [
@@ -312,18 +317,18 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "section": section,
         **shown,
         "has_sections": bool(totals),
-        "file_count": number(manifest.count()),
+        "file_count": number_text(manifest.count()),
         "urls": total_change(counts, before),
         "size": sum(each["xml_bytes"] for each in totals),
         "problems": problems,
-        "problem_count": number(sum(problems_by_section(build).values())),
+        "problem_count": number_text(sum(problems_by_section(build).values())),
         "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
         "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
 def _problem_rows(file: Place) -> list[dict[str, Any]]:
-    """Return a row for each kind of problem of a file, the most frequent first."""
+    """Return a template row for each kind of problem of a file, the most frequent first."""
     rows = []
     for code, kind in sorted(file.problems.items(), key=lambda item: -item[1]["count"]):
         title, advice = PROBLEMS.get(code, (code, ""))
@@ -331,7 +336,7 @@ def _problem_rows(file: Place) -> list[dict[str, Any]]:
         rows.append(
             {
                 "file": file,
-                "name": _shown_name(file),
+                "name": _display_name(file),
                 "code": code,
                 "total": kind["count"],
                 "title": title,
@@ -344,7 +349,10 @@ def _problem_rows(file: Place) -> list[dict[str, Any]]:
 
 
 def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[dict[str, Any]]:
-    """Return the totals of each section, and how its URLs have changed since the build before."""
+    """Return a template row for each section: its totals, and how its number of URLs changed.
+
+    ``before`` are the counts of the previous build; None to compare with nothing.
+    """
     pending = Count("pk", filter=Q(status=Place.Status.PENDING))
     totals = {each["section"]: each for each in manifest.totals("section", pending=pending)}
     urls = {name: total["urls"] for name, total in totals.items()}
@@ -352,7 +360,7 @@ def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[d
         {
             **(total := totals.get(name, {"pages": 0, "pending": 0, "xml_bytes": 0, "skipped": 0})),
             "section": name,
-            "pages": number(total["pages"]),
+            "pages": number_text(total["pages"]),
             "pending": number_or_blank(total["pending"]),
             "urls": change,
             "skipped": number_or_blank(total["skipped"]),
@@ -362,29 +370,31 @@ def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[d
     ]
 
 
-def _shown_name(file: Place) -> str:
-    """Return what a file is called on the screens."""
+def _display_name(file: Place) -> str:
+    """Return the name of a file on the screens: its section, or "index", and its number."""
     return f"{file.section or _('index')} {file.number or ''}".rstrip()
 
 
 def _file_row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
+    """Return the template row of a file; ``urls`` are the public URLs by the files' ids."""
     return {
         "file": file,
-        "name": _shown_name(file),
+        "name": _display_name(file),
         "url": urls.get(file.pk, ""),
         "is_readable": file.status == Place.Status.DONE,
-        "urls": number(file.urls),
+        "urls": number_text(file.urls),
         "skipped": number_or_blank(file.skipped),
     }
 
 
 def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> dict[int, str]:
-    """Return the URLs of files by id; none if the site serves another build."""
+    """Return the public URLs of files by their ids; none unless the site serves this build."""
     site = site_or_reason(request, build.site)[0] if build.outcome == "live" else None
     if site is None:
         return {}
 
-    def read() -> dict[int, str]:
+    def read_urls() -> dict[int, str]:
+        """Return the URLs of the files that are stored; raises what a section raises."""
         urls_of = cache(partial(page_address_getter, site))
         return {
             file.pk: urls_of(file.section)(file.number) if file.section else site.address("index")
@@ -392,4 +402,4 @@ def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> di
             if file.status == Place.Status.DONE
         }
 
-    return try_read(read)[0] or {}
+    return try_read(read_urls)[0] or {}

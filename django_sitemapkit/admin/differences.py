@@ -10,11 +10,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    BaseAdmin,
     csv_response,
     id_or_none,
-    number,
     number_or_blank,
+    number_text,
     paged_context,
     render_build_page,
     screen,
@@ -58,12 +58,10 @@ COMPARE = BuildRequest.Kind.COMPARE
 
 
 @screen("<path:object_id>/differences/", "build_differences", "view")
-def differences_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
-) -> HttpResponseBase:
-    """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``.
+def differences_view(model_admin: BaseAdmin, request: HttpRequest, obj: Build) -> HttpResponseBase:
+    """Show which URLs a build adds, removes and changes; with ``?csv``, send them as a CSV file.
 
-    It is compared with the build that was live before it, or with the one in the query string.
+    It is compared with the build whose id is ``?before``, or else with its previous build.
     """
     other = Build.objects.filter(site=obj.site, pk=id_or_none(request.GET.get("before")) or 0)
     before = other.first() or obj.previous
@@ -71,7 +69,7 @@ def differences_view(
     stored = obj.differences.filter(before=before).first()
     if stored is not None and "csv" in request.GET:
         return _csv_download(request, stored)
-    context = _stored_context(request, stored) if stored else _comparison(request, obj, before)
+    context = _stored_context(request, stored) if stored else _compare_or_wait(request, obj, before)
     page = render_build_page(
         model_admin,
         request,
@@ -88,10 +86,10 @@ def differences_view(
     return page
 
 
-def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dict[str, Any]:
-    """Compare two builds or have them compared, and return the template context.
+def _compare_or_wait(request: HttpRequest, build: Build, before: Build | None) -> dict[str, Any]:
+    """Compare two builds, or request it if that takes long, and return the context.
 
-    It is the result, a failure, or "waiting" while another process compares.
+    The context has the differences, a failure, or "waiting" while another process compares.
     """
     site, reason = site_or_reason(request, build.site)
     if site is None:
@@ -116,7 +114,7 @@ def _comparison(request: HttpRequest, build: Build, before: Build | None) -> dic
 
 
 def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
-    """Return the URLs that the query string asks for as a CSV file."""
+    """Return a CSV response with the stored differences that the query string selects."""
     names = {kind: name for name, (kind, _title) in KINDS.items()}
     rows = (
         (names[found.kind], found.section, found.location, tags)
@@ -131,12 +129,13 @@ def _csv_download(request: HttpRequest, stored: BuildDifferences) -> StreamingHt
 
 
 def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
+    """Return the context of stored differences: totals, folders, and a page of selected URLs."""
     found = list(_chosen_differences(request, stored))
     shown = paged_context(request, found, URLS_PER_PAGE)
     totals = [(name, title, stored.count(kind.value)) for name, (kind, title) in KINDS.items()]
     groups = _folder_rows(stored, request.GET.get("below") or "/")
     return {
-        "totals": [(name, title, number(count)) for name, title, count in totals],
+        "totals": [(name, title, number_text(count)) for name, title, count in totals],
         "were_live": ", ".join(
             sorted(sections_served_live(stored.before, sorted({row["section"] for row in groups})))
         ),
@@ -150,7 +149,7 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
         "query": request.GET.get("q", "").strip(),
         **shown,
         "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
-        % {"count": number(len(found))},
+        % {"count": number_text(len(found))},
         "is_cut": any(count > MAX_KEPT for *_, count in totals),
         "rows": [
             {
@@ -161,14 +160,17 @@ def _stored_context(request: HttpRequest, stored: BuildDifferences) -> dict[str,
             }
             for difference, tags in shown["page"].object_list
         ],
-        "kept": number(MAX_KEPT),
+        "kept": number_text(MAX_KEPT),
     }
 
 
 def _chosen_differences(
     request: HttpRequest, stored: BuildDifferences
 ) -> Iterator[tuple[Difference, str]]:
-    """Yield the kept URLs that the query string asks for: the removed ones first."""
+    """Yield the stored differences that the query string selects, each with its changed tags.
+
+    The removed URLs come first, then the added and the changed ones.
+    """
     kinds = [KINDS[name][0] for name in KINDS if request.GET.get("kind") in {None, "", name}]
     section, folder, below = map(request.GET.get, ("section", "folder", "below"))
     wanted = unquote(request.GET.get("q", "").strip()).casefold()
@@ -184,10 +186,10 @@ def _chosen_differences(
 
 
 def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
-    """Return a row for each section and folder directly ``below`` another; the largest first.
+    """Return a template row for each section and folder directly below a folder, largest first.
 
-    It has the numbers by kind. URLs directly in ``below``, and those of folders that were not
-    counted apart, have rows marked ``is_leaf``.
+    It has the numbers of URLs by kind. ``below`` is the path of the folder. URLs directly in it,
+    and those of folders that were not counted separately, are in rows marked ``is_leaf``.
     """
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for kind, section, folder, count in counts_by_folder(stored, below):

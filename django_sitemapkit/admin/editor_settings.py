@@ -19,14 +19,14 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.activity import edits_since
+from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
     BUILDING,
-    CheckedListAdmin,
+    BaseAdmin,
     known_sites,
-    number,
+    number_text,
     site_or_reason,
-    without_host,
+    without_origin,
 )
 from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.builds.publication.gates import pause_of
@@ -40,7 +40,10 @@ from django_sitemapkit.sites import SitemapSite, site_by_key
 
 
 def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
-    """Return a field to choose a site; with a single site it is hidden."""
+    """Return a form field to choose a site; with a single site it is hidden and preset.
+
+    ``current`` is the key of the row's site. If that site is gone, the field is shown.
+    """
     choices = [(site.key, f"{site.key} ({site.origin}{site.path})") for site in sites]
     if len(sites) == 1 and current in {"", sites[0].key}:
         return forms.ChoiceField(
@@ -53,7 +56,7 @@ def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceF
 
 
 class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A form for one editor setting of a site."""
+    """Base class of forms for one editor setting of a site."""
 
     sites: ClassVar[Sequence[SitemapSite]] = ()
     previewing: bool = False
@@ -79,7 +82,7 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
                 part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {kind}"
 
     def clean(self) -> dict[str, Any]:
-        """Keep ``include`` as it is now, unless the user has changed what the page showed.
+        """Keep the stored value of ``include``, unless the user has changed what the page showed.
 
         Otherwise a page that was open while somebody excluded the URL would list it again.
         """
@@ -90,19 +93,22 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def prepare_preview(self) -> None:
-        """Read what a preview needs, a hook: once the row is saved, other editors have to wait."""
+        """Read what takes long, before a preview saves the row; a hook that does nothing here.
+
+        Once the row is saved, other editors have to wait until that is rolled back.
+        """
 
     def is_valid(self) -> bool:
-        """Return whether the row may be saved."""
+        """Return whether the row may be saved: the data are valid, and no preview is asked for."""
         return super().is_valid() and not self.previewing
 
     @property
     def site(self) -> SitemapSite | None:
-        """The chosen site; None as long as the field is not valid."""
+        """The chosen site; None if the field is not valid or the site no longer exists."""
         return site_by_key(self.sites, self.cleaned_data.get("site", self.instance.site))
 
     def clean_lastmod(self) -> Any:
-        """Reject a date in the future: the sitemap would leave it out until then."""
+        """Return the date; reject one in the future, which the sitemap would leave out."""
         lastmod = self.cleaned_data["lastmod"]
         if lastmod is not None and lastmod > timezone.now():
             raise ValidationError(_("This date is in the future."), code="future")
@@ -110,7 +116,10 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class HashedSettingForm(EditorSettingForm):
-    """A form for a row that is identified by a text, or by an object."""
+    """A form for a row that is identified by a text, such as a path, or by an object.
+
+    It normalises the text, and links a stored row with the same identity.
+    """
 
     text_field: ClassVar[str] = "path"
     """The field with the text."""
@@ -128,11 +137,11 @@ class HashedSettingForm(EditorSettingForm):
             )
 
     def normalised(self, site: SitemapSite, text: str) -> str:
-        """Return the text in its normal form; raises InvalidValue with a translated message."""
+        """Return the text as it is stored; raises InvalidValue with a translated message."""
         return pasted_path(site, text)
 
     def clean(self) -> dict[str, Any]:
-        """Normalise the text, or report what is wrong with it."""
+        """Replace the text with its normal form, or report what is wrong with it."""
         cleaned = super().clean() or self.cleaned_data
         if self.site is not None and cleaned.get(self.text_field):
             try:
@@ -142,7 +151,7 @@ class HashedSettingForm(EditorSettingForm):
         return cleaned
 
     def _post_clean(self) -> None:
-        """Report a stored row with the same identity, with a link to it."""
+        """Report an error with a link if a stored row has the same identity."""
         super()._post_clean()  # type: ignore[misc]
         if self.errors:
             return
@@ -158,8 +167,11 @@ class HashedSettingForm(EditorSettingForm):
             self.add_error(field, ValidationError(text, code="unique"))
 
 
-class EditorSettingAdmin(CheckedListAdmin):
-    """A screen of editor settings; a subclass previews a row in ``preview_context``."""
+class EditorSettingAdmin(BaseAdmin):
+    """Base class of the admins of editor settings: a form with a preview, and messages.
+
+    A subclass returns the preview of a row in ``preview_context()``.
+    """
 
     form = EditorSettingForm
     change_form_template = "admin/sitemapkit/editor_settings/change_form.html"
@@ -171,18 +183,18 @@ class EditorSettingAdmin(CheckedListAdmin):
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: Any, form: Any
     ) -> dict[str, Any]:
-        """Return the context of ``preview_template`` for a row.
+        """Return the context of ``preview_template``, which shows what a row does.
 
-        Of the ``inspections`` in it, the page shows the states.
-        The row is saved while this runs; ``form`` is bound if it is to be saved with other values.
-        The page shows any exception.
+        The row is stored while this runs. ``form`` is bound if the preview is of entered values,
+        which are rolled back afterwards. If the context has ``inspections``, the states of these
+        URLs are added to it. If this raises an exception, the page shows it.
         """
         raise NotImplementedError
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> type[Any]:
-        """Return the form class with the sites of the request."""
+        """Return the form class with what it needs of the request, such as the sites."""
         form = super().get_form(request, obj, change=change, **options)
         return type(
             form.__name__,
@@ -198,7 +210,7 @@ class EditorSettingAdmin(CheckedListAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        """Show a preview of the row below the form, as saved or as it would be saved."""
+        """Render the form, with a preview of the row as stored or as it would be saved."""
         row = options["obj"]
         context |= {
             "preview_template": self.preview_template,
@@ -210,34 +222,38 @@ class EditorSettingAdmin(CheckedListAdmin):
         return super().render_change_form(request, context, *args, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save a row, and say when the published files follow."""
+        """Save a row, and say that the published files change with the next build."""
         super().save_model(request, obj, form, change)
         undo = ""
         if not change and self.has_delete_permission(request, obj):
             undo = self.view_url("delete", obj.pk)
         before = form.initial.get("site") if change else None
         keys = {obj.site, before or obj.site}
-        add_due_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
+        add_pending_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete a row, and say when the published files follow."""
+        """Delete a row, and say that the published files change with the next build."""
         super().delete_model(request, obj)
-        add_due_message(request, [obj.site], path=getattr(obj, "path", ""))
+        add_pending_message(request, [obj.site], path=getattr(obj, "path", ""))
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        """Delete rows, and say when the published files follow."""
+        """Delete rows, and say that the published files change with the next build."""
         keys = site_keys_of(queryset)
         super().delete_queryset(request, queryset)
-        add_due_message(request, keys)
+        add_pending_message(request, keys)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Search for the path, as it is stored, if the search term is a URL."""
-        path = without_host(search_term)
+        """Return the rows that match a search term; of a pasted URL, its path is searched for."""
+        path = without_origin(search_term)
         term = search_term if path == search_term else iri_to_uri(path)
         return super().get_search_results(request, queryset, term)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
-        """Return the preview of a row, as saved or as it would be saved; None if there is none."""
+        """Return the context of a row's preview, with the states of its URLs; or None.
+
+        If the user asked for a preview, it is of the entered values: they are saved and rolled
+        back. Otherwise it is of the stored row. A new row or an invalid form has none.
+        """
         if form.is_bound and form.previewing and not form.errors:
             form.prepare_preview()
             using = router.db_for_write(self.model)
@@ -259,6 +275,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         return {**context, **(states or {"failure": reason})}
 
     def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:
+        """Return ``preview_context()`` of a row, or a context with the reason if that fails."""
         site, reason = site_or_reason(request, row.site)
         if site is None:
             return {"failure": reason}
@@ -267,11 +284,11 @@ class EditorSettingAdmin(CheckedListAdmin):
 
 
 def site_keys_of(rows: models.QuerySet[Any]) -> list[str]:
-    """Return the keys of the sites that rows belong to."""
+    """Return the keys of the sites that some rows belong to, each once."""
     return list(rows.order_by().values_list("site", flat=True).distinct())
 
 
-def add_due_message(
+def add_pending_message(
     request: HttpRequest,
     keys: Collection[str],
     *,
@@ -280,12 +297,12 @@ def add_due_message(
     section: str = "",
     lost: int = 0,
 ) -> None:
-    """Say that the published files of the sites with these keys follow with the next build.
+    """Add a message: the published files of the sites with these keys change with the next build.
 
-    With one site it offers to build now to users who may, and links what becomes of the URL with
-    this ``path``. ``undo`` is the address that undoes the change; "" if there is none. What
-    changes one ``section`` alone acts at once if the section is served live. ``lost`` is how many
-    published URLs the change takes out.
+    With one site it offers users who may build to build now, and links the inspection of ``path``.
+    ``undo`` is the URL that undoes the change; "" if there is none. If the change is about one
+    ``section`` only, and that is served live, the message says that it acts at once. ``lost`` is
+    how many published URLs the change removes. Sites where nothing is published are left out.
     """
     published = dict(Publication.objects.filter(site__in=keys).values_list("site", "build"))
     sites = [site for site in known_sites(request) if site.key in published]
@@ -301,13 +318,13 @@ def add_due_message(
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
-        "edits": edits_since(request, published[site.key])
+        "edits": edits_context(request, published[site.key])
         if site and not paused and request.user.has_perms(BUILDING)
         else None,
         "path": path,
         "undo": undo,
         "lost": lost,
-        "lost_text": number(lost),
+        "lost_text": number_text(lost),
     }
     messages.info(
         request,

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter, known_sites, number, screen
+from django_sitemapkit.admin.base import BaseAdmin, SiteFilter, known_sites, number_text, screen
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
-    add_due_message,
+    add_pending_message,
     site_field,
 )
 from django_sitemapkit.admin.history import log_rows
@@ -42,7 +42,7 @@ MAX_INVALID_LINES = 200
 
 
 class PasteForm(forms.Form):
-    """A form for many URLs."""
+    """A form to paste many extra URLs, one per line."""
 
     urls = forms.CharField(
         label=_("URLs"),
@@ -65,17 +65,17 @@ class PasteForm(forms.Form):
         self.order_fields(["site", "urls", "save_rest"])
 
     def clean_urls(self) -> str:
-        """Reject an empty text, and one with too many lines."""
+        """Return the pasted text; reject an empty one, and one with too many lines."""
         text: str = self.cleaned_data["urls"]
         if not text.strip():
             raise forms.ValidationError(self.fields["urls"].error_messages["required"])
         if text.count("\n") >= MAX_PASTED_LINES:
             message = gettext("Paste at most %(count)s lines. To add more, import a CSV file.")
-            raise forms.ValidationError(message % {"count": number(MAX_PASTED_LINES)})
+            raise forms.ValidationError(message % {"count": number_text(MAX_PASTED_LINES)})
         return text
 
     def comparison(self) -> Comparison:
-        """Return the lines compared with the stored rows."""
+        """Return the pasted lines compared with the stored extra URLs: new, known or invalid."""
         key = self.cleaned_data["site"]
         lines = enumerate(self.cleaned_data["urls"].split("\n"), start=1)
         rows = ((line_number, [key, line]) for line_number, line in lines if line.strip())
@@ -84,8 +84,11 @@ class PasteForm(forms.Form):
 
 
 @screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])
-def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
-    """Ask for URLs and add them: all of them or, if the user chose so, the valid ones."""
+def paste_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show a form for extra URLs, and add the posted ones.
+
+    If some are invalid, only the valid ones are added, and only if the user has chosen that.
+    """
     sites = known_sites(request)
     form = PasteForm(request.POST if request.method == "POST" else None, sites=sites)
     if not form.is_valid():
@@ -106,10 +109,10 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
         "%(count)s URLs added. Whether their pages answer was not looked at.",
         len(new),
     )
-    messages.success(request, text % {"count": number(len(new))})
+    messages.success(request, text % {"count": number_text(len(new))})
     site = site_by_key(sites, form.cleaned_data["site"])
     if new and site is not None:
-        _warn_of_unknown(request, site, new)
+        _warn_of_missing_pages(request, site, new)
         _warn_of_published(request, site, new)
         _warn_of_excluded(request, site, new)
     if invalid := comparison.lines_with(LineOutcome.INVALID):
@@ -119,22 +122,22 @@ def paste_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpRespo
             len(invalid),
         )
         values = {"line": invalid[0].number, "error": invalid[0].error.removeprefix("path: ")}
-        messages.warning(request, text % {"count": number(len(invalid)), **values})
+        messages.warning(request, text % {"count": number_text(len(invalid)), **values})
     if known := comparison.count(LineOutcome.UNCHANGED):
         text = ngettext("%(count)s URL already existed.", "%(count)s URLs already existed.", known)
-        messages.info(request, text % {"count": number(known)})
+        messages.info(request, text % {"count": number_text(known)})
     if new:
-        add_due_message(request, [form.cleaned_data["site"]])
+        add_pending_message(request, [form.cleaned_data["site"]])
     return HttpResponseRedirect(_return_url(model_admin, request))
 
 
 def _paste_page(
-    model_admin: CheckedListAdmin,
+    model_admin: BaseAdmin,
     request: HttpRequest,
     form: PasteForm,
     comparison: Comparison | None = None,
 ) -> HttpResponseBase:
-    """Return the page with the form, and the invalid lines of what was pasted."""
+    """Return the page with the form to paste URLs, and the invalid lines of what was pasted."""
     invalid = comparison.lines_with(LineOutcome.INVALID) if comparison else []
     pasted = form.cleaned_data["urls"].split("\n") if invalid else []
     return model_admin.render_page(
@@ -151,22 +154,22 @@ def _paste_page(
             for line in invalid[:MAX_INVALID_LINES]
         ],
         invalid_count=len(invalid),
-        formatted_invalid_count=number(len(invalid)),
+        formatted_invalid_count=number_text(len(invalid)),
         valid_count=comparison.count(LineOutcome.CREATED) if comparison else 0,
-        max_lines=number(MAX_PASTED_LINES),
+        max_lines=number_text(MAX_PASTED_LINES),
         changelist_url=_return_url(model_admin, request),
     )
 
 
-def _return_url(model_admin: CheckedListAdmin, request: HttpRequest) -> str:
-    """Return the list's URL, or the index of the admin for users who may not see the list."""
+def _return_url(model_admin: BaseAdmin, request: HttpRequest) -> str:
+    """Return the URL of the list, or of the admin's index for users who may not see the list."""
     if model_admin.has_view_or_change_permission(request):
         return model_admin.view_url("changelist")
     return reverse(f"{model_admin.admin_site.name}:index")
 
 
-def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say at how many of the URLs added to a site there is probably no page for everyone."""
+def _warn_of_missing_pages(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
+    """Warn that the site probably has no public page at some of the URLs added, and how many."""
     unknown = [row.path for row in added if why_no_page_at(site, row.path)]
     text = ngettext(
         "The site probably has no public page at %(count)s of these URLs: %(url)s",
@@ -174,13 +177,13 @@ def _warn_of_unknown(request: HttpRequest, site: SitemapSite, added: list[ExtraU
         len(unknown),
     )
     if unknown:
-        messages.warning(request, text % {"count": number(len(unknown)), "url": unknown[0]})
+        messages.warning(request, text % {"count": number_text(len(unknown)), "url": unknown[0]})
 
 
 def _warn_of_published(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say how many of the URLs added to a site are published already.
+    """Warn that some of the URLs added are already in published files, and how many.
 
-    If not all published URLs could be read in time, and none was found, sections are looked at.
+    If not all files could be read in time, and none was found, warn of those that sections list.
     """
     matches, reason = try_read(lambda: count_published_paths(site, [row.path for row in added]))
     if reason:
@@ -194,14 +197,14 @@ def _warn_of_published(request: HttpRequest, site: SitemapSite, added: list[Extr
             matches.matched,
         )
         least = "%(count)s" if matches.complete else gettext("at least %(count)s")
-        count = least % {"count": number(matches.matched)}
+        count = least % {"count": number_text(matches.matched)}
         messages.warning(request, text % {"count": count, "url": matches.locations[0]})
     elif matches is None or not matches.complete:
-        _warn_of_sections(request, site, added[:MAX_SECTION_LOOKUPS])
+        _warn_of_listed(request, site, added[:MAX_SECTION_LOOKUPS])
 
 
 def _warn_of_excluded(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Say how many of the URLs added to a site are excluded all the same."""
+    """Warn that overrides or rules exclude some of the URLs added, and how many."""
     section = section_of(site, EXTRA_URLS)
     if section is None:
         return
@@ -213,14 +216,14 @@ def _warn_of_excluded(request: HttpRequest, site: SitemapSite, added: list[Extra
             "%(count)s of these URLs are excluded by overrides or rules, such as %(url)s",
             len(excluded),
         )
-        values = {"count": number(len(excluded)), "url": locations[min(excluded)]}
+        values = {"count": number_text(len(excluded)), "url": locations[min(excluded)]}
         messages.warning(request, text % values)
 
 
-def _warn_of_sections(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
-    """Warn about each URL added to a site that a section already lists."""
+def _warn_of_listed(request: HttpRequest, site: SitemapSite, added: list[ExtraUrl]) -> None:
+    """Warn of each URL added that another section already lists."""
     for row in added:
-        found, _reason = try_read(partial(inspect_path, site, row.path, without=EXTRA_URLS))
+        found, _reason = try_read(partial(inspect_path, site, row.path, without_section=EXTRA_URLS))
         if found and found.listed:
             text = gettext(
                 "Section %(section)s already lists %(url)s. To change its values, use a URL"
@@ -231,7 +234,7 @@ def _warn_of_sections(request: HttpRequest, site: SitemapSite, added: list[Extra
 
 @admin.register(ExtraUrl)
 class ExtraUrlAdmin(TransferAdmin):
-    """Extra URLs: added one by one, pasted, or imported."""
+    """The admin of extra URLs, which are added one by one, pasted, or imported."""
 
     screens = (*TransferAdmin.screens, paste_view)
     form = HashedSettingForm
@@ -247,11 +250,11 @@ class ExtraUrlAdmin(TransferAdmin):
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, form: Any
     ) -> dict[str, Any]:
-        """Return where the URL is listed and with which values, or why it is not."""
+        """Return the inspection of the URL: where it is listed, with which values, or why not."""
         return {"inspections": [inspect_path(site, row.path)]}
 
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
-        """Save the row, and warn if no page is there, or a section lists the URL."""
+        """Save the row; warn if the site has no page there, or a section already lists the URL."""
         super().save_model(request, obj, form, change)
-        _warn_of_unknown(request, form.site, [obj])
-        _warn_of_sections(request, form.site, [obj])
+        _warn_of_missing_pages(request, form.site, [obj])
+        _warn_of_listed(request, form.site, [obj])

@@ -14,7 +14,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import models
 from django.utils.translation import gettext_noop, override
 
-from django_sitemapkit.admin.base import number
+from django_sitemapkit.admin.base import number_text
 
 MAX_LOGGED_ROWS = 1_000
 """Rows of an action that are logged one by one."""
@@ -60,7 +60,7 @@ HISTORY_SENTENCES = frozenset(
 
 
 def exclusion_message(row: Any, changed: Collection[str]) -> str:
-    """Return ``EXCLUDED`` if a change of these fields excludes the URL, else ""."""
+    """Return ``EXCLUDED`` if ``include`` is among the changed fields and is now False, else ""."""
     return EXCLUDED if "include" in changed and row.include is False else ""
 
 
@@ -71,20 +71,20 @@ def log_rows(
     fields: Iterable[str] = (),
     message: str = "",
 ) -> None:
-    """Record in the history that a user added, changed or deletes rows.
+    """Record in Django's admin log that a user added, changed or deletes rows.
 
-    ``user`` is the user's primary key, ``flag`` a constant of the admin's ``LogEntry``, ``fields``
-    the names of the changed fields; ``message`` replaces what Django says of them. With more than
-    ``MAX_LOGGED_ROWS`` there is one entry for all.
+    ``user`` is the user's primary key, ``flag`` a constant of ``LogEntry``, ``fields`` the names
+    of the changed fields; ``message`` replaces Django's own message. There is an entry for each
+    row, or one for all if there are more than ``MAX_LOGGED_ROWS``.
     """
     if len(rows) > MAX_LOGGED_ROWS:
-        log_count(user, type(rows[0]), len(rows), flag, fields, message)
+        log_bulk_action(user, type(rows[0]), len(rows), flag, fields, message)
     elif rows:
         text = message or _change_message(type(rows[0]), flag, fields)
         LogEntry.objects.log_actions(user, rows, flag, text)
 
 
-def log_count(
+def log_bulk_action(
     user: Any,
     model: type[models.Model],
     count: int,
@@ -92,18 +92,22 @@ def log_count(
     fields: Iterable[str] = (),
     message: str = "",
 ) -> None:
-    """Record in one entry, which is in no row's own history, what was done to many rows."""
+    """Record in one entry of Django's admin log what a user did to many rows of a model.
+
+    The entry names only their number, and is not in the history of any row. For the arguments,
+    see ``log_rows()``.
+    """
     LogEntry.objects.create(
         user_id=user,
         content_type=ContentType.objects.get_for_model(model),
-        object_repr=f"{number(count)} {model._meta.verbose_name_plural}",
+        object_repr=f"{number_text(count)} {model._meta.verbose_name_plural}",
         action_flag=flag,
         change_message=message or _change_message(model, flag, fields),
     )
 
 
 def _change_message(model: type[models.Model], flag: int, fields: Iterable[str]) -> str:
-    """Return a message in the form in which Django translates it when it is shown."""
+    """Return Django's own message on a change, as JSON that Django translates when it is shown."""
     if flag == ADDITION:
         return json.dumps([{"added": {}}])
     if flag != CHANGE:

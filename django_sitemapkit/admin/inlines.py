@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import MAX_LISTED_SITES, known_sites
-from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_due_message
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_pending_message
 from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.admin.url_inspection import inspection_states_context
@@ -34,7 +34,7 @@ OPEN_SITE = "sitemap_site"
 
 
 class InlineForm(EditorSettingForm):
-    """A form for the override at one site, which the user does not choose."""
+    """A form for an object's override at a site that the user does not choose."""
 
     may_add = may_change = True
     """Whether the user may; else what is sent is ignored."""
@@ -88,6 +88,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     def _overrides_of(
         self, rows: UrlOverrideQuerySet, instance: Model | None
     ) -> UrlOverrideQuerySet:
+        """Return the object's overrides at the sites of the formset; none for an unsaved object."""
         if instance is None or instance.pk is None:
             return rows.none()
         sites = [site.key for site in self.sites]
@@ -95,7 +96,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
 
     @classmethod
     def get_default_prefix(cls) -> str:
-        """Return the prefix of the field names."""
+        """Return the prefix of the names of all form fields."""
         return "sitemapkit-override"
 
     def initial_form_count(self) -> int:
@@ -103,12 +104,13 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         return 0 if self.save_as_new else super().initial_form_count()
 
     def _construct_form(self, i: int, **options: Any) -> Any:
+        """Return a form, on whose row ``explanation_context()`` is set."""
         form = super()._construct_form(i, **options)  # type: ignore[misc]
         form.instance.explanation_context = partial(self.explanation_context, form.instance.site)
         return form
 
     def explanation_context(self, key: str) -> dict[str, Any]:
-        """Return the context that explains the object's URL at a site."""
+        """Return the context of ``explanations.html`` for the object at the site with a key."""
         obj, site = self.instance, site_by_key(self.sites, key)
         context: dict[str, Any] = {"site": site if self.other_sites else None}
         if site is None or obj is None or obj._state.adding:
@@ -122,15 +124,15 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
 
     @property
     def explanations_without_form(self) -> list[dict[str, Any]]:
-        """Return the explanations for sites without a form, which need the add permission."""
+        """Return the explanations for sites without a form, as the user may not add an override."""
         shown = {form.instance.site for form in self.forms}
         return [self.explanation_context(site.key) for site in self.sites if site.key not in shown]
 
     @property
     def rows_of_sites(self) -> list[dict[str, Any]]:
-        """Return a row for each of several sites, those with an override first.
+        """Return a template row for each site to choose from, those with an override first.
 
-        At most ``MAX_LISTED_SITES`` are returned.
+        At most ``MAX_LISTED_SITES`` are returned; none if there is a single site.
         """
         overrides = {}
         if self.instance is not None and self.instance.pk is not None:
@@ -143,7 +145,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         ]
 
     def clean(self) -> None:
-        """Reject an override that another user has just added."""
+        """Report an error if another user has added the same override meanwhile."""
         super().clean()
         # The admin does not validate forms that the user may only view.
         cleaned = [form for form in self.forms if getattr(form, "cleaned_data", {}).get("site")]
@@ -155,35 +157,37 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
                 form.add_error(None, ValidationError(_("This override already exists.")))
 
     def save(self, commit: bool = True) -> list[UrlOverride]:
-        """Save what has changed, and say when the published files follow."""
+        """Save what has changed, and say that the published files change with the next build."""
         saved: list[UrlOverride] = super().save(commit=commit)
         changed = [row for row, _fields in self.changed_objects]
         if self.request is not None:
             rows = (*self.new_objects, *changed, *self.deleted_objects)
-            add_due_message(self.request, {row.site for row in rows})
+            add_pending_message(self.request, {row.site for row in rows})
         return saved
 
     def save_new(self, form: Any, commit: bool = True) -> UrlOverride:
-        """Save a new override of the object, which has its primary key by now."""
+        """Save a new override of the object, which has a primary key by now, and log it."""
         assert self.instance is not None  # noqa: S101  it was saved just now
         form.instance.model, form.instance.object_id = identity_of(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
-        self._log(row, ADDITION, commit, form.changed_data)
+        self._log_change(row, ADDITION, commit, form.changed_data)
         return row
 
     def save_existing(self, form: Any, obj: Any, commit: bool = True) -> UrlOverride:
-        """Save a stored override."""
+        """Save a stored override, and log the change."""
         row: UrlOverride = super().save_existing(form, obj, commit=commit)
-        self._log(row, CHANGE, commit, form.changed_data)
+        self._log_change(row, CHANGE, commit, form.changed_data)
         return row
 
     def delete_existing(self, obj: Any, commit: bool = True) -> None:
-        """Delete an override."""
-        self._log(obj, DELETION, commit)
+        """Delete an override, and log that."""
+        self._log_change(obj, DELETION, commit)
         super().delete_existing(obj, commit=commit)
 
-    def _log(self, row: UrlOverride, flag: int, commit: bool, changed: Sequence[str] = ()) -> None:
-        """Record in the history what is done to a row, unless it is not written yet."""
+    def _log_change(
+        self, row: UrlOverride, flag: int, commit: bool, changed: Sequence[str] = ()
+    ) -> None:
+        """Record a change of a row in Django's admin log, if it is written and a request is set."""
         if commit and self.request is not None:
             message = exclusion_message(row, changed)
             log_rows(self.request.user.pk, [row], flag, changed, message)
@@ -193,9 +197,11 @@ class SitemapOverrideInlineChecks(InlineModelAdminChecks):
     """The checks of inlines without those of a foreign key, which overrides do not have."""
 
     def _check_exclude_of_parent_model(self, obj: Any, parent_model: Any) -> list[Any]:
+        """Return no errors: no foreign key can be excluded."""
         return []
 
     def _check_relation(self, obj: Any, parent_model: Any) -> list[Any]:
+        """Return no errors: no foreign key to the parent is required."""
         return []
 
 
@@ -231,16 +237,16 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         js = ["sitemapkit/inline.js"]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return how many forms there are: one for the site that is open."""
+        """Return how many forms there are: one if a site is open, else none."""
         sites = len(_sites_with_forms(request))
         return sites if self.max_num is None else min(self.max_num, sites)
 
     def get_min_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return the same number: a form that a script removed could not be restored."""
+        """Return ``get_max_num()``: a form that a script removed could not be restored."""
         return self.get_max_num(request, obj, **options)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        """Return the formset class, which finds rows by the object's model and key."""
+        """Return the formset class, which finds overrides by the object's model and primary key."""
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
         permitted: dict[str, Any] = {
@@ -274,12 +280,15 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
 
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:
-        """Return the object's sitemap entry as saved now, or why it is not listed."""
+        """Return HTML of the object's sitemap entry as stored now, or of why it is not listed."""
         context = getattr(row, "explanation_context", dict)  # The empty form for scripts has none.
         return render_to_string("admin/sitemapkit/editor_settings/explanations.html", context())
 
 
 def _sites_with_forms(request: HttpRequest) -> list[SitemapSite]:
-    """Return the only site, or the one of several that the query string names; else none."""
+    """Return the site whose override has a form: the only site, or the one that the URL names.
+
+    The list is empty if there are several sites and the query string names none.
+    """
     sites, key = known_sites(request), request.GET.get(OPEN_SITE)
     return [site for site in sites if len(sites) == 1 or site.key == key]

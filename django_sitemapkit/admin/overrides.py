@@ -26,22 +26,26 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import (
     BUILDING,
     EXCLUDING,
-    CheckedListAdmin,
+    BaseAdmin,
     SiteFilter,
     known_sites,
     link_to,
-    number,
+    number_text,
     screen,
     site_or_reason,
 )
-from django_sitemapkit.admin.editor_settings import HashedSettingForm, add_due_message, site_keys_of
+from django_sitemapkit.admin.editor_settings import (
+    HashedSettingForm,
+    add_pending_message,
+    site_keys_of,
+)
 from django_sitemapkit.admin.history import (
     EXCLUDED,
     INCLUDED,
     MAX_LOGGED_ROWS,
     NO_LONGER_EXCLUDED,
     exclusion_message,
-    log_count,
+    log_bulk_action,
     log_rows,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
@@ -69,7 +73,7 @@ NO_SECTION = _("No section of this site lists objects of this model.")
 
 
 class OverrideForm(HashedSettingForm):
-    """A form for an override: its values and, when it is added, its path or object."""
+    """A form for an override: its values and, for a new one, its path or object."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -87,7 +91,7 @@ class OverrideForm(HashedSettingForm):
             )
 
     def clean(self) -> dict[str, Any]:
-        """Require a path or an object, and find the object."""
+        """Require either a path or an object, and check that the object exists."""
         cleaned = super().clean() or self.cleaned_data
         named = cleaned.get("model") or cleaned.get("object_id")
         if "path" in self.fields and named and cleaned.get("path"):
@@ -110,21 +114,21 @@ class OverrideForm(HashedSettingForm):
     methods=["POST"],
 )
 def exclude_now_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: UrlOverride
+    model_admin: BaseAdmin, request: HttpRequest, obj: UrlOverride
 ) -> HttpResponseBase:
-    """Exclude a URL, and publish its sitemap file without it."""
-    _publish_now(model_admin, request, site_or_reason(request, obj.site)[0], obj, include=False)
+    """Exclude the URL of an override at once: publish its sitemap file without it."""
+    _publish_include(model_admin, request, site_or_reason(request, obj.site)[0], obj, include=False)
     return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 
-@screen("include/", "urloverride_set_include", *EXCLUDING, methods=["POST"], of_site=True)
+@screen("include/", "urloverride_set_include", *EXCLUDING, methods=["POST"], needs_site=True)
 def set_include_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Exclude the URL of a posted site and path as ``exclude_now_view`` does, or include it so.
+    """Exclude or include the URL of a posted path at once: publish its sitemap file again.
 
-    An override is added if there is none. Redirect to the URL's inspection, with a search of all
-    files.
+    It is included if "include" is "1": an override that excludes it is reset; else it is listed in
+    spite of exclusion rules. A missing override is added. Redirect to the inspection of the URL.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -134,29 +138,29 @@ def set_include_view(
     row = stored.first() or UrlOverride(site=site.key, path=url_path)
     again = None if row.include is False else True  # By the rules again, or in spite of one.
     include = again if request.POST.get("include") == "1" else False
-    _publish_now(model_admin, request, site, row, include=include)
+    _publish_include(model_admin, request, site, row, include=include)
     return HttpResponseRedirect(
         model_admin.screen_url("inspect", site=site.key, url=url_path, all=1)
     )
 
 
-def _publish_now(
-    model_admin: CheckedListAdmin,
+def _publish_include(
+    model_admin: BaseAdmin,
     request: HttpRequest,
     site: SitemapSite | None,
     row: UrlOverride,
     *,
     include: bool | None,
 ) -> None:
-    """Save whether a URL is included, publish its sitemap file again, and show the result.
+    """Save an override's ``include``, publish the URL's sitemap file again, and add messages.
 
-    If the site no longer exists, nothing is published.
+    Without a site, as if it no longer exists, nothing is published.
     """
     _save_include(request, row, include)
     if site is None:
         return
     before = Build.objects.published(site)
-    level, text = _publish(site, row, request.user.get_username())
+    level, text = _publish_override(site, row, request.user.get_username())
     after = Build.objects.published(site)
     if after and after != before and request.user.has_perm(BUILDING[0]):
         text = format_html(
@@ -169,13 +173,13 @@ def _publish_now(
         found, _reason = try_read(lambda: inspect_path(site, row.path) if row.path else None)
         if include is not False and found and not found.listed:
             messages.warning(request, gettext("Something else still excludes the URL."))
-        add_due_message(request, [site.key], section=found.section if found else "")
+        add_pending_message(request, [site.key], section=found.section if found else "")
 
 
 def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) -> None:
-    """Save whether a URL is included, excluded or neither, with an entry in the history.
+    """Save an override's ``include``, and record the change in Django's admin log.
 
-    An override that then says nothing, and has no note, is deleted.
+    An override that then sets no value, and has no note, is deleted.
     """
     if row.include is not include:
         row.include = include
@@ -189,10 +193,10 @@ def _save_include(request: HttpRequest, row: UrlOverride, include: bool | None) 
             UrlOverride.objects.filter(pk=row.pk, note="", **INHERITED).delete()
 
 
-def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
-    """Publish what an override says of its URL; return a message and its level.
+def _publish_override(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
+    """Publish the sitemap file of an override's URL again; return a message's level and text.
 
-    The level is SUCCESS only if published files follow; there may be no message besides.
+    The level is SUCCESS only if published files have changed as wanted. The text may be "".
     """
     is_excluded = row.include is False
     try:
@@ -236,7 +240,10 @@ def _publish(site: SitemapSite, row: UrlOverride, user: str) -> tuple[int, str]:
 
 
 def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:
-    """Return whether an excluded object is still listed: an override by path then includes it."""
+    """Return whether an excluded object is still listed, as an override by path includes it.
+
+    It is False for an override by path.
+    """
     obj = None if row.path else object_by_key(row.model, row.object_id)
     found, _reason = try_read(lambda: inspect_object(site, obj) if obj else [])
     return any(each.listed for each in found or ())
@@ -244,7 +251,7 @@ def _is_still_listed(site: SitemapSite, row: UrlOverride) -> bool:
 
 @admin.register(UrlOverride)
 class UrlOverrideAdmin(TransferAdmin):
-    """URL overrides, with previews, bulk actions, import and export."""
+    """The admin of URL overrides, with previews, bulk actions, import and export."""
 
     screens = (*TransferAdmin.screens, exclude_now_view, set_include_view)
     form = OverrideForm
@@ -256,13 +263,14 @@ class UrlOverrideAdmin(TransferAdmin):
     )
     list_filter = (SiteFilter, "include", "changefreq", "changed_at")
     search_fields = ("path", "object_id", "note")
-    actions = ("include_them", "exclude_them", "reset_them")
+    actions = ("include_urls", "exclude_urls", "reset_overrides")
     readonly_fields = ("subject_object",)
 
     def get_fieldsets(self, request: HttpRequest, obj: UrlOverride | None = None) -> Any:
-        """Return the fields; an object is chosen once, a path may be corrected later.
+        """Return the fields: a path or an object, the values, and the note.
 
-        A link that names the path needs no choice of an object.
+        The object of a stored override cannot be changed; its path can. If the link to the form has
+        a path, no object is asked for.
         """
         if obj is None:
             identity = ["path"] if request.GET.get("path") else ["path", "model", "object_id"]
@@ -276,7 +284,7 @@ class UrlOverrideAdmin(TransferAdmin):
 
     @admin.display(description=_("object"))
     def subject_object(self, obj: UrlOverride) -> str:
-        """Return the object's name, linked to its change page."""
+        """Return HTML with the kind and the name of the override's object, linked to its page."""
         found = object_by_key(obj.model, obj.object_id)
         if found is None:
             return format_html(
@@ -288,13 +296,16 @@ class UrlOverrideAdmin(TransferAdmin):
 
     @admin.display(description=_("URL or object"), ordering="path")
     def subject(self, obj: UrlOverride) -> str:
-        """Return the path, or the model and key of the object, without a query."""
+        """Return the override's path, or the model and primary key of its object.
+
+        It takes no query.
+        """
         return str(obj)
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:
-        """Return what the history says: that the URL was excluded, or which fields changed."""
+        """Return the message for Django's admin log: ``EXCLUDED``, or which fields changed."""
         return exclusion_message(form.instance, form.changed_data) or (
             super().construct_change_message(request, form, formsets, add)
         )
@@ -302,7 +313,7 @@ class UrlOverrideAdmin(TransferAdmin):
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: UrlOverride, form: Any
     ) -> dict[str, Any]:
-        """Return where the URL is listed and with which values, or why it is not."""
+        """Return the inspections of the override's URLs: where they are listed, or why not."""
         if row.path:
             return {"inspections": [inspect_path(site, row.path)]}
         obj = object_by_key(row.model, row.object_id)
@@ -311,19 +322,19 @@ class UrlOverrideAdmin(TransferAdmin):
         return {"inspections": inspect_object(site, obj), "nothing": NO_SECTION}
 
     def has_bulk_urloverride_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may use the bulk actions and "Exclude now"."""
+        """Return whether the user may run the bulk actions and "Exclude now"."""
         return bool(request.user.has_perm("sitemapkit.bulk_urloverride"))
 
     @admin.action(description=_("Include in the sitemap"), permissions=["bulk_urloverride"])
-    def include_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
-        """Include the chosen URLs."""
-        self._update(request, queryset, {"include": True})
+    def include_urls(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
+        """Include the URLs of the chosen overrides in the sitemap."""
+        self._update_overrides(request, queryset, {"include": True})
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["bulk_urloverride"])
-    def exclude_them(
+    def exclude_urls(
         self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]
     ) -> HttpResponse | None:
-        """Exclude the chosen URLs; many of a site's, only once that is confirmed."""
+        """Exclude the URLs of the chosen overrides; many of one site, only after confirmation."""
         losses = [] if "confirmed" in request.POST else _losses_by_site(request, queryset)
         if losses:
             return self.render_page(
@@ -335,38 +346,42 @@ class UrlOverrideAdmin(TransferAdmin):
                 chosen=request.POST.getlist(ACTION_CHECKBOX_NAME),
                 across=request.POST.get("select_across", "0"),
             )
-        self._update(request, queryset, {"include": False})
+        self._update_overrides(request, queryset, {"include": False})
         return None
 
     @admin.action(description=_("Reset to inherited values"), permissions=["bulk_urloverride"])
-    def reset_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
+    def reset_overrides(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
         """Clear all values of the chosen overrides, but keep their notes."""
-        self._update(request, queryset, INHERITED)
+        self._update_overrides(request, queryset, INHERITED)
 
-    def _update(
+    def _update_overrides(
         self,
         request: HttpRequest,
         queryset: models.QuerySet[UrlOverride],
         values: dict[str, Any],
     ) -> None:
+        """Set values of the chosen overrides, log the changes, and add messages."""
         keys = site_keys_of(queryset)
         count = queryset.count()
         message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
             if count > MAX_LOGGED_ROWS:
-                log_count(request.user.pk, self.model, count, CHANGE, values, message)
+                log_bulk_action(request.user.pk, self.model, count, CHANGE, values, message)
             else:
                 log_rows(request.user.pk, list(queryset), CHANGE, values, message)
             queryset.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", count)
-        self.message_user(request, text % {"count": number(count)}, messages.SUCCESS)
-        add_due_message(request, keys)
+        self.message_user(request, text % {"count": number_text(count)}, messages.SUCCESS)
+        add_pending_message(request, keys)
 
 
 def _losses_by_site(
     request: HttpRequest, queryset: models.QuerySet[UrlOverride]
 ) -> list[dict[str, Any]]:
-    """Return the sites that may lose many of their published URLs, with the numbers."""
+    """Return a template row for each site that would lose many published URLs.
+
+    They are those of the chosen overrides, if these exclude them.
+    """
     keys = site_keys_of(queryset)
     sites = [site for site in known_sites(request) if site.key in keys]
     found = [_loss_of(site, queryset.filter(site=site.key)) for site in sites]
@@ -374,7 +389,10 @@ def _losses_by_site(
 
 
 def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str, Any] | None:
-    """Return how many published URLs some overrides are for; None for few."""
+    """Return the template row of how many published URLs a site would lose; None for few.
+
+    The URLs of ``rows`` are looked for in the published files. If that fails, the row says why.
+    """
     objects = rows.filter(path="").count()
     matches, failure = try_read(
         lambda: count_published_paths(site, rows.exclude(path="").values_list("path", flat=True))
@@ -388,14 +406,14 @@ def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str,
         "matches": matches,
         "texts": match_texts(matches),
         "objects": objects,
-        "object_text": number(objects),
+        "object_text": number_text(objects),
     }
 
 
 def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:
-    """Return the labels of the models whose objects the sections list.
+    """Return the labels of the models whose objects some section of the sites lists.
 
-    A section that several sites have is read at one of them.
+    A section class that several sites have is read at one of them.
     """
     classes: dict[Any, SitemapSite] = {}
     for site in sites:
@@ -406,4 +424,5 @@ def _listed_labels(sites: Sequence[SitemapSite]) -> set[str]:
 
 
 def _model_label(section: Any, site: SitemapSite) -> str | None:
+    """Return the label of the model that a section class lists at a site; None without one."""
     return label_or_none(reader_of(section(site)))

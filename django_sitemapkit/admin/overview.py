@@ -19,13 +19,13 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.activity import edits_since
+from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    BaseAdmin,
     duration_text,
     id_or_none,
-    number,
     number_or_blank,
+    number_text,
     paged_context,
     pause_text,
     progress_text,
@@ -33,7 +33,7 @@ from django_sitemapkit.admin.base import (
     request_text,
     screen,
 )
-from django_sitemapkit.admin.health.builds import STATES_READ, live_items
+from django_sitemapkit.admin.health.builds import STATES_READ, current_items
 from django_sitemapkit.admin.health.items import (
     attention_context,
     items_by_site,
@@ -85,80 +85,85 @@ BUTTONS: dict[str, dict[str, Any]] = {
 
 
 @screen("", "overview", "view")
-def overview_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
-    """Show the only site, the chosen one, or a list of all."""
-    return _sites_screen(
+def overview_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the overview of the only or chosen site, or a list of all sites."""
+    return _render_site_or_list(
         model_admin,
         request,
         "overview",
         title=_("Sitemaps overview"),
-        of_site=partial(_site_context, model_admin, request),
-        of_sites=partial(_sites_context, model_admin),
+        site_context=partial(_overview_context, model_admin, request),
+        list_context=partial(_overview_list_context, model_admin),
     )
 
 
 @screen("health/", "health", "view")
-def health_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
-    """Show the only site, the chosen one, or a list of all."""
-    return _sites_screen(
+def health_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show the health of the only or chosen site, or a list of all sites."""
+    return _render_site_or_list(
         model_admin,
         request,
         "health",
         title=_("Health"),
-        of_site=partial(_health_context, request),
-        of_sites=partial(_health_list_context, model_admin, request),
+        site_context=partial(_health_context, request),
+        list_context=partial(_health_list_context, model_admin, request),
     )
 
 
-def _sites_screen(
-    model_admin: CheckedListAdmin,
+def _render_site_or_list(
+    model_admin: BaseAdmin,
     request: HttpRequest,
     folder: str,
     *,
     title: str,
-    of_site: Callable[[SitemapSite], dict[str, Any]],
-    of_sites: Callable[[Sequence[SitemapSite]], dict[str, Any]],
+    site_context: Callable[[SitemapSite], dict[str, Any]],
+    list_context: Callable[[Sequence[SitemapSite]], dict[str, Any]],
 ) -> HttpResponseBase:
-    """Show one site, or a page of the list of all, from the templates in ``folder``.
+    """Return the response about the only or chosen site, or else with a page of the list of sites.
 
-    ``of_site`` and ``of_sites`` return the context of one site, and of those of a page.
+    The templates are in ``folder``. ``site_context`` returns the context of a site,
+    ``list_context`` that of the sites on a page of the list.
     """
     sites, failure = try_read(all_sites)
     key = request.GET.get("site")
     if sites is None:
         return model_admin.render_page(request, "overview/failure", title=title, failure=failure)
     if key is None and len(sites) != 1:
-        context = _site_list_context(request, sites)
-        context |= of_sites(list(context["page"].object_list))
+        context = _site_page_context(request, sites)
+        context |= list_context(list(context["page"].object_list))
         return model_admin.render_page(request, f"{folder}/sites", title=title, **context)
     site = next((site for site in sites if key in {None, site.key}), None)
     if site is None:
         raise Http404(_("This site does not exist."))
-    context = {"site": site, "several": len(sites) > 1, **of_site(site)}
+    context = {"site": site, "several": len(sites) > 1, **site_context(site)}
     return model_admin.render_page(request, f"{folder}/site", title=title, **context)
 
 
-def _site_list_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
-    """Return a page of the sites that match the search, as context of its template.
+def _site_page_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
+    """Return a page of the sites that match the search, as context of the list of sites.
 
-    Those whose newest build is held, or failed, come first.
+    Sites whose newest build failed or is held for review come first.
     """
     query = request.GET.get("q", "").strip()
     found = [site for site in sites if query in site.key or query in site.origin + site.path]
-    first = _sites_to_look_at()
+    first = _held_or_failed_sites()
     found.sort(key=lambda site: site.key not in first)
     return {
         **paged_context(request, found, SITES_PER_PAGE),
         "query": query,
         "count": ngettext("%(count)s site", "%(count)s sites", len(found))
-        % {"count": number(len(found))},
+        % {"count": number_text(len(found))},
     }
 
 
-def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) -> dict[str, Any]:
-    """Return a row for each site, by the same few queries for any number of them."""
+def _overview_list_context(model_admin: BaseAdmin, sites: Sequence[SitemapSite]) -> dict[str, Any]:
+    """Return a template row with the published files of each site, or why that cannot be read.
 
-    def read() -> list[dict[str, Any]]:
+    The number of queries does not depend on the number of sites.
+    """
+
+    def read_rows() -> list[dict[str, Any]]:
+        """Return a template row for each site."""
         states = states_of_sites(sites)
         files = Place.objects.filter(build__in=[state.build for state in states if state.build])
         totals = {total["build"]: total for total in files.totals("build")}
@@ -167,14 +172,14 @@ def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) 
             {
                 "state": state,
                 "url": overview_url(model_admin, state.site),
-                "pages": number(totals.get(state.build, nothing)["pages"]),
-                "urls": number(totals.get(state.build, nothing)["urls"]),
+                "pages": number_text(totals.get(state.build, nothing)["pages"]),
+                "urls": number_text(totals.get(state.build, nothing)["urls"]),
                 "skipped": number_or_blank(totals.get(state.build, nothing)["skipped"]),
             }
             for state in states
         ]
 
-    rows, failure = try_read(read)
+    rows, failure = try_read(read_rows)
     return {"rows": rows, "failure": failure}
 
 
@@ -183,14 +188,14 @@ def _sites_context(model_admin: CheckedListAdmin, sites: Sequence[SitemapSite]) 
     "request",
     *("view", "sitemapkit.run_build"),
     methods=["POST"],
-    of_site=True,
+    needs_site=True,
 )
 def request_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Record the request of a button, start it, and redirect to the site's page.
+    """Record the build request of a button, start it, and redirect to the site's overview.
 
-    Before old files are deleted, ask for confirmation.
+    The button that deletes old files first asks for confirmation.
     """
     button = request.POST.get("button", "")
     if button not in BUTTONS:
@@ -211,9 +216,9 @@ def request_view(
 
 
 def _confirm_pruning(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Show how many files would be deleted, and how large they are, and ask for confirmation."""
+    """Return a page that asks whether to delete old files: how many, and how large they are."""
     pruned, failure = try_read(lambda: prune(site, dry_run=True))
     sizes = dict(StoredPage.objects.filter(site=site.key).values_list("name", "stored_bytes"))
     return model_admin.render_page(
@@ -228,11 +233,11 @@ def _confirm_pruning(
     )
 
 
-@screen("progress/", "progress", "view", of_site=True)
+@screen("progress/", "progress", "view", needs_site=True)
 def progress_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Return the progress of a site's build as JSON."""
+    """Return the state of a site and the progress of its build as JSON."""
     (state,), build = states_of_sites([site]), build_progress(site)
     answer = {
         "state": state.stage,
@@ -243,19 +248,19 @@ def progress_view(
     return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
 
-def overview_url(model_admin: CheckedListAdmin, site: str, **query: int) -> str:
-    """Return the address of the page of the site with this key."""
+def overview_url(model_admin: BaseAdmin, site: str, **query: int) -> str:
+    """Return the URL of the overview of the site with a key; ``query`` is added to it."""
     return model_admin.screen_url("overview", site=site, **query)
 
 
-def _site_context(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+def _overview_context(
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> dict[str, Any]:
-    """Return the context of a site's page."""
+    """Return the context of a site's overview: its status, what needs attention, and a message."""
     found, failure = try_read(lambda: _status_context(request, site))
     if found is not None:
         setattr(request, STATES_READ, [found["status"]])
-    message, _reason = try_read(lambda: _message_of_request(site, request))
+    message, _reason = try_read(lambda: _request_message(site, request))
     return {
         "url": overview_url(model_admin, site.key),
         "failure": failure,
@@ -265,10 +270,14 @@ def _site_context(
     }
 
 
-def _level_context(found: dict[str, Any] | None, attention: dict[str, Any]) -> dict[str, Any]:
-    """Return what needs attention, the worst first, and the level of the whole site."""
+def _level_context(context: dict[str, Any] | None, attention: dict[str, Any]) -> dict[str, Any]:
+    """Return what needs attention, the worst first, and the level of the whole site.
+
+    The level is "error", "warning" or "ok". ``context`` is that of the site's status; None if it
+    cannot be read.
+    """
     attention["items"].sort(key=lambda item: item.level)  # Of a level, the newest stay first.
-    status = found and found["status"]
+    status = context and context["status"]
     if attention["errors"] or (status and status.missing):
         return {"attention": attention, "level": "error"}
     is_calm = status and status.build and not attention["warnings"]
@@ -276,9 +285,9 @@ def _level_context(found: dict[str, Any] | None, attention: dict[str, Any]) -> d
 
 
 def _health_list_context(
-    model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
+    model_admin: BaseAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
 ) -> dict[str, Any]:
-    """Return a row for each site, with how much it needs attention."""
+    """Return a template row for each site, with its numbers of errors and warnings."""
     rows = []
     for site, items in zip(sites, items_by_site(request, sites).values(), strict=True):
         attention = attention_context(items)
@@ -295,11 +304,11 @@ def _health_list_context(
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
-    """Return the context of a site's health: its items, by the build or audit that found them.
+    """Return the context of a site's health: its items, grouped by what found them and when.
 
-    The group with the gravest item comes first; of equal ones, the newest.
+    The group with the worst item comes first; of equal ones, the newest.
     """
-    items = newest_first([*items_by_site(request, [site])[site.key], *live_items(site)])
+    items = newest_first([*items_by_site(request, [site])[site.key], *current_items(site)])
     looks = groupby(
         items, key=lambda item: (item.found_at.replace(second=0, microsecond=0), str(item.found_by))
     )
@@ -311,7 +320,7 @@ def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
 
 
 def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
-    """Return the template context of a site's page; all queries are made here."""
+    """Return the context of a site's status: sections, builds, requests, progress, and a chart."""
     status = status_of(site, rows=False, export=False)
     # The page of the changes shows comparisons.
     ended = BuildRequest.objects.filter(site=site.key).exclude(
@@ -322,10 +331,10 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "edits": edits_since(request, status.build, status.held) if status.build else None,
+        "edits": edits_context(request, status.build, status.held) if status.build else None,
         "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
         "headline": words_of(status.headline),
-        "files": number(status.files),
+        "files": number_text(status.files),
         "problems": number_or_blank(status.problems),
         "status": status,
         "served_live": ", ".join(
@@ -349,7 +358,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
                 "build": build,
                 "status": STATES[build.state],
                 "change": None if build.urls is None else UrlChange(build.urls, build.urls_before),
-                "files": "" if build.files is None else number(build.files),
+                "files": "" if build.files is None else number_text(build.files),
                 "duration": duration_text(build),
                 "warnings": list(map(words_of, build.warnings)),
             }
@@ -359,7 +368,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
 
 
 def _chart_builds(site: SitemapSite) -> list[Build]:
-    """Return the builds of the chart; those that went live or ended last come first."""
+    """Return the builds of the chart: those published or held last, the newest first."""
     whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
     found = Build.objects.filter(whole, site=site.key)
     return list(found.order_by(Coalesce("published_at", "ended_at").desc())[:CHART_BUILDS])
@@ -368,7 +377,10 @@ def _chart_builds(site: SitemapSite) -> list[Build]:
 def _columns_context(
     sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return which columns say anything, and how many stand between a section and what is due."""
+    """Return which optional columns of the tables have a value in some row.
+
+    ``width`` is how many columns a cell spans in the row of a section that is not built.
+    """
     shown = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
     return {
         **shown,
@@ -378,14 +390,17 @@ def _columns_context(
 
 
 def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
-    """Return a row for each section of the site, switched off or not, and that a build removes."""
+    """Return a template row for each section of a site, also those switched off, and for the index.
+
+    Each has the files that are due in the next build, and why.
+    """
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
         {
             "name": section.name,
             "section": section,
             "off": section.name in status.switched_off,
-            "pages": number(section.pages),
+            "pages": number_text(section.pages),
             "urls": section.change,
             "change": section.change.text,
             "problems": number_or_blank(section.problems),
@@ -403,20 +418,20 @@ def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
 
 
 def _reasons_text(pages: Mapping[Reason, int]) -> str:
-    """Return why sitemap files of a section are due and how many of them, as text."""
+    """Return the reasons why files are due, each with its number of files, as text."""
     return ", ".join(
         ngettext("%(reason)s: %(count)s file", "%(reason)s: %(count)s files", count)
-        % {"reason": reason.label, "count": number(count)}
+        % {"reason": reason.label, "count": number_text(count)}
         if count
         else str(reason.label)
         for reason, count in pages.items()
     )
 
 
-def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, Any] | None:
-    """Return level and text of a message on the request in the query string; None without one.
+def _request_message(site: SitemapSite, request: HttpRequest) -> dict[str, Any] | None:
+    """Return a message on the build request that ``?request`` names; None without one.
 
-    Of one that finished, the message has the build, whose changes it links.
+    It is a dict of level and text; for a request that has finished, also its build.
     """
     pk = id_or_none(request.GET.get("request"))
     build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
@@ -442,7 +457,7 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, An
 
 
 def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
-    """Return when a request starts: after earlier requests, and after what ran when it was made."""
+    """Return a sentence that says when a queued request starts: now, or after what."""
     earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
     if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
@@ -451,8 +466,8 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     return _("It starts now.")
 
 
-def _sites_to_look_at() -> set[str]:
-    """Return the keys of the sites whose newest build is held for review, or failed."""
+def _held_or_failed_sites() -> set[str]:
+    """Return the keys of the sites whose newest build is held for review or has failed."""
     newest = Build.objects.values("site").annotate(newest=Max("pk")).values("newest")
     wanted = (Build.Status.HELD, Build.Status.FAILED)
     builds = list(Build.objects.filter(pk__in=newest, status__in=(*wanted, Build.Status.RUNNING)))

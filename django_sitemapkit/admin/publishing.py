@@ -13,13 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.activity import edits_since
+from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    BaseAdmin,
     id_or_none,
     may_view,
-    number,
     number_or_blank,
+    number_text,
     pause_text,
     progress_text,
     render_build_page,
@@ -27,7 +27,7 @@ from django_sitemapkit.admin.base import (
     site_or_reason,
 )
 from django_sitemapkit.admin.differences import KINDS
-from django_sitemapkit.admin.editor_settings import add_due_message
+from django_sitemapkit.admin.editor_settings import add_pending_message
 from django_sitemapkit.admin.history import (
     BUILD_CANCELLED,
     BUILD_DISCARDED,
@@ -75,7 +75,7 @@ MAX_NAMED = 20
 
 
 class PauseForm(forms.Form):
-    """A form for why publishing is paused, and until when."""
+    """A form to pause publishing: why, and until when."""
 
     reason = forms.CharField(
         label=_("Reason for the pause"),
@@ -96,20 +96,20 @@ class PauseForm(forms.Form):
         ) % {"zone": timezone.get_current_timezone_name()}
 
     def clean_until(self) -> Any:
-        """Reject a time that has passed, or is too far away."""
+        """Return the end of the pause; reject one that has passed or is more than a year away."""
         until = self.cleaned_data["until"]
         if until is not None and not is_valid_pause_end(until):
             raise ValidationError(_("Enter a time in the future, at most a year from now."))
         return until
 
-    def pause_by(self, request: HttpRequest) -> Pause:
-        """Return the pause that the user asks for."""
+    def requested_pause(self, request: HttpRequest) -> Pause:
+        """Return the pause that the valid form describes, by the user of the request."""
         values = self.cleaned_data
         return Pause(by=request.user.get_username(), reason=values["reason"], until=values["until"])
 
 
 class RollBackForm(PauseForm):
-    """A form that offers to pause publishing after a roll-back."""
+    """A form to confirm a roll-back, which can also pause publishing."""
 
     pause = forms.BooleanField(
         label=_("Pause publishing after it"),
@@ -129,7 +129,7 @@ class RollBackForm(PauseForm):
             self.fields["pause"].help_text = ""
 
     def clean(self) -> dict[str, Any]:
-        """Require a reason for a pause, and a pause for a reason."""
+        """Require a reason if publishing is to be paused, and no reason or end if it is not."""
         cleaned = super().clean() or self.cleaned_data
         is_filled = bool(cleaned.get("reason") or cleaned.get("until"))
         if cleaned.get("pause") and not cleaned.get("reason") and "reason" not in self.errors:
@@ -149,10 +149,8 @@ class RollBackForm(PauseForm):
     *("view", "sitemapkit.publish_build"),
     methods=["GET", "HEAD", "POST"],
 )
-def publish_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, obj: Build
-) -> HttpResponseBase:
-    """Ask for confirmation, then publish a build, or discard one that is held."""
+def publish_view(model_admin: BaseAdmin, request: HttpRequest, obj: Build) -> HttpResponseBase:
+    """Show what publishing a build would change; once confirmed, publish or discard the build."""
     is_back = obj.published_at is not None
     publications = Publication.objects.filter(site=obj.site).select_related("build")
     served = publications.annotate(now=StoredNow()).first()
@@ -160,19 +158,19 @@ def publish_view(
     data = request.POST if request.method == "POST" else None
     form = RollBackForm(data, is_paused=bool(pause)) if is_back else None
     if request.method == "POST" and (form is None or form.is_valid()):
-        new_pause = form.pause_by(request) if form and form.cleaned_data["pause"] else None
-        return HttpResponseRedirect(_publish(model_admin, request, obj, new_pause))
+        new_pause = form.requested_pause(request) if form and form.cleaned_data["pause"] else None
+        return HttpResponseRedirect(_publish_or_discard(model_admin, request, obj, new_pause))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
     site, _reason = site_or_reason(request, obj.site)
     replaces = served.build if served else None
-    stay_live = _served_live(site, obj, counts[live])
-    were_live = _served_live(site, replaces, counts[obj.pk]) if replaces else set()
+    stay_live = _live_sections(site, obj, counts[live])
+    were_live = _live_sections(site, replaces, counts[obj.pk]) if replaces else set()
     before = {name: urls for name, urls in counts[live].items() if name not in stay_live}
     before |= {name: counts[obj.pk][name] for name in were_live}  # Nobody counted them.
-    goes_back = is_back and is_older(obj)
-    edits = edits_since(request, obj.pk)
-    differences, added = _differences_from(site, obj, replaces, stay_live | were_live)
+    goes_back = is_back and is_older_than_published(obj)
+    edits = edits_context(request, obj.pk)
+    differences, added = _differences_from_served(site, obj, replaces, stay_live | were_live)
     return render_build_page(
         model_admin,
         request,
@@ -187,15 +185,15 @@ def publish_view(
         base_url=site.base if site else obj.site,
         goes_back=goes_back,
         served=replaces,
-        served_urls=number(sum(counts[live].values())) if served else "",
-        urls=number(sum(counts[obj.pk].values())),
+        served_urls=number_text(sum(counts[live].values())) if served else "",
+        urls=number_text(sum(counts[obj.pk].values())),
         change=total_change(counts[obj.pk], before if served else None),
         changes=section_changes(counts[obj.pk], before if served else None),
         served_live=sorted(stay_live),
         were_live=were_live,
         publish_error=publish_error(obj),
         edits=edits,
-        **(_excluded_since(obj, edits["since"], added) if may_view(request, UrlOverride) else {}),
+        **(_lost_exclusions(obj, edits["since"], added) if may_view(request, UrlOverride) else {}),
         differences=differences,
         differences_url=f"{model_admin.view_url('differences', obj.pk)}?before={live}",
         given_up=Build.objects.publishable(obj.site).filter(
@@ -210,14 +208,14 @@ def publish_view(
     )
 
 
-def _differences_from(
-    site: SitemapSite | None, build: Build, served: Build | None, live: Collection[str]
+def _differences_from_served(
+    site: SitemapSite | None, build: Build, served: Build | None, live_sections: Collection[str]
 ) -> tuple[list[dict[str, Any]], list[str] | None]:
-    """Return how a build differs from the one that is live, by kind, and the paths that it adds.
+    """Return how a build differs from the one that is served, and the paths that it adds.
 
-    Each kind has its count, and the first URLs that go or come. The sections ``live``, which are
-    served live before or after, are left out. The paths are None if there are too many; of what is
-    neither known nor found in a moment, it is `([], None)`.
+    The first are template rows by kind, with their number and the first URLs. The sections
+    ``live_sections``, which are served live before or after, are left out. The paths are None if
+    there are too many. If the builds cannot be compared in a moment, return ``([], None)``.
     """
     if site is None or served is None or publish_error(build):
         return [], None
@@ -228,16 +226,17 @@ def _differences_from(
         return [], None
     paths: defaultdict[str, list[str]] = defaultdict(list)
     for each, _tags in kept_differences(stored):
-        if each.section not in live and each.kind is not DifferenceKind.CHANGED:
+        if each.section not in live_sections and each.kind is not DifferenceKind.CHANGED:
             paths[each.kind.value].append(each.location.removeprefix(site.origin))
     found = [
         {
             "name": name,
             "title": title,
-            "count": number(stored.count(kind.value, excluding=live)),
+            "count": number_text(stored.count(kind.value, excluding=live_sections)),
             "first": [unquote(path) for path in paths[kind.value][:MAX_NAMED]],
             "more": number_or_blank(
-                stored.count(kind.value, excluding=live) - len(paths[kind.value][:MAX_NAMED])
+                stored.count(kind.value, excluding=live_sections)
+                - len(paths[kind.value][:MAX_NAMED])
             ),
         }
         for name, (kind, title) in KINDS.items()
@@ -245,11 +244,12 @@ def _differences_from(
     return found, paths["+"] if stored.count("+") <= MAX_KEPT else None
 
 
-def _excluded_since(build: Build, revision: int, added: list[str] | None) -> dict[str, Any]:
-    """Return the overrides that exclude URLs since a revision, and that come back with a build.
+def _lost_exclusions(build: Build, revision: int, added: list[str] | None) -> dict[str, Any]:
+    """Return the newest overrides whose exclusion of URLs is lost if a build is published.
 
-    If ``all_are_listed``, each of them is among the paths that it adds; these are None if they are
-    not known.
+    They have changed since a revision, and the build may list their URLs. ``added`` are the paths
+    that it adds; if they are None, any such override is returned. ``all_are_listed`` says whether
+    the build is known to list the URLs of all.
     """
     rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
     some = rows.order_by("-revision")[:MAX_NAMED]
@@ -260,27 +260,30 @@ def _excluded_since(build: Build, revision: int, added: list[str] | None) -> dic
     }
 
 
-def _served_live(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
-    """Return those sections that are served live while a build is live that does not have them."""
+def _live_sections(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
+    """Return the names of those sections that are served live while a build is published.
+
+    These are the sections of the site among ``names`` that the build does not have.
+    """
     declared, _why = try_read(
         lambda: [each.get_name() for each in sections_of(site)] if site else []
     )
     return sections_served_live(build, sorted({*names}.intersection(declared or ())))
 
 
-def _publish(
-    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause | None
+def _publish_or_discard(
+    model_admin: BaseAdmin, request: HttpRequest, build: Build, pause: Pause | None
 ) -> str:
-    """Publish or discard a build, pause publishing if asked to, and show a message.
+    """Publish or discard a build as posted, pause publishing if asked to, and add messages.
 
-    Return the address of the page to show then: the overview, if the site serves the build.
+    Return the URL to redirect to: the overview if the build is live, else the build's page.
     """
     page = model_admin.view_url("change", build.pk)
     site, reason = site_or_reason(request, build.site)
     if site is None or (reason := publish_error(build)):
         messages.error(request, reason)
         return page
-    sentence = ROLLED_BACK if is_older(build) else PUBLISHED
+    sentence = ROLLED_BACK if is_older_than_published(build) else PUBLISHED
     try:
         if "discard" in request.POST:
             discard_build(site, build, by=request.user.get_username())
@@ -305,14 +308,14 @@ def _publish(
     return overview_url(model_admin, site.key)
 
 
-def is_older(build: Build) -> bool:
-    """Return whether a build lists older rows than the live one, so that it is a roll-back."""
+def is_older_than_published(build: Build) -> bool:
+    """Return whether a build read the rows before the published one, so that it is a roll-back."""
     served = Publication.objects.filter(site=build.site).select_related("build").first()
     return served is not None and build.newness() < served.build.newness()
 
 
 def publish_error(build: Build) -> str:
-    """Return why a build cannot be published; "" if it can."""
+    """Return why a build cannot be published, as a sentence; "" if it can."""
     if not is_publishable(build):
         if build.pruned_at is not None:
             return gettext("The files of this build were deleted.")
@@ -321,7 +324,7 @@ def publish_error(build: Build) -> str:
 
 
 def is_publishable(build: Build) -> bool:
-    """Return whether the build was published or held for review and still has its files."""
+    """Return whether a build was published or held for review, and still has its files."""
     return is_complete(build) and build.pruned_at is None
 
 
@@ -333,12 +336,10 @@ def is_publishable(build: Build) -> bool:
     "pause",
     *("view", "sitemapkit.publish_build"),
     methods=["GET", "HEAD", "POST"],
-    of_site=True,
+    needs_site=True,
 )
-def pause_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
-) -> HttpResponseBase:
-    """Ask why and until when, then pause publishing of the site in the query string."""
+def pause_view(model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite) -> HttpResponseBase:
+    """Ask for a reason and an end, then pause publishing of a site."""
     url = overview_url(model_admin, site.key)
     build = Build.objects.published(site)
     if build is None:
@@ -346,7 +347,7 @@ def pause_view(
         return HttpResponseRedirect(url)
     form = PauseForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        pause = form.pause_by(request)
+        pause = form.requested_pause(request)
         pause_publishing(site, pause)
         _log_pause(model_admin, request, build, pause)
         return HttpResponseRedirect(url)
@@ -360,23 +361,23 @@ def pause_view(
     )
 
 
-@screen("resume/", "resume", "view", "sitemapkit.publish_build", methods=["POST"], of_site=True)
+@screen("resume/", "resume", "view", "sitemapkit.publish_build", methods=["POST"], needs_site=True)
 def resume_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Resume publishing of the site in the query string."""
+    """Resume publishing of a site, and redirect to its overview."""
     if resume_publishing(site):
         if build := Build.objects.published(site):
             model_admin.log_change(request, build, RESUMED)
         messages.success(request, gettext(RESUMED))
-        add_due_message(request, [site.key])
+        add_pending_message(request, [site.key])
     return HttpResponseRedirect(overview_url(model_admin, site.key))
 
 
 def _log_pause(
-    model_admin: CheckedListAdmin, request: HttpRequest, build: Build, pause: Pause | None
+    model_admin: BaseAdmin, request: HttpRequest, build: Build, pause: Pause | None
 ) -> None:
-    """Add a pause, if there is one, to the history of the published build; show a message."""
+    """Log a pause in the history of the published build, and add a message; None does nothing."""
     if pause is not None:
         model_admin.log_change(request, build, f"{PAUSED}\n{pause.reason}")
         messages.success(request, pause_text(pause))
@@ -390,15 +391,15 @@ def _log_pause(
     "cancel",
     *("view", "sitemapkit.run_build"),
     methods=["GET", "HEAD", "POST"],
-    of_site=True,
+    needs_site=True,
 )
 def cancel_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
-    """Show how far the build of the site is, and ask for confirmation; then cancel just this."""
+    """Show the progress of a site's build and ask for confirmation; then cancel that build only."""
     url = overview_url(model_admin, site.key)
     if request.method == "POST":
-        _cancel(model_admin, request, site)
+        _cancel_posted_build(model_admin, request, site)
         return HttpResponseRedirect(url)
     lease = cancellable_lease(site)
     if lease is None:
@@ -419,8 +420,8 @@ def cancel_view(
     )
 
 
-def _cancel(model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite) -> None:
-    """Cancel the build that was confirmed, and show a message."""
+def _cancel_posted_build(model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite) -> None:
+    """Cancel the build whose fencing token was posted, and add a message."""
     by = request.user.get_username()
     fence = id_or_none(request.POST.get("fence"))
     build = None if fence is None else cancel_build(site, by=by, fence=fence)

@@ -12,21 +12,12 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
-    SiteFilter,
-    id_or_none,
-    screen,
-)
+from django_sitemapkit.admin.base import BaseAdmin, SiteFilter, id_or_none, screen
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
 from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds.manifest import url_finder
 from django_sitemapkit.builds.report.changes import LOSS
-from django_sitemapkit.builds.report.matches import (
-    COUNT_SECONDS,
-    UrlMatches,
-    match_counter,
-)
+from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, match_counter
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
 from django_sitemapkit.inspection.attempts import try_read
@@ -42,14 +33,17 @@ COUNTED = "sitemapkit_counted"
 
 
 class RuleForm(HashedSettingForm):
-    """A form for a pattern, which asks before it takes many URLs out of the sitemap."""
+    """A form for an exclusion rule, which asks for confirmation if the rule excludes many URLs."""
 
     text_field = "pattern"
     session: ClassVar[Any] = None
     """The session of the request."""
 
     def normalised(self, site: SitemapSite, text: str) -> str:
-        """Return a pattern in its normal form, without a pasted scheme and host."""
+        """Return a pattern in its normal form, without a pasted scheme and host.
+
+        Raises InvalidValue with a translated message.
+        """
         if "://" in text and not text.startswith(("/", "*")):
             text = super().normalised(site, text)
         try:
@@ -62,7 +56,7 @@ class RuleForm(HashedSettingForm):
             raise InvalidValue(error.code, message) from error
 
     def is_valid(self) -> bool:
-        """Return whether the rule may be saved: one of many URLs only once that is confirmed."""
+        """Return whether the rule may be saved; if it matches many URLs, only once confirmed."""
         if not super().is_valid():
             return False
         if self.is_new and self.data.get("_confirmed") != self.confirmation:
@@ -73,26 +67,27 @@ class RuleForm(HashedSettingForm):
         return not self.previewing
 
     def prepare_preview(self) -> None:
-        """Search for the URLs that the rule matches."""
+        """Count the URLs that the rule matches, before the preview saves it."""
         try_read(lambda: self.matches)
 
     @property
     def confirmation(self) -> str:
-        """What is confirmed: this pattern on this site, and not another one entered since."""
+        """The value to post to confirm this pattern on this site, and no other."""
         return f"{self.cleaned_data['site']} {self.cleaned_data['pattern']}"
 
     @property
     def is_new(self) -> bool:
-        """Whether no stored rule has excluded these URLs so far."""
+        """Whether the rule is new, or its site or pattern is changed."""
         return self.instance.pk is None or not {"site", "pattern"}.isdisjoint(self.changed_data)
 
     @cached_property
     def matches(self) -> UrlMatches:
-        """The URLs that the rule removes; of a stored one, those that it has removed.
+        """The number of published URLs that the pattern matches, and the first ones.
 
-        Raises StorageFailure if a file is lost or damaged.
+        For a stored rule whose pattern is unchanged, they include URLs that it has removed. Raises
+        StorageFailure if a file is lost or damaged.
         """
-        return find_matches(
+        return count_matches(
             self.site,  # type: ignore[arg-type]
             self.cleaned_data["pattern"],
             self.session,
@@ -100,18 +95,16 @@ class RuleForm(HashedSettingForm):
         )
 
 
-@screen("count/", "exclusionrule_count", "view", of_site=True)
-def count_view(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite
-) -> HttpResponseBase:
-    """Continue the count of the URLs that a rule matches.
+@screen("count/", "exclusionrule_count", "view", needs_site=True)
+def count_view(model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite) -> HttpResponseBase:
+    """Count the URLs that a pattern matches for another second, and show the numbers so far.
 
-    Each request counts for a second; the page loads itself again, or by its link.
+    The page loads itself again until all URLs are counted.
     """
     pattern, key = request.GET.get("pattern", ""), id_or_none(request.GET.get("rule"))
     stored = ExclusionRule.objects.filter(pk=key or 0, site=site.key, pattern=pattern).first()
     matches, failure = try_read(
-        lambda: find_matches(site, normalise_pattern(pattern), request.session, stored)
+        lambda: count_matches(site, normalise_pattern(pattern), request.session, stored)
     )
     page = model_admin.render_page(
         request,
@@ -124,7 +117,7 @@ def count_view(
         texts=matches and match_texts(matches),
         failure=failure,
         has_included=UrlOverride.objects.filter(site=site.key, include=True).exists(),
-        has_links=try_read(lambda: _links_languages(site))[0],
+        has_links=try_read(lambda: _has_language_links(site))[0],
         has_capitals=pattern != pattern.lower(),
         confirmation="" if stored else f"{site.key} {pattern}",
     )
@@ -136,7 +129,7 @@ def count_view(
 
 @admin.register(ExclusionRule)
 class ExclusionRuleAdmin(EditorSettingAdmin):
-    """Exclusion rules, with a preview of the URLs they match."""
+    """The admin of exclusion rules, with a preview of the URLs that a rule matches."""
 
     screens = (count_view,)
     form = RuleForm
@@ -149,7 +142,10 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: ExclusionRule, form: Any
     ) -> dict[str, Any]:
-        """Return how many URLs the rule matches, and the first ones, if a preview asks for it."""
+        """Return how many URLs the rule matches, and the first ones, if a preview is asked for.
+
+        Without that, the page only links the count.
+        """
         query = {"site": site.key, "pattern": row.pattern, "note": row.note}
         query |= {"rule": form.instance.pk} if form.instance.pk else {}
         count_url = self.screen_url("exclusionrule_count", **query)
@@ -163,22 +159,22 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
             "everything": Pattern(row.pattern).matches_everything,
             "failure": failure,
             "has_included": UrlOverride.objects.filter(site=site.key, include=True).exists(),
-            "has_links": try_read(lambda: _links_languages(site))[0],
+            "has_links": try_read(lambda: _has_language_links(site))[0],
             "confirmation": form.confirmation if asks else "",
             "has_capitals": row.pattern != row.pattern.lower(),
             "count_url": count_url,
         }
 
 
-def _links_languages(site: SitemapSite) -> bool:
-    """Return whether URLs of a site link to those of the same page in other languages."""
+def _has_language_links(site: SitemapSite) -> bool:
+    """Return whether any section of a site links URLs to the same page in other languages."""
     return any("xhtml" in section.used_namespaces for section in sections_of(site))
 
 
 def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
-    """Return whether so many URLs match that somebody should look before they go.
+    """Return whether a rule must be confirmed, as it matches or may match many URLs.
 
-    Where not all were read, they may.
+    It may do so if not all URLs were counted.
     """
     return (
         Pattern(pattern).matches_everything
@@ -187,7 +183,7 @@ def needs_confirmation(matches: UrlMatches, pattern: str) -> bool:
     )
 
 
-def find_matches(
+def count_matches(
     site: SitemapSite,
     pattern: str,
     session: MutableMapping[str, Any],
@@ -195,10 +191,10 @@ def find_matches(
 ) -> UrlMatches:
     """Count the published URLs of a site that a normalised pattern matches, for about a second.
 
-    Where ``complete`` of the result is False, call again with the same ``session`` to go on. If
-    nothing is published, or files lack what the ``stored`` rule of this pattern matches, the
-    sections are read, before overrides and rules.
-    Raises StorageFailure if a file is lost or damaged.
+    If the result is not ``complete``, call again with the same ``session`` to continue. The URLs
+    that sections list now are counted instead if nothing is published, or if the published files
+    lack URLs because ``stored``, the stored rule of this pattern, excludes them. Then overrides and
+    rules are not applied. Raises StorageFailure if a file is lost or damaged.
     """
     matches = match_counter(site, stored)
     key = [site.key, pattern, matches.build and matches.build.pk]
@@ -206,7 +202,7 @@ def find_matches(
     if key == kept.get("key"):
         matches = replace(matches, **kept["values"])
     if matches.build is None:
-        _continue_live(matches, site, Pattern(pattern))
+        _count_section_matches(matches, site, Pattern(pattern))
     elif not matches.complete:
         matches.continue_reading(url_finder(re.escape(site.origin) + Pattern(pattern).expression))
     if matches.build or not matches.complete:  # Rows may change; published files do not.
@@ -215,8 +211,11 @@ def find_matches(
     return matches
 
 
-def _continue_live(matches: UrlMatches, site: SitemapSite, pattern: Pattern) -> None:
-    """Continue to count the URLs of the sections, up to the end of a page; at least one is read."""
+def _count_section_matches(matches: UrlMatches, site: SitemapSite, pattern: Pattern) -> None:
+    """Continue to count matches in the URLs that sections list now, for ``COUNT_SECONDS``.
+
+    It stops at the end of a page; at least one page is read.
+    """
     end, origin = monotonic() + COUNT_SECONDS, len(site.origin)
     pages = ((section, page) for section in sections_of(site) for page in all_pages(section))
     for section, page in islice(pages, matches.last, None):

@@ -16,11 +16,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, number, paged_context
+from django_sitemapkit.admin.base import known_sites, number_text, paged_context
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
     EditorSettingForm,
-    add_due_message,
+    add_pending_message,
 )
 from django_sitemapkit.admin.history import SWITCHED_OFF, log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
@@ -51,13 +51,13 @@ Sections = Mapping[str, type[BaseSection]]
 
 
 def _all_sections(site: SitemapSite) -> Sections:
-    """Return the sections that a site has, enabled or not, and that of extra URLs."""
+    """Return the section classes of a site by name, enabled or not, with that of extra URLs."""
     here: list[Any] = [each for each in registry.classes_of(site) if belongs_to(each, site)]
     return {each.get_name(): each for each in (*here, ExtraUrls)}
 
 
 def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, str]:
-    """Return the declared values of a section as text, by field of ``SectionSettings``."""
+    """Return what a section declares for each field of the table, as text."""
     reader = reader_of(section(site))
     texts = {"enabled": _field_text("enabled", bool(reader.options.enabled))}
     for tag in ("changefreq", "priority"):
@@ -69,7 +69,7 @@ def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, 
 
 
 def _field_text(name: str, value: Any) -> str:
-    """Return a field's value as text; "" for none, and for one that no sitemap may have."""
+    """Return the value of a field of the table as text; "" if it is empty or invalid."""
     if value is None or value == "":
         return ""
     if name == "enabled":
@@ -82,7 +82,7 @@ def _field_text(name: str, value: Any) -> str:
 
 
 class SectionForm(EditorSettingForm):
-    """The settings of one section: a row of the table.
+    """A form for the settings of one section: a row of the table.
 
     Each value is compared with the one that the page has shown. What the user has not changed there
     is not stored, so that it replaces nothing that somebody else has saved meanwhile.
@@ -118,7 +118,7 @@ class SectionForm(EditorSettingForm):
 
 @admin.register(SectionSettings)
 class SectionSettingsAdmin(EditorSettingAdmin):
-    """Section settings: one table of all sections of a site, whose empty fields inherit."""
+    """The admin of section settings: one table of a site's sections, whose empty fields inherit."""
 
     # Permissions
 
@@ -131,7 +131,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         )
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return what the admin's index links: the table, but no form for a new row."""
+        """Return the permissions that the admin's index shows links for; it has no link to add."""
         return {**super().get_model_perms(request), "add": False}
 
     # The table
@@ -139,7 +139,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the settings of all sections of a site as one form, and store what it changes."""
+        """Show a page of the table of a site's sections, or store the posted changes."""
         may_edit = self.has_edit_permission(request)
         may_look = request.method != "POST" and self.has_view_or_change_permission(request)
         if not (may_edit or may_look):
@@ -157,7 +157,9 @@ class SectionSettingsAdmin(EditorSettingAdmin):
                 rows = table["rows"]
                 valid = [row["form"].is_valid() for row in rows]  # So that all show their errors.
                 if all(valid):
-                    self._save(request, site, [row for row in rows if row["form"].has_changed()])
+                    self._save_table(
+                        request, site, [row for row in rows if row["form"].has_changed()]
+                    )
                     return HttpResponseRedirect(request.get_full_path())
                 table["errors"] = valid.count(False)
         unused = _unused_rows(sites, site, sections)
@@ -180,10 +182,10 @@ class SectionSettingsAdmin(EditorSettingAdmin):
             **table,
         )
 
-    def _save(
+    def _save_table(
         self, request: HttpRequest, site: SitemapSite, changed: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Store the changed rows of the table, and say so, and what the sitemap loses by it."""
+        """Store the changed rows of the table; say how many, and what the sitemap loses."""
         if not changed:
             messages.info(request, gettext("Nothing was changed."))
             return
@@ -193,11 +195,11 @@ class SectionSettingsAdmin(EditorSettingAdmin):
             "The settings of %(count)s sections were saved.",
             len(changed),
         )
-        messages.success(request, text % {"count": number(len(changed))})
+        messages.success(request, text % {"count": number_text(len(changed))})
         if rows:
             is_new = len(rows) == 1 and changed[0]["form"].instance.pk is None
             lost = (row["urls"] for row in changed if row["form"].instance.enabled is False)
-            add_due_message(
+            add_pending_message(
                 request,
                 [site.key],
                 undo=self.view_url("delete", rows[0].pk) if is_new else "",
@@ -227,7 +229,10 @@ class SectionSettingsAdmin(EditorSettingAdmin):
 def _table_context(
     request: HttpRequest, site: SitemapSite, sections: Sections, query: str
 ) -> dict[str, Any]:
-    """Return a page of the sections whose names match a search, as context of the template."""
+    """Return the context of the table: a page of the sections whose names match a search.
+
+    For a posted table, the rows are those that it contains.
+    """
     names = [name for name in sorted(sections) if query.casefold() in name]
     page = paged_context(request, names, SECTIONS_PER_PAGE)
     shown = list(page["page"].object_list)
@@ -264,13 +269,13 @@ def _table_context(
         **page,
         "rows": rows,
         "count": ngettext("%(count)s section", "%(count)s sections", len(names))
-        % {"count": number(len(names))},
+        % {"count": number_text(len(names))},
         "live": published["build"],
     }
 
 
 def _published_context(site: SitemapSite) -> dict[str, Any]:
-    """Return the published build with its URLs, their change and problems, by section."""
+    """Return the published build, and its URLs, their change and its problems by section."""
     build = Build.objects.published(site)
     if build is None:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
@@ -279,16 +284,19 @@ def _published_context(site: SitemapSite) -> dict[str, Any]:
         "build": build,
         "names": counts[build.pk],
         "urls": section_changes(counts[build.pk], counts[build.previous_id] or None),
-        "problems": {name: number(count) for name, count in problems_by_section(build).items()},
+        "problems": {
+            name: number_text(count) for name, count in problems_by_section(build).items()
+        },
     }
 
 
 def _unused_rows(
     sites: Sequence[SitemapSite], site: SitemapSite | None, names: Collection[str] | None
 ) -> list[dict[str, Any]]:
-    """Return the settings of sites that no longer exist, and of sections that ``site`` lacks.
+    """Return template rows of settings without effect: their site or section does not exist.
 
-    ``names`` are the sections of ``site``; None if they cannot be read.
+    ``names`` are the sections of ``site``, whose unknown sections are included; None if they cannot
+    be read. At most ``MAX_UNUSED_ROWS`` and one more are returned.
     """
     if not sites:
         return []
@@ -305,7 +313,7 @@ def _unused_rows(
 def _store_changes(
     user: Any, site: SitemapSite, changed: Sequence[SectionForm]
 ) -> list[SectionSettings]:
-    """Store the changed values, record who changed them, and return the rows.
+    """Store the changed values, log them, and return the rows that were stored or deleted.
 
     All other values stay as they are now, whatever the page showed. A row whose fields are all
     empty is deleted.

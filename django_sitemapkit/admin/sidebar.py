@@ -24,7 +24,7 @@ from django_sitemapkit.models import Build, SitemapsOverview
 
 @admin.register(SitemapsOverview)
 class SitemapsOverviewAdmin(ReadOnlyAdmin):
-    """The overview in the place of a list, and the other screens that are of no model."""
+    """Shows the overview in place of a change list, and the screens that belong to no model."""
 
     screens = (
         *(overview_view, request_view, progress_view, activity_view, health_view, inspection_view),
@@ -32,7 +32,7 @@ class SitemapsOverviewAdmin(ReadOnlyAdmin):
     )
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URLs of ``screens``; the overview has the name of the entry's list, too."""
+        """Return only the URLs of ``screens``, and the overview once more as the change list."""
         own = super().get_urls()[: len(self.screens)]
         return [*own, path("", own[0].callback, name="sitemapkit_sitemapsoverview_changelist")]
 
@@ -41,7 +41,7 @@ class SitemapsOverviewAdmin(ReadOnlyAdmin):
         return may_view(request, Build)
 
     def has_inspect_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may view builds, or URL overrides."""
+        """Return whether the user may view builds or URL overrides, and so inspect URLs."""
         return self.has_view_permission(request) or request.user.has_perm(
             "sitemapkit.view_urloverride"
         )

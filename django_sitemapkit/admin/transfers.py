@@ -19,8 +19,8 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_sitemapkit.admin.base import csv_response, known_sites, number, screen
-from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_due_message
+from django_sitemapkit.admin.base import csv_response, known_sites, number_text, screen
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_pending_message
 from django_sitemapkit.admin.history import EXCLUDED, exclusion_message, log_rows
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import CsvTable
@@ -43,8 +43,8 @@ OTHER_FIELDS = 20_000
 """Bytes of the form that applies a preview, besides the file."""
 
 
-class FileForm(forms.Form):
-    """A form for a CSV file."""
+class CsvFileForm(forms.Form):
+    """A form to upload a CSV file."""
 
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
@@ -53,17 +53,17 @@ class FileForm(forms.Form):
     )
 
     def clean_file(self) -> Any:
-        """Reject a file that is too large, before reading it."""
+        """Return the uploaded file, which is not read yet; reject one that is too large."""
         file = self.cleaned_data["file"]
         if file.size > MAX_CSV_BYTES:
             text = _("The file is larger than %(count)s bytes. Split it.")
-            raise forms.ValidationError(text % {"count": number(MAX_CSV_BYTES)})
+            raise forms.ValidationError(text % {"count": number_text(MAX_CSV_BYTES)})
         return file
 
 
 @screen("export/", "{model}_export", "view_or_change")
 def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
-    """Send the rows of the list, of all its pages."""
+    """Send all rows that the list's filters and search select as a CSV file."""
     try:
         rows = model_admin.get_changelist_instance(request).get_queryset(request)
     except IncorrectLookupParameters:
@@ -78,11 +78,11 @@ def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
 
 @screen("import/", "{model}_import", "import", methods=["GET", "HEAD", "POST"])
 def import_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
-    """Ask for a file, preview its changes, and apply them once the user confirms."""
+    """Ask for a CSV file, show what it would change, and apply that once the user confirms."""
     if "payload" in request.POST:
-        return _apply_confirmed(model_admin, request)
+        return _apply_import(model_admin, request)
     is_sent = request.method == "POST"
-    form = FileForm(request.POST, request.FILES) if is_sent else FileForm()
+    form = CsvFileForm(request.POST, request.FILES) if is_sent else CsvFileForm()
     if form.is_valid():
         data = form.cleaned_data["file"].read()
         try:
@@ -95,8 +95,11 @@ def import_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     return _import_page(model_admin, request, form)
 
 
-def _apply_confirmed(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
-    """Apply a preview after comparing the rows again."""
+def _apply_import(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
+    """Apply the file whose preview was confirmed, after comparing it with the rows again.
+
+    If nothing can be applied, a message says why.
+    """
     payload = request.POST["payload"]
     table = model_admin.transfer
     try:
@@ -122,22 +125,26 @@ def _apply_confirmed(model_admin: Any, request: HttpRequest) -> HttpResponseBase
             same = [row for row in rows if exclusion_message(row, names) == message]
             log_rows(request.user.pk, same, flag, names, message)
     created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new)) % {
-        "count": number(len(new))
+        "count": number_text(len(new))
     }
     updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed)) % {
-        "count": number(len(changed))
+        "count": number_text(len(changed))
     }
     messages.success(request, f"{created} {updated}")
-    add_due_message(request, {row.site for row in (*new, *changed)})
+    add_pending_message(request, {row.site for row in (*new, *changed)})
     return HttpResponseRedirect(model_admin.view_url("changelist"))
 
 
 def _signing_salt(model_admin: Any, request: HttpRequest) -> str:
+    """Return the salt for signing a file, so that only the same user can apply it to this model."""
     return f"sitemapkit.{model_admin.opts.model_name}.{request.user.pk}"
 
 
 def _signed_payload(model_admin: Any, request: HttpRequest, data: bytes) -> str:
-    """Return the file signed and compressed, for the form that applies it."""
+    """Return a file as signed and compressed text, for the form that applies it.
+
+    Raises InvalidValue if it is too large for a form.
+    """
     text = data.decode("utf-8-sig")
     payload = signing.dumps(text, salt=_signing_salt(model_admin, request), compress=True)
     limit: Any = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # None for no limit
@@ -149,7 +156,7 @@ def _signed_payload(model_admin: Any, request: HttpRequest, data: bytes) -> str:
 def _preview_page(
     model_admin: Any, request: HttpRequest, comparison: Comparison, payload: str
 ) -> HttpResponseBase:
-    """Return the page with what an import changes, and the form that applies it."""
+    """Return the import page with what a file would change, and the form that applies it."""
     counts = {outcome: comparison.count(outcome) for outcome in LineOutcome}
     titles = {
         LineOutcome.INVALID: _("Invalid"),
@@ -159,23 +166,23 @@ def _preview_page(
     return _import_page(
         model_admin,
         request,
-        FileForm(),
+        CsvFileForm(),
         groups=[
             {
                 "title": title,
                 "outcome": outcome.value,
                 "count": counts[outcome],
-                "formatted_count": number(counts[outcome]),
+                "formatted_count": number_text(counts[outcome]),
                 "lines": comparison.lines_with(outcome)[:MAX_LINES_SHOWN],
             }
             for outcome, title in titles.items()
             if counts[outcome]
         ],
         unchanged=counts[LineOutcome.UNCHANGED],
-        formatted_unchanged=number(counts[LineOutcome.UNCHANGED]),
+        formatted_unchanged=number_text(counts[LineOutcome.UNCHANGED]),
         invalid=counts[LineOutcome.INVALID],
         rows=len(comparison.lines),
-        formatted_rows=number(len(comparison.lines)),
+        formatted_rows=number_text(len(comparison.lines)),
         can_apply=counts[LineOutcome.CREATED] or counts[LineOutcome.CHANGED],
         payload=payload,
         most=MAX_LINES_SHOWN,
@@ -183,8 +190,9 @@ def _preview_page(
 
 
 def _import_page(
-    model_admin: Any, request: HttpRequest, form: FileForm, **context: Any
+    model_admin: Any, request: HttpRequest, form: CsvFileForm, **context: Any
 ) -> HttpResponseBase:
+    """Return the import page with a form for a file, and further context."""
     known_sites(request)  # A message says so if there are none.
     page: HttpResponseBase = model_admin.render_page(
         request,
@@ -192,8 +200,8 @@ def _import_page(
         title=_("Import %(name)s") % {"name": model_admin.opts.verbose_name_plural},
         form=form,
         columns=", ".join(model_admin.transfer.columns),
-        max_bytes=number(MAX_CSV_BYTES),
-        max_lines=number(MAX_CSV_LINES),
+        max_bytes=number_text(MAX_CSV_BYTES),
+        max_lines=number_text(MAX_CSV_LINES),
         changelist_url=model_admin.view_url("changelist"),
         **context,
     )
@@ -201,7 +209,7 @@ def _import_page(
 
 
 class TransferAdmin(EditorSettingAdmin):
-    """A screen with CSV import and export."""
+    """Base class of the admins of editor settings with CSV import and export."""
 
     screens: ClassVar[Sequence[Any]] = (export_view, import_view)
     change_list_template = "admin/sitemapkit/editor_settings/change_list.html"
@@ -210,12 +218,12 @@ class TransferAdmin(EditorSettingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Link the page of imports for users who may open it."""
+        """Show the list, with a link to the import for users who may import."""
         return super().changelist_view(
             request,
             {"may_import": self.has_import_permission(request), **(extra_context or {})},
         )
 
     def has_import_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may add and change rows."""
+        """Return whether the user may import, which takes permissions to add and to change."""
         return self.has_add_permission(request) and self.has_change_permission(request)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.admin.base import moment_text, number_text
 from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.models import Build, Place
@@ -24,9 +24,12 @@ UrlCounts = dict[str, int]
 """URLs by section."""
 
 
-def url_counts_by_build(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
-    """Return how many URLs builds list, given their ids; by one query."""
-    found: dict[int | None, UrlCounts] = {pk: {} for pk in builds}
+def url_counts_by_build(build_ids: Iterable[int | None]) -> dict[int | None, UrlCounts]:
+    """Return the numbers of URLs by section of the builds with some ids; it takes one query.
+
+    Builds without files, and the id None, have no sections.
+    """
+    found: dict[int | None, UrlCounts] = {pk: {} for pk in build_ids}
     files = Place.objects.filter(build__in=[pk for pk in found if pk is not None])
     for total in files.totals("build", "section"):
         if total["pages"]:
@@ -35,12 +38,15 @@ def url_counts_by_build(builds: Iterable[int | None]) -> dict[int | None, UrlCou
 
 
 def total_change(after: UrlCounts, before: UrlCounts | None) -> UrlChange:
-    """Return the change of all sections; ``before`` is None if there is no build before."""
+    """Return how the number of URLs of all sections changed; ``before`` None compares nothing."""
     return UrlChange(sum(after.values()), None if before is None else sum(before.values()))
 
 
 def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, UrlChange]:
-    """Return the change of each section, of those too that only the build before has."""
+    """Return how the number of URLs of each section changed, by name.
+
+    Sections that only the build before has are included. ``before`` None compares nothing.
+    """
     return {
         name: UrlChange(after.get(name, 0), None if before is None else before.get(name, 0))
         for name in sorted(after.keys() | (before or {}).keys())
@@ -48,10 +54,10 @@ def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, Url
 
 
 def changes_by_build(builds: Collection[Build]) -> dict[int, UrlChange]:
-    """Return how many URLs each build lists, and how many the site served before it first did.
+    """Return how many URLs each build lists, and how many its previous build lists, by id.
 
-    Of a build that was neither published nor held for review, nothing is compared; one that has
-    no files is left out.
+    A build that was neither published nor held for review is compared with nothing; one without
+    files is left out.
     """
     before = {build.pk: build.previous_id for build in builds if is_complete(build)}
     counts = url_counts_by_build([*(build.pk for build in builds), *before.values()])
@@ -65,11 +71,11 @@ def changes_by_build(builds: Collection[Build]) -> dict[int, UrlChange]:
 def chart_context(
     builds: Iterable[Build], counts: dict[int | None, UrlCounts]
 ) -> dict[str, Any] | None:
-    """Return what an SVG shows of the URLs of the last builds; None of fewer than two.
+    """Return the context of an SVG chart of the URLs of the last builds; None for fewer than two.
 
-    A line leads through the published ones, in the order in which they went live last; those held
-    for review stand beside it. Places are shares of the width, so that it fits any screen; a text
-    says the same. ``counts`` are those of the builds.
+    A line connects the published builds, in the order in which they went live last; builds held for
+    review are points beside it. ``x`` is a share of the width, so that the chart fits any screen.
+    ``text`` says the same. ``counts`` are the numbers of URLs by build.
     """
     shown = [build for build in builds if is_complete(build) and counts[build.pk]]
     shown.sort(key=lambda build: build.published_at or build.ended_at or build.started_at)
@@ -77,21 +83,22 @@ def chart_context(
     if len(shown) < 2:
         return None
     urls = {build.pk: sum(counts[build.pk].values()) for build in shown}
-    low, step, lines = _scale(list(urls.values()))
+    low, step, lines = _chart_scale(list(urls.values()))
 
-    def height(value: int) -> str:
+    def y_position(value: int) -> str:
+        """Return the y coordinate of a number of URLs, as text."""
         return f"{CHART_BOTTOM - (CHART_BOTTOM - CHART_TOP) * (value - low) / (step * lines):.1f}"
 
     points = [
         {
             "x": f"{1 + 98 * place / (len(shown) - 1):.1f}%",
-            "y": height(urls[build.pk]),
+            "y": y_position(urls[build.pk]),
             "held": build.status == Build.Status.HELD,
             "date": date_format(
                 timezone.localtime(build.published_at or build.started_at), "SHORT_DATE_FORMAT"
             ),
             "name": _("build %(build)s, %(urls)s")
-            % {"build": build.pk, "urls": number(urls[build.pk])},
+            % {"build": build.pk, "urls": number_text(urls[build.pk])},
         }
         for place, build in enumerate(shown)
     ]
@@ -106,7 +113,7 @@ def chart_context(
         "points": points,
         "segments": list(pairwise(line)),
         "lines": [
-            {"y": height(low + step * each), "text": number(low + step * each)}
+            {"y": y_position(low + step * each), "text": number_text(low + step * each)}
             for each in range(lines + 1)
         ],
         "held": held,
@@ -115,8 +122,8 @@ def chart_context(
     }
 
 
-def _scale(values: Sequence[int]) -> tuple[int, int, int]:
-    """Return the lowest line of a chart, the URLs between two of them, and how many follow it."""
+def _chart_scale(values: Sequence[int]) -> tuple[int, int, int]:
+    """Return the scale of a chart: the value of its lowest line, the step, and how many steps."""
     least = max((max(values) - min(values)) / 2, max(values) / 20, 1)
     power = 10 ** (len(str(int(least))) - 1)
     step = next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
@@ -125,15 +132,16 @@ def _scale(values: Sequence[int]) -> tuple[int, int, int]:
 
 
 def match_texts(matches: UrlMatches) -> dict[str, Any]:
-    """Return the numbers of a count as text, when what was counted was published, and the URLs.
+    """Return the numbers of a count of matches as text, and the first URLs, for templates.
 
-    Of these, it is each as a link, and as people read it.
+    ``locations`` are pairs of each URL and its readable form; ``published`` is when the counted
+    build was published, or "".
     """
     percent = 100 * matches.matched / max(matches.read, 1)
     return {
-        "matched": number(matches.matched),
-        "total": number(matches.total),
-        "read": number(matches.read),
+        "matched": number_text(matches.matched),
+        "total": number_text(matches.total),
+        "read": number_text(matches.read),
         "percent": "<1" if 0 < percent < 0.5 else f"{percent:.0f}",
         "locations": [(each, unquote(each)) for each in matches.locations],
         "published": moment_text(matches.build.published_at) if matches.build else "",  # type: ignore[arg-type]

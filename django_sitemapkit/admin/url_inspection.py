@@ -12,17 +12,17 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.activity import edits_since
+from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
     EXCLUDING,
-    CheckedListAdmin,
+    BaseAdmin,
     known_sites,
     link_to,
     may_view,
-    number,
+    number_text,
     paged_context,
     screen,
-    without_host,
+    without_origin,
 )
 from django_sitemapkit.builds import PublishedSearch, search_published
 from django_sitemapkit.builds.publication.gates import pause_of
@@ -34,7 +34,7 @@ from django_sitemapkit.builds.report.published import (
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, all_rows, inspect_all, similar_path
+from django_sitemapkit.inspection import UrlInspection, all_rows, inspect_listings, similar_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import overrides_of, section_of
@@ -63,7 +63,7 @@ _registered: list[FindOfUrl] = []
 
 
 def register_inspection(find: FindOfUrl) -> FindOfUrl:
-    """Register a function that contributes to the page "Inspect a URL"; also a decorator.
+    """Register a function that adds results to the page "Inspect a URL"; usable as a decorator.
 
     It gets the request, the site and the URL, and yields a title and a text for all that the user
     may see. Put it in your app's ``admin.py``.
@@ -80,10 +80,11 @@ def register_inspection(find: FindOfUrl) -> FindOfUrl:
 
 
 @screen("inspect/", "inspect", "inspect")
-def inspection_view(model_admin: CheckedListAdmin, request: HttpRequest) -> HttpResponseBase:
-    """Show what becomes of the pasted URL; with ``all`` in the query string, search all files.
+def inspection_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Show whether the pasted URL is published, whether the next build lists it, and why.
 
-    For users who may view builds, or URL overrides.
+    With ``?all``, all published files are searched without a time limit. It is for users who may
+    view builds or URL overrides.
     """
     text, key = request.GET.get("url", "").strip(), request.GET.get("site", "")
     context: dict[str, Any] = {"title": _("Inspect a URL"), "text": text, "key": key}
@@ -94,9 +95,12 @@ def inspection_view(model_admin: CheckedListAdmin, request: HttpRequest) -> Http
 
 
 def _search_context(
-    model_admin: CheckedListAdmin, request: HttpRequest, sites: Sequence[SitemapSite], text: str
+    model_admin: BaseAdmin, request: HttpRequest, sites: Sequence[SitemapSite], text: str
 ) -> dict[str, Any]:
-    """Return the context for a pasted text: a URL of a site, a choice of sites, or an error."""
+    """Return the context for a pasted text: the inspection of its URL, or a choice of sites.
+
+    If no site can have the URL, it is the reason.
+    """
     paths, failures = [], []
     for site in sites:
         try:
@@ -118,11 +122,11 @@ def _search_context(
 
 
 def _inspection_context(
-    model_admin: CheckedListAdmin, request: HttpRequest, site: SitemapSite, path: str
+    model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite, path: str
 ) -> dict[str, Any]:
-    """Return the context of the page for a path of a site."""
+    """Return the context of the inspection of the URL at a path of a site."""
     location, user = site.origin + path, request.user
-    found, *others = inspect_all(site, path)
+    found, *others = inspect_listings(site, path)
     if found.section == EXTRA_URLS and why_no_page_at(site, path):
         found = replace(
             found,
@@ -131,7 +135,7 @@ def _inspection_context(
                 _("The site probably has no public page at this address."),
             ),
         )
-    state = state_of(
+    state = url_state(
         site,
         replace(found, location=location),  # It may be known without one.
         None if "all" in request.GET else SECONDS if found.listed else UNLISTED_SECONDS,
@@ -146,7 +150,7 @@ def _inspection_context(
         links[name].append(_link_context(model_admin, request, row))
     if found.page:
         links["file"].append({"link": format_html('<a href="{0}">{0}</a>', found.page)})
-    links["file"] += _also_listed(state, others)
+    links["file"] += _other_sections(state, others)
     return {
         "location": location,
         "path": path,
@@ -163,7 +167,7 @@ def _inspection_context(
         "without_query": "?" in path and "?" not in other,
         "actions": [
             (label, model_admin.screen_url(name, *arguments, **query))
-            for label, name, arguments, query in _actions(site, path, found, set_for, is_listed)
+            for label, name, arguments, query in _actions_for(site, path, found, set_for, is_listed)
             if user.has_perm("sitemapkit.{1}_{0}".format(*name.split("_")))
         ],
         "may_exclude": is_listed and user.has_perms(EXCLUDING),
@@ -171,7 +175,7 @@ def _inspection_context(
         if is_listed and path.endswith("/") and user.has_perm("sitemapkit.add_exclusionrule")
         else "",
         "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
-        "edits": edits_since(request, state.search.build.pk)
+        "edits": edits_context(request, state.search.build.pk)
         if state.search.build and (is_listed or found.step == "rules") and user.has_perms(EXCLUDING)
         else None,
         # No build of one section takes out one that is off.
@@ -179,8 +183,8 @@ def _inspection_context(
     }
 
 
-def _also_listed(state: "UrlState", others: Iterable[UrlInspection]) -> Iterator[dict[str, Any]]:
-    """Yield the other sections that have a URL, each with its sitemap file."""
+def _other_sections(state: "UrlState", others: Iterable[UrlInspection]) -> Iterator[dict[str, Any]]:
+    """Yield a template row for each other section that lists a URL, with its sitemap file."""
     published = {each.section for each in state.search.found}
     also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
     for row in others:
@@ -195,10 +199,13 @@ def _also_listed(state: "UrlState", others: Iterable[UrlInspection]) -> Iterator
         }
 
 
-def _actions(
+def _actions_for(
     site: SitemapSite, path: str, found: UrlInspection, set_for: Sequence[Any], is_listed: bool
 ) -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
-    """Yield what may be done with a URL: a label, and the screen with its arguments and query."""
+    """Yield what users may do with a URL: label, name of the screen, its arguments and its query.
+
+    It is to change the URL's override, or to add the URL.
+    """
     query: dict[str, Any] = {"site": site.key, "path": path}
     if found.listed or found.step == "rules":
         override = next((row for row in set_for if isinstance(row, UrlOverride)), None)
@@ -214,7 +221,10 @@ def _actions(
 
 
 def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iterator[Any]:
-    """Yield what decides about a URL, with ``links`` by step, up to what leaves it out."""
+    """Yield template rows of the steps that decide whether a URL is listed, in their order.
+
+    The last one is the step that leaves it out. ``links`` are rows to add, by step.
+    """
     for name, (title, said) in _texts_by_step(found, links).items():
         items = [{"text": text} for text in said if text] + links.get(name, [])
         if name == found.step:
@@ -233,7 +243,7 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
 def _texts_by_step(
     found: UrlInspection, links: dict[str, list[dict[str, Any]]]
 ) -> dict[str, tuple[Any, Sequence[Any]]]:
-    """Return by step its title and its texts; links are not included."""
+    """Return the title and the texts of each step, by its name; they do not contain ``links``."""
     valid = _("All declared values are valid.") if found.step in {"", "values", "rules"} else ""
     return {
         "section": (_("Section"), [found.section if found.step != "section" else ""]),
@@ -249,13 +259,13 @@ def _texts_by_step(
 
 
 def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
-    """Return the rows that decide about a URL: its object, its overrides, and its rule.
+    """Return the rows that decide about a URL: its object, its overrides, and the rule on it.
 
     An override by path comes before one by object.
     """
     rows = []
     overrides = [UrlOverride(path=path)]
-    if (obj := _object_of(site, found)) is not None:
+    if (obj := _inspected_object(site, found)) is not None:
         rows.append(obj)
         model, object_id = identity_of(obj)
         overrides.append(UrlOverride(model=model, object_id=object_id))
@@ -270,8 +280,8 @@ def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[A
     return rows
 
 
-def _link_context(model_admin: CheckedListAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
-    """Return the kind of a row, and its name, linked; or no name for who may not view it."""
+def _link_context(model_admin: BaseAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
+    """Return the kind of a row, and its linked name if the user may view it, else no name."""
     return {
         "text": capfirst(row._meta.verbose_name),
         "link": link_to(model_admin.admin_site, row)
@@ -283,7 +293,7 @@ def _link_context(model_admin: CheckedListAdmin, request: HttpRequest, row: Any)
 def _contributed_results(
     request: HttpRequest, site: SitemapSite, location: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the results of registered functions for a URL, or their failures."""
+    """Yield a template row for each result of the registered functions, or for their error."""
     for find in _registered:
         found, reason = try_read(lambda find=find: [*find(request, site, location)])  # type: ignore[misc]
         yield from ({"text": title, "link": text} for title, text in found or ())
@@ -294,15 +304,15 @@ def _contributed_results(
 def _same_path_on_sites(
     failures: Sequence[tuple[SitemapSite, InvalidValue]], text: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield, per site, the same path on it, if the pasted URL is on another host."""
-    path = without_host(text.partition("#")[0])
+    """Yield the same path on each site, if the pasted URL was rejected because of its host."""
+    path = without_origin(text.partition("#")[0])
     for site, error in failures:
         if error.code == "url-not-allowed" and path.startswith(site.path + "/"):
             yield {"text": site.origin + path, "site": site, "path": path}
 
 
-def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
-    """Return the object that a URL is of, even if its section no longer lists it; or None."""
+def _inspected_object(site: SitemapSite, found: UrlInspection) -> Any:
+    """Return the object of an inspected URL, even if its section no longer lists it; or None."""
     section = section_of(site, found.section) if found.section and found.pk is not None else None
     return all_rows(section).filter(pk=found.pk).first() if section and section.keyset else None
 
@@ -312,7 +322,7 @@ def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
 
 @dataclass(frozen=True)
 class UrlState:
-    """The published state of a URL, and its state after the next build."""
+    """Whether and how a URL is published, and what the next build makes of it."""
 
     site: SitemapSite
     """The site."""
@@ -323,7 +333,7 @@ class UrlState:
 
     @property
     def published(self) -> PublishedUrl | None:
-        """The URL in a published file; None if none was found to list it."""
+        """The URL as a published file lists it; None if none was found."""
         return next(iter(self.search.found), None)
 
     @cached_property
@@ -334,12 +344,12 @@ class UrlState:
 
     @property
     def unread(self) -> str:
-        """How many files were not searched, as text; "" if that does not matter."""
-        return number(self.search.unread) if self.search.unread and not self.published else ""
+        """How many files were not searched, as text; "" if all were, or the URL was found."""
+        return number_text(self.search.unread) if self.search.unread and not self.published else ""
 
     @cached_property
     def values(self) -> list[dict[str, Any]]:
-        """Each tag's value as it is published, and after the next build."""
+        """A template row for each tag: its published value, the next build's value, its origin."""
         published = self.published.values if self.published else {}
         values = []
         for tag in TAGS:
@@ -359,12 +369,12 @@ class UrlState:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known if a published file lists the URL."""
+        """Whether the search could tell if a published file lists the URL."""
         return bool(self.published) or not (self.search.unread or self.search.failures)
 
     @property
     def verdict(self) -> tuple[str, str]:
-        """The level and the sentence on whether the sitemap lists it, now and after a build."""
+        """A level, and a sentence: whether the URL is in the sitemap, now and after a build."""
         listed, published = self.found.listed, bool(self.published)
         if published == listed or self.search.build is None or self.is_served_live:
             if listed:
@@ -380,7 +390,7 @@ class UrlState:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next build changes what is published of the URL, as far as is known."""
+        """Whether the next build changes what is published of the URL; False if it is not known."""
         if self.search.build is None or not self.is_known or self.is_served_live:
             return False
         return bool(self.published) != self.found.listed or any(
@@ -388,14 +398,17 @@ class UrlState:
         )
 
 
-def state_of(
+def url_state(
     site: SitemapSite,
     found: UrlInspection,
     seconds: float | None = SECONDS,
     *,
     every: bool = False,
 ) -> UrlState:
-    """Return the state of an inspected URL; for the options, see ``search_published()``."""
+    """Search the published files for an inspected URL, and return its state.
+
+    ``seconds`` and ``every`` limit the search as those of ``search_published()``.
+    """
     if found.location is None:  # Then nobody knows what to look for.
         search = PublishedSearch(build=Build.objects.published(site))
     else:
@@ -412,13 +425,13 @@ def state_of(
 def inspection_states_context(
     site: SitemapSite, inspections: Iterable[UrlInspection]
 ) -> dict[str, Any]:
-    """Return the states of the first URLs of an object, as context of ``explanations.html``.
+    """Return the states of the first inspected URLs, as context of ``explanations.html``.
 
-    All of them share the time of one search.
+    The searches of published files share ``SECONDS``.
     """
     shown = list(islice(inspections, MAX_URLS_SHOWN + 1))
     end = monotonic() + SECONDS
-    states = [state_of(site, each, max(0.0, end - monotonic())) for each in shown[:MAX_URLS_SHOWN]]
+    states = [url_state(site, each, max(0.0, end - monotonic())) for each in shown[:MAX_URLS_SHOWN]]
     return {
         "states": states,
         "is_cut": len(shown) > MAX_URLS_SHOWN,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import Level
-from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
+from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number_text
 from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.audit.health import findings_url, grouped_by_starts
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
@@ -68,9 +68,9 @@ class AuditRunAdmin(ReadOnlyAdmin):
         urls, depth = run.options.get("max_urls"), run.options.get("max_depth")
         texts = []
         if urls:
-            texts.append(ngettext("%s URL", "%s URLs", urls) % number(urls))
+            texts.append(ngettext("%s URL", "%s URLs", urls) % number_text(urls))
         if depth:
-            texts.append(ngettext("%s link deep", "%s links deep", depth) % number(depth))
+            texts.append(ngettext("%s link deep", "%s links deep", depth) % number_text(depth))
         return ", ".join(texts) or "-"
 
     @admin.display(description=_("share of bad URLs"))
@@ -95,7 +95,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         rows = (
             (
                 *(("error", Level.ERROR) if kind in BAD_KINDS else ("warning", Level.WARNING)),
-                *(findings_url(run, kind), kind.label, number(run.counts[kind]), ADVICE[kind]),
+                *(findings_url(run, kind), kind.label, number_text(run.counts[kind]), ADVICE[kind]),
             )
             for kind in sorted(FindingKind, key=lambda kind: kind not in BAD_KINDS)
             if run.counts.get(kind)
@@ -213,7 +213,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
                 "%(count)s URLs will be excluded by the next build.",
                 count,
             )
-            self.message_user(request, text % {"count": number(count)})
+            self.message_user(request, text % {"count": number_text(count)})
 
     @admin.action(description=_("Make an exclusion rule of these"), permissions=["rule"])
     def open_rule_form(
@@ -241,7 +241,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def _reject_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
         """Show an error if over 1,000 findings are selected; return whether that is so."""
         if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
-            text = gettext("Select at most %s findings at a time.") % number(MAX_SELECTED)
+            text = gettext("Select at most %s findings at a time.") % number_text(MAX_SELECTED)
             self.message_user(request, text, messages.ERROR)
             return True
         return False
@@ -257,7 +257,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
                 "%s findings are not about entries of the sitemap: there is nothing to exclude.",
                 others,
             )
-            self.message_user(request, text % number(others), messages.WARNING)
+            self.message_user(request, text % number_text(others), messages.WARNING)
         return bool(others)
 
     @admin.action(description=_("Export as CSV"), permissions=["view"])

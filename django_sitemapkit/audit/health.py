@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import HealthItem, Level, register_health, register_inspection
-from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.admin.base import moment_text, number_text
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from django_sitemapkit.sites import SitemapSite
@@ -152,7 +152,7 @@ def _newest_run_items(runs: Sequence[AuditRun], *, may_see_findings: bool) -> It
     yield HealthItem(
         site=run.site,
         title=gettext("%(checked)s URLs checked, %(bad)s bad")
-        % {"checked": number(run.checked), "bad": number(run.bad)},
+        % {"checked": number_text(run.checked), "bad": number_text(run.bad)},
         level=Level.NOTE,
         found_at=at,
         found_by=_run_name(run),

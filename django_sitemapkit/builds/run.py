@@ -56,7 +56,7 @@ from django_sitemapkit.builds.steps import plan_build, run_steps
 from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.inspection import inspect_all, label_or_none, paging_key
+from django_sitemapkit.inspection import inspect_listings, label_or_none, paging_key
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides import (
     Overrides,
@@ -322,7 +322,7 @@ def _pages_that_will_list(
     if not override.path:
         yield from dict(_pages_that_may_list(site, rows, override))
         return
-    listed = [each for each in inspect_all(site, override.path) if each.listed]
+    listed = [each for each in inspect_listings(site, override.path) if each.listed]
     for found in listed[: 1 if settings.DEDUPLICATE else None]:
         section = section_of(site, found.section)
         key = None

@@ -7,7 +7,7 @@ from django_sitemapkit.inspection.candidates import (
     all_rows,
     label_or_none,
     listed_locations_of,
-    object_at,
+    object_by_paging_key,
     paging_key,
     url_match,
 )
@@ -19,7 +19,7 @@ from django_sitemapkit.inspection.readings import (
 )
 from django_sitemapkit.inspection.urls import (
     UrlInspection,
-    inspect_all,
+    inspect_listings,
     inspect_object,
     inspect_path,
     similar_path,
@@ -31,12 +31,12 @@ __all__ = [
     "SectionReading",
     "UrlInspection",
     "all_rows",
-    "inspect_all",
+    "inspect_listings",
     "inspect_object",
     "inspect_path",
     "label_or_none",
     "listed_locations_of",
-    "object_at",
+    "object_by_paging_key",
     "paging_key",
     "readings_of",
     "similar_path",

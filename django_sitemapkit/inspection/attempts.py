@@ -16,9 +16,9 @@ ReadValue = TypeVar("ReadValue")
 
 
 def try_read(read: Callable[[], ReadValue]) -> tuple[ReadValue | None, str]:
-    """Return `(value, "")`, or `(None, reason)` if `read` raises, so that the page can show why.
+    """Return `(value, "")`, or `(None, reason)` if ``read`` raises, so that a page can show why.
 
-    Sections are the project's own code, which may raise any exception.
+    Sections are the project's own code, which may raise any exception. Unexpected ones are logged.
     """
     try:
         with savepoint_if_atomic():
@@ -35,7 +35,10 @@ def try_read(read: Callable[[], ReadValue]) -> tuple[ReadValue | None, str]:
 
 
 def try_each(reads: Sequence[Callable[[], ReadValue]]) -> list[tuple[ReadValue | None, str]]:
-    """Return what ``try_read`` returns of each; one savepoint is taken if none raises."""
+    """Return the result of ``try_read()`` for each function; a single savepoint if none raises.
+
+    If one raises, all are called again.
+    """
     found, _reason = try_read(lambda: [read() for read in reads])
     if found is None:
         return [try_read(read) for read in reads]
@@ -43,7 +46,10 @@ def try_each(reads: Sequence[Callable[[], ReadValue]]) -> list[tuple[ReadValue |
 
 
 def savepoint_if_atomic() -> AbstractContextManager[Any]:
-    """Return a savepoint in a transaction, so that a failed query does not break later ones."""
+    """Return a context manager: a savepoint in a transaction, nothing outside one.
+
+    A query that fails in a savepoint does not break later ones.
+    """
     using = router.db_for_write(Build)
     inside = transaction.get_connection(using).in_atomic_block
     return transaction.atomic(using=using) if inside else nullcontext()

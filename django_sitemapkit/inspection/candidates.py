@@ -32,14 +32,14 @@ MAX_ITEMS = 2_000
 """Items of a list that are looked at for one URL."""
 
 
-def rows_at(
+def candidate_rows(
     site: SitemapSite, path: str, sections: Sequence[SectionReader], *, listed: bool = True
 ) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield the section and the key of each row of some sections that may have a path.
+    """Yield the section and the primary key of each row of some sections that may have a path.
 
-    First as the URLconf reads it, which is quick; then by the columns that locations are, which
-    may take the database a look at each row. With ``listed=False`` they need not be in the
-    section's queryset.
+    The URLconf's match comes first, which is quick; then columns that hold the location, for which
+    the database may read each row. With ``listed=False`` also rows outside the section's queryset
+    are found. Rows may be yielded twice.
     """
     match = url_match(site, path)
     sections = [section for section in sections if label_or_none(section) is not None]
@@ -48,17 +48,20 @@ def rows_at(
             # Those that are not listed are of other sites.
             some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
-            some = _lookups_of(section, match) if match else ()
+            some = _lookups_for_match(section, match) if match else ()
         for filters in some:
             for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
     for section in sections:
-        for pk in _keys_at_location(section, site.origin + path, listed=listed):
+        for pk in _primary_keys_at(section, site.origin + path, listed=listed):
             yield section, pk
 
 
-def _keys_at_location(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
-    """Return the keys of rows whose column has a location, as projects may write it."""
+def _primary_keys_at(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
+    """Return the primary keys of rows whose column holds a location, in any form of it.
+
+    It may be stored as a path or a URL, percent-encoded or not.
+    """
     if not isinstance(section, QuerySetReader):
         return []
     column = section.location_source
@@ -72,10 +75,11 @@ def _keys_at_location(section: SectionReader, location: str, *, listed: bool) ->
 
 
 def is_searchable(section: SectionReader) -> bool:
-    """Return whether a URL's path leads to rows: by a column, or by the arguments in the URLconf.
+    """Return whether a section can be searched for the row or item of a URL.
 
-    The first ``MAX_ITEMS`` items of a list are looked at one by one. A method may make any URL of
-    an object: it is found only if the URLconf has the object's fields.
+    Rows are found by a column, or by the arguments of the URLconf's match; items only if there are
+    at most ``MAX_ITEMS``. A method may return any URL of an object: it is found only if it is that
+    of a Route. A section that raises cannot be searched.
     """
     with suppress(Exception):  # A section that fails cannot be searched.
         if section.label is None or not isinstance(section, QuerySetReader):
@@ -86,7 +90,7 @@ def is_searchable(section: SectionReader) -> bool:
 
 
 def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
-    """Return the locations that a row would have in the section's queryset, if they are known."""
+    """Return the URLs that a row would have if it were in the section's queryset; [] if unknown."""
     row = section.filtered(pk=pk)
     row.rows = all_rows(section).filter(pk=pk)
     with suppress(Exception):  # It may need what only the queryset has.
@@ -99,29 +103,29 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
 
 
 def listed_rows(section: SectionReader) -> QuerySet[Any]:
-    """Return the rows of the queryset of a section that has a label."""
+    """Return the queryset of a section, which must have one."""
     return section.required_keyset.queryset
 
 
 def all_rows(section: SectionReader) -> QuerySet[Any]:
-    """Return all rows of a section's model."""
+    """Return all rows of the model of a section, also those outside its queryset."""
     queryset = listed_rows(section)
     rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
     return rows
 
 
 def label_or_none(section: SectionReader) -> str | None:
-    """Return the label of the model of a section's rows, None for a section that fails, too."""
+    """Return the label of the model of a section's rows; None without a model, or if it raises."""
     try:
         return section.label
     except Exception:  # noqa: BLE001  a project's section may raise anything
         return None
 
 
-def object_at(site: SitemapSite, name: str, key: str) -> Model | None:
-    """Return the object with a paging key, as text, of a section; None if there is none.
+def object_by_paging_key(site: SitemapSite, name: str, key: str) -> Model | None:
+    """Return the object of a section with a paging key, listed or not; None if there is none.
 
-    It need not be listed any more.
+    ``name`` is that of the section, ``key`` the text of the paging key.
     """
     section = next((each for each in sections_of(site) if each.get_name() == name), None)
     if section is None or section.keyset is None:
@@ -134,7 +138,7 @@ def object_at(site: SitemapSite, name: str, key: str) -> Model | None:
 def paging_key(section: SectionReader, pk: Any) -> Any:
     """Return the paging key of an object, even if the section no longer lists it; else None.
 
-    ``pk`` is its primary key, or the text of it.
+    ``pk`` is its primary key, or that as text.
     """
     keyset = section.required_keyset
     with suppress(ValidationError, ValueError, OverflowError):
@@ -148,7 +152,11 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
 def _primary_keys(
     section: SectionReader, filters: dict[str, Any], *, listed: bool, **columns: Any
 ) -> list[Any]:
-    """Return the keys of rows that meet filters, which may be of ``columns`` besides the fields."""
+    """Return the primary keys of the first rows that meet filters; [] for values of a wrong type.
+
+    The filters may name fields, and ``columns``, which are expressions. At most
+    ``MAX_CANDIDATES`` keys are returned.
+    """
     rows = listed_rows(section) if listed else all_rows(section)
     try:
         with section.site.active():
@@ -159,7 +167,7 @@ def _primary_keys(
 
 
 def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
-    """Return the URLconf's match for a path of the site, or None."""
+    """Return the ResolverMatch of a site's URLconf for a path; None if no pattern matches."""
     plain = unquote(path.partition("?")[0])
     if not plain.startswith(site.prefix):
         return None
@@ -171,14 +179,20 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
         return None
 
 
-def makes_urls_like(section: SectionReader, match: ResolverMatch | None) -> bool:
-    """Return whether the URLs of a section are those of its Route, and have this match, too."""
+def has_route_to(section: SectionReader, match: ResolverMatch | None) -> bool:
+    """Return whether a section declares a Route to the view of a URLconf's match.
+
+    It is False for a Route with a suffix.
+    """
     route = section.route if isinstance(section, QuerySetReader) else None
     return bool(match and route and not route.suffix and route.viewname == match.view_name)
 
 
-def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
-    """Yield lookups of the rows whose path, in any language, has this match in the URLconf."""
+def _lookups_for_match(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
+    """Yield the filters of rows whose URL may lead to a URLconf's match, for each language.
+
+    Those of a Route are its columns; others are the arguments that are named like fields.
+    """
     # The arguments of a get_absolute_url() are most often fields of the same names.
     model = all_rows(section).model
     route = section.route if isinstance(section, QuerySetReader) else None
@@ -207,7 +221,7 @@ def _lookups_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
 
 
 def _column_path(column: Any, model: type[Model], code: str) -> Any:
-    """Return a Route's column, or the path to what it is in one language."""
+    """Return the lookup path of a Route's column in a language, or the column as it is."""
     if isinstance(column, _django.LeftJoined):
         return column.name  # type: ignore[attr-defined]
     if not isinstance(column, Translated):
@@ -217,14 +231,17 @@ def _column_path(column: Any, model: type[Model], code: str) -> Any:
 
 
 def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
-    """Return position, row and chunk of the list item that has a location; None without one."""
+    """Return the item of a section without a model that has a location; None if there is none.
+
+    The item is returned as its position in the list, its row in a chunk, and the chunk.
+    """
     begin = 0
     try:
         for chunk in section.chunks(KeyRange(0, min(section.count_items(), MAX_ITEMS))):
-            for place, found in listed_locations_of(section, chunk).items():
+            for index, found in listed_locations_of(section, chunk).items():
                 if found == location:
-                    item = place if chunk.versions is None else chunk.versions.objects[place]
-                    return begin + item, place, chunk
+                    item = index if chunk.versions is None else chunk.versions.objects[index]
+                    return begin + item, index, chunk
             begin += len(chunk.keys) if chunk.read is None else chunk.read
     except Exception:
         logger.exception("The URLs of %r could not be read.", section)
@@ -232,18 +249,21 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
 
 
 def listed_locations_of(section: SectionReader, chunk: Chunk) -> dict[int, str]:
-    """Return the valid locations of a chunk in normal form, by the places of their rows."""
+    """Return the valid URLs of a chunk in normal form, by the indexes of their rows.
+
+    Rows in languages that the section does not list are left out.
+    """
     scope = section.site.scope()
     found = {}
-    for place in listed_places(section, chunk):
+    for index in listed_row_indexes(section, chunk):
         with suppress(InvalidValue):
-            found[place] = scope.normalise(chunk.locations[place])
+            found[index] = scope.normalise(chunk.locations[index])
     return found
 
 
-def listed_places(section: SectionReader, chunk: Chunk) -> list[int]:
-    """Return the places of the rows that the section's own site lists."""
+def listed_row_indexes(section: SectionReader, chunk: Chunk) -> list[int]:
+    """Return the indexes of a chunk's rows in the languages that the section lists."""
     languages = chunk.versions and chunk.versions.languages
     if section.languages is None or not languages:
         return list(range(len(chunk.keys)))
-    return [place for place, code in enumerate(languages) if code in section.languages.listed]
+    return [index for index, code in enumerate(languages) if code in section.languages.listed]

@@ -84,12 +84,13 @@ def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
     yield from map(_reading_or_failure, sections_of(site))
     for external in registry.externals(site):
         yield SectionReading(
-            section=external.get_name(), declared=_dotted_path(external), read_as=ReadAs.FILES
+            section=external.get_name(), declared=_class_path(external), read_as=ReadAs.FILES
         )
 
 
 def _reading_or_failure(reader: SectionReader) -> SectionReading:
-    name, declared = reader.get_name(), _dotted_path(reader.options)
+    """Return how a section is read; if its code raises, a FAILED reading with the reason."""
+    name, declared = reader.get_name(), _class_path(reader.options)
     try:
         require_pageable(reader)
         with naming_section(reader):
@@ -101,11 +102,13 @@ def _reading_or_failure(reader: SectionReader) -> SectionReading:
     return SectionReading(section=name, declared=declared, read_as=ReadAs.FAILED, why=why)
 
 
-def _dotted_path(section: Any) -> str:
+def _class_path(section: Any) -> str:
+    """Return the dotted path of the class of a section."""
     return f"{type(section).__module__}.{type(section).__qualname__}"
 
 
 def _section_reading(reader: SectionReader, name: str, declared: str) -> SectionReading:
+    """Return how a section and each of its options are read; raises what its code raises."""
     options: Any = reader.options
     read_as, why, instead = ReadAs.POSITION, "", ""
     sources: dict[str, Any] = {"location": Method(options.location)}
@@ -115,8 +118,8 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
         methods, why = reader.methods.formulas_or_reasons, why_not_as_text(reader)
         read_as = ReadAs.COLUMNS if why else ReadAs.TEXT
         if reader.reads_objects:
-            read_as, why = ReadAs.OBJECTS, _because_text(methods)
-            instead = _hints_for_methods(options)
+            read_as, why = ReadAs.OBJECTS, _called_methods_text(methods)
+            instead = _method_hints(options)
     elif isinstance(reader.rows, QuerySet):
         why = "its items are a queryset that is not read by key"
         instead = "Declare a Section with a queryset that is neither sliced nor combined."
@@ -137,7 +140,7 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
                 option=option,
                 read_as=ReadAs.CONSTANT if isinstance(source, Constant) else columns_as,
                 reads=_source_text(source),
-                instead=_missing_index(reader, source) if option == "lastmod" else "",
+                instead=_missing_index_text(reader, source) if option == "lastmod" else "",
             )
             for option, source in sources.items()
         ),
@@ -145,18 +148,18 @@ def _section_reading(reader: SectionReader, name: str, declared: str) -> Section
 
 
 def _source_text(source: Any) -> str:
-    """Return a source as text, in the form of a declaration."""
+    """Return the source of an option's values as text, as one would declare it."""
     route = source.route if isinstance(source, Formula) else source
     if isinstance(route, Route):
-        named = {name: _path(column) for name, column in route.kwargs.items()}
+        named = {name: _field_path(column) for name, column in route.kwargs.items()}
         behind = f" + {route.suffix!r}" if route.suffix else ""
-        return repr(Route(route.viewname, *map(_path, route.args), **named)) + behind
+        return repr(Route(route.viewname, *map(_field_path, route.args), **named)) + behind
     if isinstance(source, Formula):
-        return ", ".join(map(str, map(_path, source.read)))
-    return str(_path(source.expression)) if isinstance(source, Column) else repr(source.value)
+        return ", ".join(map(str, map(_field_path, source.read)))
+    return str(_field_path(source.expression)) if isinstance(source, Column) else repr(source.value)
 
 
-def _path(column: Any) -> Any:
+def _field_path(column: Any) -> Any:
     """Return the field path of an F() expression; any other column unchanged."""
     return column.name if isinstance(column, F) else column  # type: ignore[attr-defined]
 
@@ -164,13 +167,14 @@ def _path(column: Any) -> Any:
 # Methods ------------------------------------------------------------------------------------------
 
 
-def _because_text(readings: Readings) -> str:
+def _called_methods_text(readings: Readings) -> str:
+    """Return a clause that names the options whose methods are called."""
     called = [option for option, found in readings.items() if isinstance(found, MustBeCalled)]
     return f"methods are called for {', '.join(called)}"
 
 
-def _hints_for_methods(options: Any) -> str:
-    """Return which options make methods cost less; "" where they are set."""
+def _method_hints(options: Any) -> str:
+    """Return which options to set so that methods cost less; "" if they are set."""
     hints = []
     if isinstance(options, Section) and options.only is None:
         hints.append("Name the fields that its methods read in only.")
@@ -180,7 +184,10 @@ def _hints_for_methods(options: Any) -> str:
 
 
 def _method_reading(option: str, readings: Readings, options: Any) -> OptionReading:
-    """Return why a method is called for each object; for items, ``readings`` is empty."""
+    """Return how an option with a method is read, and why the method is called for each object.
+
+    ``readings`` is empty for a section of items.
+    """
     found = readings.get(option)
     if isinstance(found, MustBeCalled):
         return OptionReading(
@@ -190,7 +197,7 @@ def _method_reading(option: str, readings: Readings, options: Any) -> OptionRead
             file=_relative_path(found.file),
             line=found.line,
             expression=found.expression,
-            instead=_instead_of(option, found, options),
+            instead=_replacement_text(option, found, options),
         )
     if found is None:
         return OptionReading(option=option, read_as=ReadAs.METHOD)
@@ -198,11 +205,12 @@ def _method_reading(option: str, readings: Readings, options: Any) -> OptionRead
         option=option,
         read_as=ReadAs.METHOD,
         reads=_source_text(found),
-        why=f"only reads columns, but {_because_text(readings)}",
+        why=f"only reads columns, but {_called_methods_text(readings)}",
     )
 
 
 def _relative_path(file: str) -> str:
+    """Return the path of a file relative to the working directory, if it is in that."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
@@ -217,8 +225,8 @@ _DECLARATIONS = {
 }
 
 
-def _instead_of(option: str, why: MustBeCalled, options: Any) -> str:
-    """Return what to write instead of a method, or ""."""
+def _replacement_text(option: str, why: MustBeCalled, options: Any) -> str:
+    """Return a sentence that says what to write instead of a method, or ""."""
     ways = [why.change.format(why.expression)] if why.change else []
     if option in _DECLARATIONS:
         verb = "set" if isinstance(options, Section) else "declare a Section with"
@@ -230,8 +238,11 @@ def _instead_of(option: str, why: MustBeCalled, options: Any) -> str:
 # Indexes ------------------------------------------------------------------------------------------
 
 
-def _missing_index(reader: SectionReader, lastmod: Any) -> str:
-    """Return the index that ``trust_lastmod`` lacks, by the model's declaration; "" for none."""
+def _missing_index_text(reader: SectionReader, lastmod: Any) -> str:
+    """Return which index to add to the model for ``trust_lastmod``, as a sentence; "" for none.
+
+    It judges by the indexes that the model declares.
+    """
     if not (reader.trust_lastmod and isinstance(lastmod, Column) and reader.keyset):
         return ""
     keyset = reader.keyset

@@ -14,14 +14,14 @@ from django_sitemapkit._django import querysets_by_condition
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
+    candidate_rows,
+    has_route_to,
     is_searchable,
     item_at,
     label_or_none,
     listed_locations_of,
-    listed_places,
+    listed_row_indexes,
     listed_rows,
-    makes_urls_like,
-    rows_at,
     unlisted_locations,
     url_match,
 )
@@ -91,80 +91,84 @@ class UrlInspection:
 
 
 def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
-    """Return an inspection of an object for each section over its model; empty if there is none.
+    """Return inspections of an object: one for each URL in each section over its model.
 
-    If a section lists it in several languages, there is one for each of its URLs.
+    A section that does not list the object gives one too, with the reason. The list is empty if
+    no section lists objects of the model.
     """
     return list(inspections_of(site, obj))
 
 
 def inspections_of(site: SitemapSite, obj: Model) -> Iterator[UrlInspection]:
-    """Yield inspections of an object, as ``inspect_object()`` does, a section at a time."""
+    """Yield what ``inspect_object()`` returns, a section at a time."""
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
     sections = [section for section in on.values() if label_or_none(section) == label]
     for section in sections:
-        yield from _inspect_versions(section, obj.pk)
+        yield from _inspect_row(section, obj.pk)
     for cls in registry.classes_of(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             name = cls.get_name()
             why = _("This site does not have section %(section)s.") % {"section": name}
-            why = _section_is_off(name) if belongs_to(cls, site) else why
+            why = _switched_off_text(name) if belongs_to(cls, site) else why
             yield UrlInspection(section=name, why=why, step="section")
 
 
-def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
-    """Return the inspection of a URL of a site, given by its normalised path.
+def inspect_path(site: SitemapSite, path: str, *, without_section: str = "") -> UrlInspection:
+    """Return the first inspection of a URL, given by its normalised path on a site.
 
     The row is found through the routes and the lists of the sections. If no section lists it, it is
     looked for among all rows of their models; if there is none either, only the values that editors
-    set for the URL are known. The section ``without`` is ignored.
+    set for the URL are known. The section named ``without_section`` is ignored.
     """
-    return inspect_all(site, path, without=without)[0]
+    return inspect_listings(site, path, without_section=without_section)[0]
 
 
-def inspect_all(site: SitemapSite, path: str, *, without: str = "") -> list[UrlInspection]:
-    """Return each row and item that lists a URL, in the order of the index.
+def inspect_listings(
+    site: SitemapSite, path: str, *, without_section: str = ""
+) -> list[UrlInspection]:
+    """Return an inspection for each row and item that lists a URL, in the order of the index.
 
-    Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item. If nothing lists the
-    URL, it is what ``inspect_path`` returns. The section ``without`` is ignored.
+    At most ``MAX_CANDIDATES`` rows of a section are inspected, or one item. If nothing lists the
+    URL, there is one inspection, which says why. The section named ``without_section`` is ignored.
     """
-    sections = [section for section in sections_of(site) if section.get_name() != without]
+    sections = [section for section in sections_of(site) if section.get_name() != without_section]
     order = [section.get_name() for section in sections]
-    found = list(_inspections(site, path, sections))
+    found = list(_inspections_at(site, path, sections))
     listed = [inspected for inspected in found if inspected.listed]
     listed.sort(key=lambda inspected: order.index(inspected.section))
     return listed or found[:1] or [_inspect_unlisted(site, path, sections)]
 
 
-def _inspections(
+def _inspections_at(
     site: SitemapSite, path: str, sections: Sequence[SectionReader]
 ) -> Iterator[UrlInspection]:
-    """Yield an inspection for each row and item of some sections that has a URL."""
+    """Yield an inspection for each row and item of some sections that has the URL at a path."""
     location = site.origin + path
     seen: set[tuple[str, Any]] = set()
-    for section, pk in rows_at(site, path, sections):
+    for section, pk in candidate_rows(site, path, sections):
         identity = section.get_name(), pk
         if identity in seen:
             continue
         seen.add(identity)
-        versions = _inspect_versions(section, pk, location)
+        versions = _inspect_row(section, pk, location)
         yield from (each for each in versions if each.location == location)
     for section in sections:
         if label_or_none(section) is None and (found := item_at(section, location)):
-            position, place, chunk = found
+            position, index, chunk = found
             number = position // section.rows_per_page + 1
             page = page_address(site, section.get_name(), number)
-            yield _inspect_chunk(section, chunk, place, page=page)
+            yield _inspect_chunk_row(section, chunk, index, page=page)
 
 
 def _inspect_unlisted(
     site: SitemapSite, path: str, sections: Sequence[SectionReader]
 ) -> UrlInspection:
+    """Return the inspection of a URL that no section has: why, and the values that editors set."""
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, found, why, step = _left_out_at(site, path, sections)
+    section, found, why, step = _why_unlisted_at(site, path, sections)
     rule = effects.excluded.get(0, "")
     excluded = _excluded_text(rule) if 0 in effects.excluded else ""
     if excluded and not (why or all(map(is_searchable, sections))):
@@ -184,31 +188,31 @@ def _inspect_unlisted(
     )
 
 
-def _left_out_at(
+def _why_unlisted_at(
     site: SitemapSite, path: str, sections: Sequence[SectionReader]
 ) -> tuple[str, Any, str, str]:
-    """Return section, key, reason and step where a row is left out, or its section is off.
+    """Return which section leaves out the URL at a path: its name, the row's key, reason and step.
 
-    If there is no such row, it is the section whose Route makes URLs like this; without one,
-    section and reason are "".
+    If it leaves out no row, it is a switched-off section, or the one whose Route makes URLs like
+    this. If there is none of these, name and reason are "".
     """
-    for reader, pk in rows_at(site, path, sections, listed=False):
+    for reader, pk in candidate_rows(site, path, sections, listed=False):
         if why := _why_not_at(reader, pk, site.origin + path):
             return reader.get_name(), pk, why, "row"
-    for hidden in _inspections(site, path, disabled_sections_of(site)):
-        return hidden.section, None, _section_is_off(hidden.section), "section"
+    for hidden in _inspections_at(site, path, disabled_sections_of(site)):
+        return hidden.section, None, _switched_off_text(hidden.section), "section"
     match = url_match(site, path) if all(map(is_searchable, sections)) else None
     for reader in [*sections, *disabled_sections_of(site)] if match else ():
-        if makes_urls_like(reader, match):
+        if has_route_to(reader, match):
             text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
     return "", None, "", "section"
 
 
 def similar_path(site: SitemapSite, path: str) -> str:
-    """Return the listed path that differs from one only a little; "" if none is.
+    """Return a listed path that differs from one only a little; "" if none is.
 
-    By the slash at its end, by its query, or by capitals.
+    It may differ by the slash at the end, by the query, or by capitals.
     """
     plain, _, query = path.partition("?")
     slashed = plain.removesuffix("/") if plain.endswith("/") else f"{plain}/"
@@ -219,6 +223,7 @@ def similar_path(site: SitemapSite, path: str) -> str:
 
 
 def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionReader]) -> str:
+    """Return why no section lists a URL: if the site has a page there, and what was searched."""
     page = _("No page of this site was found for this address.")
     if url_match(site, path):
         page = _("This site may have a page at this address; whether it answers was not checked.")
@@ -232,29 +237,33 @@ def _why_no_section(site: SitemapSite, path: str, sections: Sequence[SectionRead
     return f"{page} {text}"
 
 
-def _section_is_off(name: str) -> str:
+def _switched_off_text(name: str) -> str:
+    """Return a sentence that says that a section is switched off."""
     return _("Section %(section)s is switched off.") % {"section": name}
 
 
 def _why_not_at(section: SectionReader, pk: Any, location: str) -> str:
-    """Return why a section does not list a row at a location; "" if the row is not known for it."""
+    """Return why a section does not list a row at a location; "" if it is not known to be there."""
     if location in unlisted_locations(section, pk):
-        return _why_absent(section, pk)
+        return _why_row_absent(section, pk)
     if not isinstance(section, QuerySetReader) or section.route is None:
         return ""  # Only a Route says whose URL it is.
     urls = [
         f"{each.location}{each.language and f' ({each.language})'}"
-        for each in _inspect_versions(section, pk)
+        for each in _inspect_row(section, pk)
         if each.listed
     ]
     text = _("Section %(section)s lists the object of this address elsewhere: %(urls)s")
     return text % {"section": section.get_name(), "urls": ", ".join(urls)} if urls else ""
 
 
-def _inspect_versions(
+def _inspect_row(
     section: SectionReader, pk: Any, location: str | None = None
 ) -> list[UrlInspection]:
-    """Return an inspection of each URL of a row; with ``location``, only of that one."""
+    """Return an inspection of each URL of a row; with ``location``, only of those equal to it.
+
+    A row outside the section's queryset, or without URLs, has an inspection with the reason.
+    """
     name = section.get_name()
     why = ""
     try:
@@ -264,36 +273,39 @@ def _inspect_versions(
         chunk = None
         why = f"{type(error).__name__}: {error}"
     if chunk is None:
-        why = why or _why_absent(section, pk)
+        why = why or _why_row_absent(section, pk)
         absent = UrlInspection(section=name, why=why, step="row", pk=pk)
         locations = unlisted_locations(section, pk)
         return [replace(absent, location=each) for each in locations] or [absent]
-    places = listed_places(section, chunk)
+    indexes = listed_row_indexes(section, chunk)
     if location is not None:
         found = listed_locations_of(section, chunk)
-        places = [place for place in places if found.get(place) == location]
-    elif not places:
+        indexes = [index for index in indexes if found.get(index) == location]
+    elif not indexes:
         text = _("It has no version in a language that section %(section)s lists here.")
-        why = text % {"section": name} if section.languages else _why_no_url(section)
+        why = text % {"section": name} if section.languages else _no_url_text(section)
         return [UrlInspection(section=name, why=why, step="language", pk=pk)]
-    return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
+    return [
+        replace(_inspect_chunk_row(section, chunk, index, page=page), pk=pk) for index in indexes
+    ]
 
 
-def _why_absent(section: SectionReader, pk: Any) -> str:
+def _why_row_absent(section: SectionReader, pk: Any) -> str:
+    """Return why the queryset of a section does not contain a row, as a sentence."""
     if isinstance(section, QuerySetReader) and section.row_value_columns:
         model = section.rows.model
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
             return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
     obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
-    if values := ", ".join(_failed_filters(section, obj) if obj else ()):
+    if values := ", ".join(_failed_filter_texts(section, obj) if obj else ()):
         text = _("Section %(section)s does not list it: %(values)s.")
     own = _own_reason(section, obj) if obj else ""
     return own or text % {"section": section.get_name(), "values": values}
 
 
-def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
-    """Return the values by which filters exclude a row, as texts; empty if they are not known."""
+def _failed_filter_texts(section: SectionReader, obj: Model) -> list[str]:
+    """Return the values by which filters exclude an object, as texts; [] if they are not known."""
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
         for rows, columns in querysets_by_condition(listed_rows(section)):
@@ -303,7 +315,7 @@ def _failed_filters(section: SectionReader, obj: Model) -> list[str]:
 
 
 def _value_text(obj: Model, name: str) -> str:
-    """Return which value a field has, as people read it."""
+    """Return a text such as "“status” is draft" on a field of an object."""
     value = getattr(obj, f"get_{name}_display", lambda: getattr(obj, name))()
     text = yesno(value) if isinstance(value, bool) else printable(localize(value))
     return _("“%(field)s” is %(value)s") % {
@@ -313,7 +325,7 @@ def _value_text(obj: Model, name: str) -> str:
 
 
 def _own_reason(section: SectionReader, obj: Model) -> str:
-    """Return the project's own reason why a section leaves an object out, or its error, or ""."""
+    """Return what ``why_not_listed()`` of a section says of an object, or its error, or ""."""
     if not isinstance(section.options, Section):
         return ""
     try:
@@ -323,21 +335,27 @@ def _own_reason(section: SectionReader, obj: Model) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def _why_no_url(section: SectionReader) -> str:
+def _no_url_text(section: SectionReader) -> str:
+    """Return a sentence that says that a section gives an object no URL."""
     return _("Section %(section)s gives it no URL.") % {"section": section.get_name()}
 
 
-def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
-    """Return the inspection of one row of a chunk, which has its versions in all languages."""
+def _inspect_chunk_row(
+    section: SectionReader, chunk: Chunk, index: int, *, page: str
+) -> UrlInspection:
+    """Return the inspection of the row of a chunk with an index; ``page`` is the page's address.
+
+    The chunk has the row's versions in all languages.
+    """
     name, languages = section.get_name(), chunk.versions.languages if chunk.versions else None
-    row = chunk.repeat_rows([place], [chunk.locations[place]], languages and [languages[place]])
-    language = languages[place] if languages else ""
+    row = chunk.repeat_rows([index], [chunk.locations[index]], languages and [languages[index]])
+    language = languages[index] if languages else ""
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
     declared = pipeline.declared_entries(row)
     if not declared.locations:
         reasons = (problem.message for problem in problems.examples if problem.skipped)
-        why = next(reasons, _why_no_url(section))
+        why = next(reasons, _no_url_text(section))
         return UrlInspection(section=name, why=why, step="values", language=language)
     doubts = tuple(problem.message for problem in problems.examples)
     overrides: Overrides = section.overrides
@@ -385,9 +403,10 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
 def _origin_of(
     section: SectionReader, chunk: Chunk, tag: str, text: str | None, *, overridden: bool
 ) -> str:
-    """Return where the value of a tag comes from, in the order in which one wins over another.
+    """Return where the value of a tag comes from, as text: an override, the object, the section.
 
-    ``text`` is the value; None for an empty or invalid one.
+    ``text`` is the value; None for an empty or invalid one. ``overridden`` says whether an
+    override sets it.
     """
     if overridden:
         return _("URL override")
@@ -405,6 +424,7 @@ def _origin_of(
 
 
 def _excluded_text(pattern: str) -> str:
+    """Return a sentence that says what excludes a URL: a rule's pattern, or an override for ""."""
     return (
         _("The exclusion rule %(pattern)s excludes it.") % {"pattern": pattern}
         if pattern
@@ -413,7 +433,10 @@ def _excluded_text(pattern: str) -> str:
 
 
 def _page_address_of(section: SectionReader, key: Any) -> str:
-    """Return the address of the page whose key range has a key; the database compares."""
+    """Return the address of the sitemap page whose key range has a key; "" if there are no pages.
+
+    The database compares the keys.
+    """
     pages = all_pages(section)
     if not pages:
         return ""

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_sitemapkit.admin import HealthItem, Level, register_health, register_inspection
-from django_sitemapkit.admin.base import moment_text, number
+from django_sitemapkit.admin.base import moment_text, number_text
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.indexing import SectionIndexing, indexing_by_section
@@ -194,14 +194,14 @@ def _section_indexing_text(section: SectionIndexing) -> str:
     )
     labels = dict(InspectedUrl.State.choices)
     counted = section.reasons.most_common()
-    reasons = (f"{labels[state]} ({why}): {number(count)}" for (state, why), count in counted)
+    reasons = (f"{labels[state]} ({why}): {number_text(count)}" for (state, why), count in counted)
     return text % {
         "section": section.section,
-        "indexed": number(section.indexed),
-        "inspected": number(section.inspected),
+        "indexed": number_text(section.indexed),
+        "inspected": number_text(section.inspected),
         "least": f"{least * 100:.1f}",
         "greatest": f"{greatest * 100:.1f}",
-        "urls": number(section.urls),
+        "urls": number_text(section.urls),
         "reasons": "; ".join(reasons),
     }
 

@@ -73,7 +73,7 @@ CHANGES = {
         client, "urloverride", override(), action="delete_selected", post="yes"
     ),
     "excluded in the list": lambda client: do_action(
-        client, "urloverride", override(), action="exclude_them", confirmed="1"
+        client, "urloverride", override(), action="exclude_urls", confirmed="1"
     ),
     "pasted": lambda client: client.post(
         page("extraurl", "paste"), {"site": "default", "urls": "/one/\n/two/"}

@@ -102,7 +102,7 @@ def test_no_stored_text_does_harm():
             harmless(client.get(page(model, view, row.pk)))
     for model in MODELS:
         assert "&lt;script&gt;" in harmless(client.get(page(model, "changelist")))
-    for action in ("include_them", "exclude_them", "reset_them"):
+    for action in ("include_urls", "exclude_urls", "reset_overrides"):
         data = {"action": action, "_selected_action": [row.pk for row in rows[:4]]}
         harmless(client.post(page("urloverride", "changelist"), data, follow=True))
     harmless(client.get(reverse("admin:index")))

@@ -153,7 +153,7 @@ def test_the_forms_of_the_pages_carry_their_token():
     assert row.include is False
 
 
-@pytest.mark.parametrize("action", ["include_them", "exclude_them", "reset_them"])
+@pytest.mark.parametrize("action", ["include_urls", "exclude_urls", "reset_overrides"])
 @pytest.mark.parametrize(
     ("permissions", "may"),
     [
@@ -193,7 +193,7 @@ def test_who_may_only_see_sees_no_buttons(model):
         "Exclude now",
         "Import",
         "Paste URLs",
-        "exclude_them",
+        "exclude_urls",
         "_continue",
     )
     for url in (page(model, "changelist"), page(model, "change", row.pk)):

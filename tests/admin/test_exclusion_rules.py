@@ -8,7 +8,7 @@ from django.utils.translation import get_language
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.admin import rules
-from django_sitemapkit.admin.rules import find_matches
+from django_sitemapkit.admin.rules import count_matches
 from django_sitemapkit.builds import build
 from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.exceptions import StorageFailure
@@ -129,7 +129,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
     assert "cannot be read" in text
     with pytest.raises(StorageFailure):
-        find_matches(SITE, "/", {})
+        count_matches(SITE, "/", {})
 
 
 def names(storage, folder=""):
@@ -143,7 +143,7 @@ def names(storage, folder=""):
 def test_a_look_is_bounded(monkeypatch):
     """It shows the first hits, counts all, and ends when its time is up."""
     products(30)
-    found = find_matches(SITE, "/products/", {})
+    found = count_matches(SITE, "/products/", {})
     assert (len(found.locations), found.matched, found.complete) == (20, 30, True)
     monkeypatch.setattr(rules, "COUNT_SECONDS", -1)
     text = text_of(add_rule("/products/", _preview="1"))
@@ -319,7 +319,7 @@ def test_a_look_leaves_out_what_no_location_is(sections):
     products(1, slug="b")
     products(1, slug="raises")
     sections.add(WithoutSome)
-    found = find_matches(SITE, "/some/", {})
+    found = count_matches(SITE, "/some/", {})
     assert found.locations == ["https://www.example.com/some/b/"]
 
 

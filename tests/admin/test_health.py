@@ -315,7 +315,7 @@ def test_a_warning_comes_before_a_newer_note(built, monkeypatch):
     """However old it is: first of all one reads what is wrong."""
     old = HealthItem(site="default", title="Old", found_at=NOW - dt.timedelta(days=1))
     new = HealthItem(site="default", title="New", found_at=NOW, level=Level.NOTE)
-    monkeypatch.setattr(overview, "live_items", lambda site: [new, old])
+    monkeypatch.setattr(overview, "current_items", lambda site: [new, old])
     assert titles(person("viewer"))[:2] == ["Old", "New"]
 
 
@@ -324,7 +324,7 @@ def test_a_warning_comes_before_a_newer_note(built, monkeypatch):
 
 @pytest.fixture
 def _own_sources(monkeypatch):
-    monkeypatch.setattr(overview, "live_items", lambda site: [])
+    monkeypatch.setattr(overview, "current_items", lambda site: [])
     registered = list(items.sources)
     items.sources.clear()
     yield

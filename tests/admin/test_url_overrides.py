@@ -370,13 +370,13 @@ def test_actions_change_many_at_once():
         note="n",
     )
     client = client_of("view_urloverride", "bulk_urloverride")
-    response = run_action(client, "exclude_them", about, press)
+    response = run_action(client, "exclude_urls", about, press)
     assert response.status_code == 302
     assert live("pages") == ""
-    run_action(client, "include_them", about)
+    run_action(client, "include_urls", about)
     assert entry(live("pages"), "/about/")
     assert not entry(live("pages"), "/press/")
-    run_action(client, "reset_them", about)
+    run_action(client, "reset_overrides", about)
     about.refresh_from_db()
     values = (about.include, about.priority, about.changefreq, about.lastmod, about.note)
     assert values == (None, None, "", None, "n")
@@ -394,7 +394,7 @@ def test_actions_change_many_at_once():
 def test_an_action_on_a_filtered_list_changes_what_was_chosen(django_assert_max_num_queries):
     """Show changes leaves the filter; and many rows are not changed one by one."""
     overrides(*(f"/{number}/" for number in range(120)), include=True)
-    data = {"action": "exclude_them", "_selected_action": [1], "select_across": "1"}
+    data = {"action": "exclude_urls", "_selected_action": [1], "select_across": "1"}
     client = chief()
     url = page("urloverride", "changelist")
     with django_assert_max_num_queries(40):
@@ -427,13 +427,13 @@ def test_to_exclude_many_is_confirmed(settings):
     build(SITE)
     (row, other) = overrides("/about/", "/nowhere/")
     client = client_of("view_urloverride", "bulk_urloverride")
-    text = text_of(run_action(client, "exclude_them", row, other))
+    text = text_of(run_action(client, "exclude_urls", row, other))
     assert "Site “default”: 1 of 2 published URLs (50 %) are chosen." in text
     assert f'name="_selected_action" value="{row.pk}"' in text
     row.refresh_from_db()
     assert row.include is None
-    assert run_action(client, "exclude_them", other).status_code == 302  # Nothing is lost.
-    data = {"action": "exclude_them", "_selected_action": [row.pk], "select_across": "0"}
+    assert run_action(client, "exclude_urls", other).status_code == 302  # Nothing is lost.
+    data = {"action": "exclude_urls", "_selected_action": [row.pk], "select_across": "0"}
     response = client.post(page("urloverride", "changelist"), {**data, "confirmed": "1"})
     assert response.status_code == 302
     row.refresh_from_db()
@@ -445,8 +445,8 @@ def test_actions_need_their_own_permission():
     (row,) = overrides("/about/")
     client = client_of("view_urloverride", "change_urloverride")
     text = text_of(client.get(page("urloverride", "changelist")))
-    assert "exclude_them" not in text
-    run_action(client, "exclude_them", row)
+    assert "exclude_urls" not in text
+    run_action(client, "exclude_urls", row)
     row.refresh_from_db()
     assert row.include is None
 
@@ -582,7 +582,7 @@ def test_an_action_on_very_many_is_one_entry(monkeypatch):
     """That says how many there were."""
     monkeypatch.setattr("django_sitemapkit.admin.overrides.MAX_LOGGED_ROWS", 2)
     rows = overrides("/a/", "/b/", "/c/")
-    run_action(chief(), "exclude_them", *rows)
+    run_action(chief(), "exclude_urls", *rows)
     entry = LogEntry.objects.get()
     assert (entry.object_id, entry.object_repr) == (None, "3 URL overrides")
     assert entry.change_message == "Excluded from the sitemap."

@@ -13,7 +13,7 @@ import pytest
 from django.db import Error, connection, connections, transaction
 
 import django_sitemapkit
-from django_sitemapkit.admin.rules import find_matches
+from django_sitemapkit.admin.rules import count_matches
 from django_sitemapkit.builds import prune, publish, status_of
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.models import BuildRequest, ExclusionRule, Lease
@@ -199,6 +199,6 @@ def test_the_admin(site):
     process_requests(SITE)
     assert not BuildRequest.objects.filter(ended_at=None).exists()
     assert "products" in text_of(client.get(OVERVIEW))
-    assert find_matches(SITE, "/products/", {}).matched == 5
+    assert count_matches(SITE, "/products/", {}).matched == 5
     ExclusionRule.objects.create(site="default", pattern="/products/all/p1/")
     assert states(run())["products", 1] == "stored"

@@ -457,7 +457,7 @@ def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
     assert found.why == "Section products does not list it: “public” is no."
     assert inspect_path(SITE, "/products/all/none/").pk is None
     assert inspect_path(SITE, "/about/").section == ""
-    without = inspect_path(SITE, url, without="products")
+    without = inspect_path(SITE, url, without_section="products")
     assert (without.section, without.listed) == ("", False)
     by_path(url, priority="0.9")
     assert origins(inspect_path(SITE, url)) == {"priority": ("0.9", OVERRIDE)}

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import number, pause_text, request_text
+from django_sitemapkit.admin.base import number_text, pause_text, request_text
 from django_sitemapkit.admin.health.items import (
     HealthItem,
     Level,
@@ -98,33 +98,34 @@ PROBLEMS: dict[str, tuple[Any, Any]] = {
     ),
 )
 def build_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
-    """Yield items for the recorded builds and requests of some sites."""
+    """Yield the health items that the recorded builds and requests of some sites give."""
     keys = [site.key for site in sites]
     states = getattr(request, STATES_READ, None) or states_of_sites(sites)
-    yield from _held_builds(states)
-    yield from _rolled_back_sites(states)
-    yield from _unfinished_builds(keys)
-    yield from _overdue_requests(states)
-    yield from _failed_requests(keys)
+    yield from _held_build_items(states)
+    yield from _rollback_items(states)
+    yield from _unfinished_build_items(keys)
+    yield from _overdue_request_items(states)
+    yield from _failed_request_items(keys)
     yield from _problem_items(
         each for state in states for each in (state.published, state.held) if each
     )
     for state in states:
-        yield from _build_warnings(state)
-        yield from _pause_item(state)
+        yield from _warning_items(state)
+        yield from _pause_items(state)
 
 
 def _overview_url(site: str, part: str) -> str:
-    """Return the address of a part of a site's overview."""
+    """Return the URL of a site's overview, at the part with an anchor; ``site`` is its key."""
     return f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site})}#sitemapkit-{part}"
 
 
 def _build_url(build: int) -> str:
+    """Return the URL of the page of the build with an id."""
     return reverse("admin:sitemapkit_build_change", args=[build])
 
 
-def _held_builds(states: Iterable[SiteState]) -> Iterator[HealthItem]:
-    """Yield the last build of each site that is held for review."""
+def _held_build_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+    """Yield an item for each site that has a build held for review, or a preview of one."""
     for build in (state.held for state in states if state.held):
         is_preview = build.outcome == "preview"
         yield HealthItem(
@@ -141,13 +142,13 @@ def _held_builds(states: Iterable[SiteState]) -> Iterator[HealthItem]:
         )
 
 
-def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+def _rollback_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield an item for each site whose next build undoes a roll-back."""
     for state, what in rollback_states(states):
         yield HealthItem(
             site=state.site,
             title=_("The next build undoes the roll-back from build %(build)s (%(urls)s URLs)")
-            % {"build": what["build"], "urls": number(what["urls"])},
+            % {"build": what["build"], "urls": number_text(what["urls"])},
             found_at=state.published_at,
             found_by=state.published,
             details=(words_of(what),),
@@ -158,8 +159,8 @@ def _rolled_back_sites(states: Iterable[SiteState]) -> Iterator[HealthItem]:
         )
 
 
-def _unfinished_builds(keys: Iterable[str]) -> Iterator[HealthItem]:
-    """Yield the newest build of each site if it failed, or if no process works on it any more."""
+def _unfinished_build_items(keys: Iterable[str]) -> Iterator[HealthItem]:
+    """Yield an item for each site whose newest build failed, or was interrupted."""
     newest = Build.objects.filter(site__in=keys).values("site").annotate(newest=Max("pk"))
     builds = list(
         Build.objects.filter(
@@ -190,8 +191,8 @@ def _unfinished_builds(keys: Iterable[str]) -> Iterator[HealthItem]:
             )
 
 
-def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
-    """Yield the requests of each site that are open for long although nobody builds the site."""
+def _overdue_request_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+    """Yield an item for each request that has long been open although nobody builds its site."""
     idle = (state for state in states if not state.is_running)
     for row in (row for state in idle for row in state.requests if row.is_overdue):
         yield HealthItem(
@@ -204,8 +205,11 @@ def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
         )
 
 
-def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
-    """Yield the newest ended request of each kind, if it failed and no build succeeded since."""
+def _failed_request_items(keys: Iterable[str]) -> Iterator[HealthItem]:
+    """Yield an item for each site and kind of request if the last one failed.
+
+    It is left out once a later build has succeeded.
+    """
     ended = BuildRequest.objects.filter(site__in=keys).exclude(ended_at=None)
     ended = ended.exclude(kind=BuildRequest.Kind.COMPARE)  # Its own page shows it.
     newest = ended.values("site", "kind").annotate(newest=Max("pk")).values("newest")
@@ -231,7 +235,7 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
 
 
 def _problem_items(found: Iterable[Build]) -> Iterator[HealthItem]:
-    """Yield items for the rows and values that builds skipped, by kind of problem."""
+    """Yield an item for each kind of problem of the rows and values that some builds skipped."""
     builds = {build.pk: build for build in found}
     faulty = Place.objects.filter(build__in=builds).exclude(problems={})
     rows = list(faulty.order_by("-pk").values_list("build_id", "problems")[: MAX_FILES_READ + 1])
@@ -283,8 +287,8 @@ WARNINGS = (
 """Kinds of warnings, their titles, and what to do about them."""
 
 
-def _build_warnings(state: SiteState) -> Iterator[HealthItem]:
-    """Yield the warnings of a published build."""
+def _warning_items(state: SiteState) -> Iterator[HealthItem]:
+    """Yield an item for each kind of warning of a site's published build."""
     build = state.published
     if build is None:
         return
@@ -302,8 +306,8 @@ def _build_warnings(state: SiteState) -> Iterator[HealthItem]:
             )
 
 
-def _pause_item(state: SiteState) -> Iterator[HealthItem]:
-    """Yield an item if publishing is paused."""
+def _pause_items(state: SiteState) -> Iterator[HealthItem]:
+    """Yield an item if publishing of a site is paused."""
     if pause := state.pause:
         yield HealthItem(
             site=state.site,
@@ -318,13 +322,16 @@ def _pause_item(state: SiteState) -> Iterator[HealthItem]:
 # What only a look at one site tells ---------------------------------------------------------------
 
 
-def live_items(site: SitemapSite) -> list[HealthItem]:
-    """Return items for the problems of a site as of now; no row of a section is read."""
+def current_items(site: SitemapSite) -> list[HealthItem]:
+    """Return items for what is wrong with a site now; no row of a section is read.
+
+    They are about sections, stored files, external sitemaps, and the size of the database.
+    """
     at = timezone.now()
     looks = (
-        (_failing_sections, _("Sections cannot be read")),
-        (_external_problems, _("External sitemaps cannot be read")),
-        (_large_storage, _("Stored files cannot be read")),
+        (_section_items, _("Sections cannot be read")),
+        (_external_items, _("External sitemaps cannot be read")),
+        (_storage_items, _("Stored files cannot be read")),
     )
     failed = {"found_at": at, "found_by": _NOW, "advice": _CORRECT_ERROR}
     return [
@@ -334,8 +341,8 @@ def live_items(site: SitemapSite) -> list[HealthItem]:
     ]
 
 
-def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
-    """Yield the sections that cannot be read, and how many files are lost."""
+def _section_items(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield an item if sections of a site cannot be read, and one if stored files are missing."""
     overview = _overview_url(site.key, "sections")
     builds = SiteBuilds(site)
     dues = list(due_by_section(site, rows=False, builds=builds))
@@ -366,7 +373,7 @@ def _failing_sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem
         )
 
 
-def _external_problems(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+def _external_items(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
     """Yield an item if the index leaves out sitemaps of external sections."""
     if problems := external_problems(site):
         yield HealthItem(
@@ -381,8 +388,8 @@ def _external_problems(site: SitemapSite, at: dt.datetime) -> Iterator[HealthIte
         )
 
 
-def _large_storage(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
-    """Yield an item if the database stores files so large that another storage is better."""
+def _storage_items(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield an item if the database stores so much that another storage is better."""
     size = stored_bytes()
     if size > NOTED_BYTES:
         yield HealthItem(

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import number
+from django_sitemapkit.admin.base import number_text
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.sites import SitemapSite
 
@@ -71,7 +71,7 @@ class HealthItem:
         if self.count is None:
             return ""
         text = gettext("at least %(count)s") if self.at_least else "%(count)s"
-        return text % {"count": number(self.count)}
+        return text % {"count": number_text(self.count)}
 
 
 Reporter: TypeAlias = Callable[[HttpRequest, Sequence[SitemapSite]], Iterable[HealthItem]]
@@ -79,7 +79,7 @@ Reporter: TypeAlias = Callable[[HttpRequest, Sequence[SitemapSite]], Iterable[He
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSource:
-    """A registered function, and what it contributes."""
+    """A function registered with ``register_health()``, and what it finds."""
 
     title: Any
     """Where its items come from."""
@@ -94,13 +94,13 @@ sources: list[HealthSource] = []
 
 
 def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:  # noqa: A002
-    """Register a function that contributes to the page "Health", with translatable texts.
+    """Return a decorator that registers a function whose items the page "Health" shows.
 
     The function gets the request and some sites, and yields a HealthItem for each thing found that
     the user may see. Read the rows of all sites by the same few queries, and only rows: a function
-    that takes long makes the page and the overview slow. ``help`` says on the page what it finds,
-    and how to make it look. Put the function in your app's ``admin.py``. If it raises an exception,
-    the page shows the error as an item.
+    that takes long makes the page and the overview slow. ``title`` and ``help`` are translatable;
+    ``help`` says on the page what the function finds, and how to make it look. Put the function in
+    your app's ``admin.py``. If it raises an exception, the page shows the error as an item.
 
     Example::
 
@@ -111,6 +111,7 @@ def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:
     """
 
     def register(report: Reporter) -> Reporter:
+        """Register the function, and return it."""
         sources.append(HealthSource(title=title, help=help, report=report))
         return report
 
@@ -120,7 +121,7 @@ def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:
 def items_by_site(
     request: HttpRequest, sites: Sequence[SitemapSite]
 ) -> dict[str, list[HealthItem]]:
-    """Return the items of some sites by their keys, the newest first."""
+    """Return the items of all registered functions by site key, newest first for each site."""
     found: dict[str, list[HealthItem]] = {site.key: [] for site in sites}
     for source in sources:
         read = partial(source.report, request, sites)
@@ -132,7 +133,10 @@ def items_by_site(
 
 
 def newest_first(items: Iterable[HealthItem]) -> list[HealthItem]:
-    """Return items as they are shown: newest first; of one look, the gravest and the most first."""
+    """Return items in the order in which they are shown: newest first.
+
+    Those that were found at once by the same build or audit are sorted by level, then by count.
+    """
     return sorted(
         items,
         key=lambda item: (
@@ -143,7 +147,7 @@ def newest_first(items: Iterable[HealthItem]) -> list[HealthItem]:
 
 
 def attention_context(items: Iterable[HealthItem]) -> dict[str, Any]:
-    """Return the items that need attention, and how many errors and warnings they are."""
+    """Return the errors and warnings among some items, and their numbers; notes are left out."""
     shown = [item for item in items if item.level != Level.NOTE]
     errors = sum(item.level == Level.ERROR for item in shown)
     return {"items": shown, "errors": errors, "warnings": len(shown) - errors}
@@ -152,9 +156,9 @@ def attention_context(items: Iterable[HealthItem]) -> dict[str, Any]:
 def items_or_failure(
     read: Callable[[], Iterable[HealthItem]], sites: Sequence[SitemapSite], **failed: Any
 ) -> Sequence[HealthItem]:
-    """Return the items that a function gives; if it raises, an error with the reason for each site.
+    """Return the items that ``read`` returns; if it raises, an error item for each site.
 
-    ``failed`` are the title of the error, and what else it says.
+    The error item gives the reason; ``failed`` are its other fields, such as the title.
     """
     items, reason = try_read(lambda: list(read()))
     if items is not None:

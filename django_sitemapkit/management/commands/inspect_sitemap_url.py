@@ -8,7 +8,7 @@ from django_sitemapkit.builds import search_published
 from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import inspect_all, similar_path
+from django_sitemapkit.inspection import inspect_listings, similar_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -88,7 +88,7 @@ def _url_report(site: SitemapSite, url: str) -> dict[str, Any]:
     """
     location = site.scope().normalise(url)
     path = location.removeprefix(site.origin)
-    search, (found, *others) = search_published(site, location), inspect_all(site, path)
+    search, (found, *others) = search_published(site, location), inspect_listings(site, path)
     return {
         "site": site.key,
         "url": location,
