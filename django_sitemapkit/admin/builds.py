@@ -248,9 +248,9 @@ class BuildAdmin(ReadOnlyAdmin):
     # The page of one build
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Build]:
-        """Return the builds with ``previous`` and ``newer``, the id of a newer build to publish.
+        """Return the builds with ``previous``, and ``newer``: the id of a newer build, or None.
 
-        ``newer`` is None unless a later build is held for review, or another was published since.
+        A newer build was published after this one ended, or began later and is held for review.
         """
         newer = Build.objects.filter(
             Q(published_at__gt=OuterRef("ended_at"))

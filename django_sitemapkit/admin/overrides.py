@@ -380,7 +380,7 @@ def _losses_by_site(
 ) -> list[dict[str, Any]]:
     """Return a template row for each site that would lose many published URLs.
 
-    They are those of the chosen overrides, if these exclude them.
+    ``queryset`` are the overrides that would exclude them.
     """
     keys = site_keys_of(queryset)
     sites = [site for site in known_sites(request) if site.key in keys]

@@ -392,7 +392,7 @@ def _columns_context(
 def _section_rows(status: SiteStatus) -> list[dict[str, Any]]:
     """Return a template row for each section of a site, also those switched off, and for the index.
 
-    Each has the files that are due in the next build, and why.
+    A row has the files that are due in the next build, and why.
     """
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [

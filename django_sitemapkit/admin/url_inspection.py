@@ -99,7 +99,7 @@ def _search_context(
 ) -> dict[str, Any]:
     """Return the context for a pasted text: the inspection of its URL, or a choice of sites.
 
-    If no site can have the URL, it is the reason.
+    If no site can have the URL, the context has the reason.
     """
     paths, failures = [], []
     for site in sites:
@@ -204,7 +204,7 @@ def _actions_for(
 ) -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
     """Yield what users may do with a URL: label, name of the screen, its arguments and its query.
 
-    It is to change the URL's override, or to add the URL.
+    They can change the values of its override, or add it as an extra URL.
     """
     query: dict[str, Any] = {"site": site.key, "path": path}
     if found.listed or found.step == "rules":
