@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_607,
-    "package: tokens": 299_309,
+    "package: tokens": 299_348,
     "core: statements": 18_322,
-    "core: tokens": 217_529,
+    "core: tokens": 217_568,
     "builds, runners, planning, publishing: statements": 4_672,
     "audit: statements": 5_203,
     "inspections by Google: statements": 350,

@@ -33,6 +33,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds import Pause
 from django_sitemapkit.builds.report.status import STATES, BuildProgress, SiteState
+from django_sitemapkit.conf import settings
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_read
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
@@ -259,6 +260,7 @@ def render_build_page(
         f"build/{name}",
         build=build,
         build_url=model_admin.view_url("change", build.pk),
+        counts_twice=not settings.DEDUPLICATE,
         **context,
     )
 
@@ -346,11 +348,9 @@ def pause_text(pause: Pause) -> str:
     return gettext("Publishing is paused by %(who)s until %(until)s: %(why)s") % values
 
 
-def moment_text(moment: dt.datetime) -> str:
+def moment_text(moment: dt.datetime, form: str = "DATETIME_FORMAT") -> str:
     """Return a date and time as localized text, in the current time zone."""
-    return date_format(
-        timezone.localtime(moment) if timezone.is_aware(moment) else moment, "DATETIME_FORMAT"
-    )
+    return date_format(timezone.localtime(moment) if timezone.is_aware(moment) else moment, form)
 
 
 def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> StreamingHttpResponse:

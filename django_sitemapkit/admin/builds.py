@@ -120,9 +120,12 @@ def file_view(
         "problems": _problem_rows(row),
     }
     stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
-    entries = map(parse_entry, stored)
     try:
-        found = [entry for entry in entries if wanted in unquote(entry.location).casefold()]
+        found = [
+            entry
+            for entry in map(parse_entry, stored)
+            if wanted in unquote(entry.location).casefold()
+        ]
     except StorageFailure as error:
         return render_build_page(model_admin, request, obj, "file", failure=str(error), **shared)
     shown = paged_context(request, found, URLS_PER_PAGE)

@@ -80,8 +80,9 @@ def log_rows(
     if len(rows) > MAX_LOGGED_ROWS:
         log_bulk_action(user, type(rows[0]), len(rows), flag, fields, message)
     elif rows:
-        text = message or _change_message(type(rows[0]), flag, fields)
-        LogEntry.objects.log_actions(user, rows, flag, text)
+        LogEntry.objects.log_actions(
+            user, rows, flag, message or _change_message(type(rows[0]), flag, fields)
+        )
 
 
 def log_bulk_action(

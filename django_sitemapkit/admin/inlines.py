@@ -281,8 +281,10 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:
         """Return HTML of the object's sitemap entry as stored now, or of why it is not listed."""
-        context = getattr(row, "explanation_context", dict)  # The empty form for scripts has none.
-        return render_to_string("admin/sitemapkit/editor_settings/explanations.html", context())
+        return render_to_string(
+            "admin/sitemapkit/editor_settings/explanations.html",
+            getattr(row, "explanation_context", dict)(),  # The empty form for scripts has none.
+        )
 
 
 def _sites_with_forms(request: HttpRequest) -> list[SitemapSite]:

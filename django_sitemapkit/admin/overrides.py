@@ -58,8 +58,10 @@ from django_sitemapkit.identities import identity_of, object_by_key, verbose_nam
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
 from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
 from django_sitemapkit.models import Build, UrlOverride, hash_of
+from django_sitemapkit.overrides import overrides_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.overrides.patterns import first_matching_patterns
 from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
@@ -127,8 +129,9 @@ def set_include_view(
 ) -> HttpResponseBase:
     """Exclude or include the URL of a posted path at once: publish its sitemap file again.
 
-    It is included if "include" is "1": an override that excludes it is reset; else it is listed in
-    spite of exclusion rules. A missing override is added. Redirect to the inspection of the URL.
+    It is included if "include" is "1": an override that excludes it is reset, unless a rule would
+    exclude it; else it is listed in spite of exclusion rules. A missing override is added. Redirect
+    to the inspection of the URL.
     """
     try:
         url_path = pasted_path(site, request.POST.get("path", ""))
@@ -136,7 +139,10 @@ def set_include_view(
         raise Http404(str(error)) from error
     stored = UrlOverride.objects.filter(site=site.key, hash=hash_of(url_path))
     row = stored.first() or UrlOverride(site=site.key, path=url_path)
-    again = None if row.include is False else True  # By the rules again, or in spite of one.
+    patterns, location = overrides_of(site).patterns, site.origin + url_path
+    has_rule = any(first_matching_patterns(patterns, site.origin, [location]))
+    # In spite of a rule, even of one that waits; else by the rules again.
+    again = None if row.include is False and not has_rule else True
     include = again if request.POST.get("include") == "1" else False
     _publish_include(model_admin, request, site, row, include=include)
     return HttpResponseRedirect(

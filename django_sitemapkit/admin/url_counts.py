@@ -5,8 +5,6 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number_text
@@ -94,9 +92,7 @@ def chart_context(
             "x": f"{1 + 98 * place / (len(shown) - 1):.1f}%",
             "y": y_position(urls[build.pk]),
             "held": build.status == Build.Status.HELD,
-            "date": date_format(
-                timezone.localtime(build.published_at or build.started_at), "SHORT_DATE_FORMAT"
-            ),
+            "date": moment_text(build.published_at or build.started_at, "SHORT_DATE_FORMAT"),
             "name": _("build %(build)s, %(urls)s")
             % {"build": build.pk, "urls": number_text(urls[build.pk])},
         }

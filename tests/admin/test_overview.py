@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.template.defaultfilters import filesizeformat
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone, translation
 
 import django_sitemapkit
@@ -911,3 +912,22 @@ def test_states_are_shown_in_the_language_of_the_reader(built, language, words):
     BuildFactory(status="abandoned", reason={"code": "identical", "build": 7})
     with translation.override(language):
         assert words in text_of(person("viewer").get(OVERVIEW))
+
+
+@pytest.mark.slow
+def test_naive_moments_are_shown(built, settings):
+    """As a project with USE_TZ = False stores them, also in the chart of several builds."""
+    settings.USE_TZ = False
+    for number in range(3):
+        ExtraUrl.objects.create(site="default", path=f"/{number}/")
+        run()
+    client = person("super")
+    assert "URLs of the last" in text_of(client.get(OVERVIEW))
+    first = Build.objects.earliest("pk").pk
+    for url in (
+        *(page(name, first) for name in ("change", "publish")),
+        page("differences", Build.objects.latest("pk").pk),
+        *(reverse(f"admin:sitemapkit_{name}") for name in ("health", "activity", "inspect")),
+        *(f"{reverse('admin:sitemapkit_inspect')}?url={path}" for path in ("/0/", "/nowhere/")),
+    ):
+        assert client.get(url).status_code == 200

@@ -585,7 +585,7 @@ def test_where_nothing_is_published_an_included_url_is_live():
 
 @pytest.mark.slow
 def test_what_cannot_be_included_at_once_is_offered_to_be_built(monkeypatch):
-    """While the site is being built, and where a rule excludes the URL besides its override."""
+    """While the site is being built, and where something else excludes the URL, too."""
     UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
     build(SITE)
     client, values = chief(), {"site": SITE.key, "path": "/about/", "include": "1"}
@@ -593,12 +593,25 @@ def test_what_cannot_be_included_at_once_is_offered_to_be_built(monkeypatch):
         text = text_of(client.post(EXCLUDE, values, follow=True))
     assert "the published file could not be made again: " in text
     assert "Publish all waiting changes now" in text
-    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
-    ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
+    (product,) = products(1)
+    values["path"] = product.get_absolute_url()
+    UrlOverride.objects.create(site=SITE.key, path=values["path"], include=False)
+    UrlOverride.objects.create_for_object(product, site=SITE.key, include=False)
     text = text_of(client.post(EXCLUDE, values, follow=True))
     assert "Something else still excludes the URL." in text
-    assert "Include now" in text
-    assert "published again" in text_of(client.post(EXCLUDE, values, follow=True))
+
+
+@pytest.mark.slow
+def test_a_url_that_a_rule_would_exclude_is_included_in_spite_of_it():
+    """Also by one click if an override excludes it now, and the rule waits for a build."""
+    build(SITE)
+    client, values = chief(), {"site": SITE.key, "path": "/about/"}
+    ExclusionRule.objects.create(site=SITE.key, pattern="/about/")
+    client.post(EXCLUDE, values)
+    text = text_of(client.post(EXCLUDE, {**values, "include": "1"}, follow=True))
+    assert "The URL is included, and its sitemap file is published again" in text
+    build(SITE)
+    assert "It is in the sitemap." in inspect("/about/", client)
 
 
 @pytest.mark.slow
