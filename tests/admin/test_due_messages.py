@@ -140,6 +140,7 @@ def test_what_waits_is_on_the_overview_and_beside_publish_override(published):
     assert "Changed on the Sitemaps screens" not in text_of(inspected()).partition(also)[2]
     assert WAITS not in text_of(overview())
     add("exclusionrule", client=client, pattern="/nowhere/")
+    assert f">{BUTTON}</button>" in text_of(overview())
     for text in (text_of(inspected()).partition(also)[2], text_of(overview())):
         assert "exclusion rules (1)</a>" in text[text.index(WAITS) :].partition("</p>")[0]
     build(SITE)

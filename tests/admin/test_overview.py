@@ -370,7 +370,7 @@ def test_the_page_tells_what_is_due_without_reading_rows(built):
     client = person("viewer")
     text = text_of(client.get(OVERVIEW))
     assert "rows changed" not in text
-    assert "“What would change?” finds them." in text
+    assert "“What would change?” finds out" in text
 
 
 @pytest.mark.slow

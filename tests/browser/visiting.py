@@ -132,10 +132,17 @@ class Visitor:
         """Open the overview."""
         self.open("sitemapkit/sitemapsoverview/")
 
-    def build(self, button="Build changes"):
-        """Press a button of the overview, and wait until what it began has ended."""
+    def build(self, button=""):
+        """Press a button of the overview, and wait until what it began has ended.
+
+        By default the first one, whose name says whether changes of editors wait.
+        """
         self.open_overview()
-        self.press(button)
+        if button:
+            self.press(button)
+        else:
+            with self.page.expect_navigation():
+                self.page.locator("#content .sitemapkit-buttons button[value=changed]").click()
         self.wait_for_build()
 
     def wait_for_build(self):
