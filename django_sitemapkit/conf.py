@@ -81,7 +81,10 @@ def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
     """Return a validator that accepts these values only."""
 
     def check(name: str, value: Any) -> Any:
-        """Return the value of the setting ``name``, or raise ImproperlyConfigured."""
+        """Return the choice that equals ``value``; raises ImproperlyConfigured if none does.
+
+        ``name`` is that of the setting.
+        """
         if value not in choices:
             known = ", ".join(map(repr, choices))
             raise ImproperlyConfigured(f"{name} must be one of {known}; it is {value!r}.")
@@ -95,7 +98,10 @@ def _whole_number(minimum: int, maximum: int = 1_000_000_000) -> Callable[[str, 
 
     # The default maximum: any database can subtract as many seconds, or limit to as many rows.
     def check(name: str, value: Any) -> int:
-        """Return the value of the setting ``name``, or raise ImproperlyConfigured."""
+        """Return ``value`` if it is a whole number in the range, else raise ImproperlyConfigured.
+
+        ``name`` is that of the setting.
+        """
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not is_whole or not minimum <= value <= maximum:
             raise ImproperlyConfigured(

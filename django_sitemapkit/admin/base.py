@@ -76,7 +76,7 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
     return sites
 
 
-def site_or_reason(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
+def known_site_or_reason(request: HttpRequest, key: str) -> tuple[SitemapSite | None, str]:
     """Return `(site, "")` for the site with a key, or `(None, reason)` if there is none.
 
     The reason may also be that the sites cannot be read.
@@ -161,7 +161,7 @@ def screen(
                     raise Http404(gettext("This object does not exist."))
             if needs_site:
                 key = request.POST.get("site") or request.GET.get("site", "")
-                arguments["site"], reason = site_or_reason(request, key)
+                arguments["site"], reason = known_site_or_reason(request, key)
                 if reason:
                     raise Http404(reason)
             return view(model_admin, request, **arguments)

@@ -28,6 +28,7 @@ from django_sitemapkit.admin.base import (
     SiteFilter,
     change_url,
     duration_text,
+    known_site_or_reason,
     known_sites,
     number_or_blank,
     number_text,
@@ -35,7 +36,6 @@ from django_sitemapkit.admin.base import (
     render_build_page,
     request_rows,
     screen,
-    site_or_reason,
 )
 from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
 from django_sitemapkit.admin.health.builds import PROBLEMS
@@ -89,7 +89,7 @@ def problem_object_view(
 
     The page is the object's change page in the admin or, without one, its own page.
     """
-    site, reason = site_or_reason(request, obj.site)
+    site, reason = known_site_or_reason(request, obj.site)
     found = None
     if site is not None:
         section, key = request.GET.get("section", ""), request.GET.get("key", "")
@@ -157,7 +157,7 @@ def problems_view(
     kind = next((each for each in _problem_rows(row) if each["code"] == code), None)
     if kind is None:
         raise Http404(_("This file has no such problem."))
-    site, reason = site_or_reason(request, obj.site)
+    site, reason = known_site_or_reason(request, obj.site)
     found: list[tuple[str, str]] | None = None
     # Which URLs other pages list is known during a build only.
     if site is not None and code != DUPLICATE:
@@ -392,11 +392,11 @@ def _file_row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
 
 def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> dict[int, str]:
     """Return the public URLs of files by their ids; none unless the site serves this build."""
-    site = site_or_reason(request, build.site)[0] if build.outcome == "live" else None
+    site = known_site_or_reason(request, build.site)[0] if build.outcome == "live" else None
     if site is None:
         return {}
 
-    def read_urls() -> dict[int, str]:
+    def public_urls_by_file_id() -> dict[int, str]:
         """Return the URLs of the files that are stored; raises what a section raises."""
         urls_of = cache(partial(page_address_getter, site))
         return {
@@ -405,4 +405,4 @@ def _file_urls(request: HttpRequest, build: Build, files: Iterable[Place]) -> di
             if file.status == Place.Status.DONE
         }
 
-    return try_read(read_urls)[0] or {}
+    return try_read(public_urls_by_file_id)[0] or {}

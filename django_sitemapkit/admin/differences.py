@@ -13,12 +13,12 @@ from django_sitemapkit.admin.base import (
     BaseAdmin,
     csv_response,
     id_or_none,
+    known_site_or_reason,
     number_or_blank,
     number_text,
     paged_context,
     render_build_page,
     screen,
-    site_or_reason,
 )
 from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_AT_ONCE,
@@ -27,9 +27,9 @@ from django_sitemapkit.builds.report.differences import (
     Difference,
     DifferenceKind,
     counts_by_folder,
-    differences_if_quick,
     first_folder_of,
     kept_differences,
+    stored_or_quick_differences,
 )
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.requests import process_on_commit, record_request
@@ -89,9 +89,10 @@ def differences_view(model_admin: BaseAdmin, request: HttpRequest, obj: Build) -
 def _compare_or_wait(request: HttpRequest, build: Build, before: Build | None) -> dict[str, Any]:
     """Compare two builds, or request it if that takes long, and return the context.
 
-    The context has the differences, a failure, or "waiting" while another process compares.
+    The context has the differences, a failure, or "waiting" while another process compares. If
+    ``before`` is None, the failure says that there is no previous build.
     """
-    site, reason = site_or_reason(request, build.site)
+    site, reason = known_site_or_reason(request, build.site)
     if site is None:
         return {"failure": reason}
     last = build.requests.filter(kind=COMPARE, before=before).order_by("-pk").first()
@@ -99,7 +100,7 @@ def _compare_or_wait(request: HttpRequest, build: Build, before: Build | None) -
         return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
-            if stored := differences_if_quick(site, build, before, MAX_COMPARED_AT_ONCE):
+            if stored := stored_or_quick_differences(site, build, before, MAX_COMPARED_AT_ONCE):
                 return _stored_context(request, stored)
             record_request(
                 site, COMPARE, about=build, before=before, by=request.user.get_username()

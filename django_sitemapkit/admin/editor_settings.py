@@ -23,9 +23,9 @@ from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
     BUILDING,
     BaseAdmin,
+    known_site_or_reason,
     known_sites,
     number_text,
-    site_or_reason,
     without_origin,
 )
 from django_sitemapkit.admin.url_inspection import inspection_states_context
@@ -276,7 +276,7 @@ class EditorSettingAdmin(BaseAdmin):
 
     def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:
         """Return ``preview_context()`` of a row, or a context with the reason if that fails."""
-        site, reason = site_or_reason(request, row.site)
+        site, reason = known_site_or_reason(request, row.site)
         if site is None:
             return {"failure": reason}
         context, reason = try_read(lambda: self.preview_context(request, site, row, form))

@@ -238,7 +238,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
         """Return how many forms there are: one if a site is open, else none."""
-        sites = len(_sites_with_forms(request))
+        sites = len(_open_sites(request))
         return sites if self.max_num is None else min(self.max_num, sites)
 
     def get_min_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
@@ -250,7 +250,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
         permitted: dict[str, Any] = {
-            "sites": _sites_with_forms(request),
+            "sites": _open_sites(request),
             "may_add": self.has_add_permission(request, obj),
             "may_change": self.has_change_permission(request, obj),
         }
@@ -287,7 +287,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
         )
 
 
-def _sites_with_forms(request: HttpRequest) -> list[SitemapSite]:
+def _open_sites(request: HttpRequest) -> list[SitemapSite]:
     """Return the site whose override has a form: the only site, or the one that the URL names.
 
     The list is empty if there are several sites and the query string names none.

@@ -28,11 +28,11 @@ from django_sitemapkit.admin.base import (
     EXCLUDING,
     BaseAdmin,
     SiteFilter,
+    known_site_or_reason,
     known_sites,
     link_to,
     number_text,
     screen,
-    site_or_reason,
 )
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
@@ -119,7 +119,9 @@ def exclude_now_view(
     model_admin: BaseAdmin, request: HttpRequest, obj: UrlOverride
 ) -> HttpResponseBase:
     """Exclude the URL of an override at once: publish its sitemap file without it."""
-    _publish_include(model_admin, request, site_or_reason(request, obj.site)[0], obj, include=False)
+    _publish_include(
+        model_admin, request, known_site_or_reason(request, obj.site)[0], obj, include=False
+    )
     return HttpResponseRedirect(model_admin.view_url("change", obj.pk))
 
 

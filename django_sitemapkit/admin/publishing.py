@@ -17,6 +17,7 @@ from django_sitemapkit.admin.activity import edits_context
 from django_sitemapkit.admin.base import (
     BaseAdmin,
     id_or_none,
+    known_site_or_reason,
     may_view,
     number_or_blank,
     number_text,
@@ -24,7 +25,6 @@ from django_sitemapkit.admin.base import (
     progress_text,
     render_build_page,
     screen,
-    site_or_reason,
 )
 from django_sitemapkit.admin.differences import KINDS
 from django_sitemapkit.admin.editor_settings import add_pending_message
@@ -52,8 +52,8 @@ from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_TO_PUBLISH,
     MAX_KEPT,
     DifferenceKind,
-    differences_if_quick,
     kept_differences,
+    stored_or_quick_differences,
 )
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
@@ -162,7 +162,7 @@ def publish_view(model_admin: BaseAdmin, request: HttpRequest, obj: Build) -> Ht
         return HttpResponseRedirect(_publish_or_discard(model_admin, request, obj, new_pause))
     live = served.build_id if served else None
     counts = url_counts_by_build([obj.pk, live])
-    site, _reason = site_or_reason(request, obj.site)
+    site, _reason = known_site_or_reason(request, obj.site)
     replaces = served.build if served else None
     stay_live = _live_sections(site, obj, counts[live])
     were_live = _live_sections(site, replaces, counts[obj.pk]) if replaces else set()
@@ -220,7 +220,7 @@ def _differences_from_served(
     if site is None or served is None or publish_error(build):
         return [], None
     stored, _reason = try_read(
-        lambda: differences_if_quick(site, build, served, MAX_COMPARED_TO_PUBLISH)
+        lambda: stored_or_quick_differences(site, build, served, MAX_COMPARED_TO_PUBLISH)
     )
     if stored is None:
         return [], None
@@ -279,7 +279,7 @@ def _publish_or_discard(
     Return the URL to redirect to: the overview if the build is live, else the build's page.
     """
     page = model_admin.view_url("change", build.pk)
-    site, reason = site_or_reason(request, build.site)
+    site, reason = known_site_or_reason(request, build.site)
     if site is None or (reason := publish_error(build)):
         messages.error(request, reason)
         return page

@@ -202,9 +202,10 @@ def _other_sections(state: "UrlState", others: Iterable[UrlInspection]) -> Itera
 def _actions_for(
     site: SitemapSite, path: str, found: UrlInspection, set_for: Sequence[Any], is_listed: bool
 ) -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
-    """Yield what users may do with a URL: label, name of the screen, its arguments and its query.
+    """Yield what can be done with a URL: label, name of the screen, its arguments and its query.
 
-    They can change the values of its override, or add it as an extra URL.
+    That is to change the values of its override, which is in ``set_for`` if it has one, or to add
+    it as an extra URL. The caller checks the permissions.
     """
     query: dict[str, Any] = {"site": site.key, "path": path}
     if found.listed or found.step == "rules":

@@ -307,5 +307,8 @@ class _DocumentValidator:
 
 
 def file_blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Return an iterator over the bytes of a file, in blocks of 64 KiB."""
+    """Return an iterator over the bytes of a file as they are stored, in blocks of 64 KiB.
+
+    A gzip file is not decompressed.
+    """
     return iter(lambda: file.read(READ_BLOCK_BYTES), b"")

@@ -100,7 +100,7 @@ class BuildLease:
         has taken over.
         """
         if not self.row.renew():
-            raise self._lease_lost_error()
+            raise self._cancelled_or_lost_error()
         self._last = time.monotonic()
 
     def take_next_fence(self) -> None:
@@ -109,10 +109,10 @@ class BuildLease:
         Raises what `prove` raises if the lease is lost.
         """
         if not self.row.take_next_fence():
-            raise self._lease_lost_error()
+            raise self._cancelled_or_lost_error()
         self.fence = self.row.fence
 
-    def _lease_lost_error(self) -> LeaseLost:
+    def _cancelled_or_lost_error(self) -> LeaseLost:
         """Return the error to raise: BuildCancelled if the build was cancelled, else LeaseLost."""
         work, _, site = self.row.name.partition(":")
         cancelled = Build.objects.filter(

@@ -191,8 +191,11 @@ def publishable_build(site: SitemapSite, build: int) -> Build:
     return record
 
 
-def answers_by_page(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
-    """Return by page the place that answers at its address: status, build id and primary key."""
+def answering_places(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
+    """Return by page the place that answers at its address: status, build id and primary key.
+
+    It may be of an earlier build than the published one.
+    """
     answers: dict[PageName, tuple[str, int, int]] = {}
     rows = Place.objects.answering(site).exclude(section="")
     fields = "section", "number", "status", "build", "pk"

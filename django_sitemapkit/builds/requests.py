@@ -199,7 +199,10 @@ def _run_build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mappin
 
 
 def _run_check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
-    """Verify all published files; return the outcome, with the first faults."""
+    """Verify all published files; return the outcome as a code with values, and the first faults.
+
+    ``asked`` and ``choose`` are not used; all jobs take them.
+    """
     count, faults = 0, []
     for file in verify_published(site):
         count += bool(file.section)  # The index does not count, as on all screens.
@@ -226,7 +229,10 @@ def _run_preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Stat
 
 
 def _run_comparison(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
-    """Compare the two builds of a request; return the outcome."""
+    """Compare the two builds of a request; return the outcome as a code with values.
+
+    ``choose`` is not used; all jobs take it.
+    """
     if asked.build is None or asked.before is None:
         return {"code": "build-gone"}
     return _compare_builds(site, asked.build, asked.before)
@@ -240,7 +246,10 @@ def _compare_builds(site: SitemapSite, build: Build, before: Build) -> State:
 
 
 def _run_pruning(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
-    """Delete the files of builds that are over; return the outcome."""
+    """Delete the files of builds that are over; return the outcome as a code with values.
+
+    ``asked`` and ``choose`` are not used; all jobs take them.
+    """
     pruned = prune(site)
     return {
         "code": "pruned",
@@ -257,4 +266,4 @@ _JOBS = {
     Kind.PREVIEW: _run_preview,
     Kind.PRUNE: _run_pruning,
 }
-"""What is done for a request of each kind; each returns what it came to."""
+"""What is done for a request of each kind; each returns the outcome as a code with values."""

@@ -110,7 +110,7 @@ class BuildResult:
 
     @property
     def urls(self) -> int:
-        """URLs in the pages it made; sections that were not asked for do not count."""
+        """URLs in its pages, also in reused ones; sections not asked for do not count."""
         return sum(file.urls for file in self.files if file.section)
 
     @property
@@ -126,7 +126,7 @@ class BuildResult:
 
     @property
     def xml_bytes(self) -> int:
-        """Bytes of XML in the pages it made."""
+        """Bytes of XML in its pages, also in reused ones; sections not asked for do not count."""
         return sum(file.xml_bytes for file in self.files if file.section)
 
     @property
@@ -136,12 +136,12 @@ class BuildResult:
 
     @property
     def problems(self) -> int:
-        """Files from which something was left out."""
+        """Files with problems, also reused ones."""
         return sum(bool(file.problems) for file in self.files)
 
     @property
     def skipped(self) -> int:
-        """Rows that were skipped in the pages it rendered."""
+        """Rows that were skipped in its pages, also in reused ones."""
         return sum(file.skipped for file in self.files)
 
 

@@ -380,7 +380,7 @@ class _Preview:
         self._path = folder / "page.xml.gz"
         self._previous = builds.finished_pages()
         self._stored = {page_name_of(row): row.page.sha256 for row in published}
-        self._hashed = hashed_sections(self._sections.values(), chosen)
+        self._hashed = hashed_sections(self._sections.values(), builds_all=not chosen)
         self._runs = stack.enter_context(PageRuns(folder / "hashes"))
         self._compression = stack.enter_context(compression_thread())
         kept = self._hashed.difference(chosen) if chosen else ()

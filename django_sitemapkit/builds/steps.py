@@ -87,7 +87,7 @@ def plan_build(state: BuildState) -> None:
     """
     builds, published = state.builds, state.builds.published
     state.sections = sections_of(state.site)
-    state.hashed = hashed_sections(state.sections, state.chosen)
+    state.hashed = hashed_sections(state.sections, builds_all=not state.chosen)
     state.reuse = Reuse(state.site, state.stored_files, hashed=state.hashed)
     fingerprints = state.reuse.fingerprints
     unseen: list[str] = []

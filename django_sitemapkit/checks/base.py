@@ -28,8 +28,8 @@ OF_FUNCTION = ("sitemapkit.W003", "sitemapkit.W004", "sitemapkit.W010", "sitemap
 def message_of(mistake: Mistake | CheckMessage, warnings: Collection[str] = ()) -> CheckMessage:
     """Return a mistake as a message of Django's system checks; a message is returned as it is.
 
-    The letter of its id is its level, except that ``warnings`` are the ids of which each is a
-    warning.
+    The letter of its id is its level. An error becomes the warning with the same number, such as
+    W003 for E003, if the id of that warning is in ``warnings``.
     """
     if isinstance(mistake, CheckMessage):
         return mistake

@@ -108,7 +108,7 @@ class Pages(Section):
             return is_this, one.port == port, one.port == 80
 
         found = [one for one in at_host if len(at_host) == 1 or any(fitness(one))]
-        if not found and not _has_several_sites():
+        if not found and not _has_several_sitemap_sites():
             found = list(Site.objects.filter(is_default_site=True))
         if not found:
             raise ImproperlyConfigured(
@@ -149,7 +149,7 @@ class Pages(Section):
 
     @property
     def _site_condition(self) -> Q:
-        """The condition that a page is below a root page of this site, and below no nearer one."""
+        """The condition that the nearest root page at or above a page is one of this site."""
         condition = Q(pk__in=())
         for root, path in self._url_paths_of_roots:
             below = Q(url_path__startswith=root)
@@ -312,7 +312,7 @@ def _base_url_of(site: Site) -> str:
     return f"{scheme}://{site.hostname}" + f":{site.port}" * (site.port not in (80, 443))
 
 
-def _has_several_sites() -> bool:
+def _has_several_sitemap_sites() -> bool:
     """Return whether the settings have several sites; False if only requests tell the site."""
     try:
         return len(all_sites()) > 1

@@ -103,7 +103,7 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
 
 
 def listed_rows(section: SectionReader) -> QuerySet[Any]:
-    """Return the queryset of a section, which must have one."""
+    """Return the rows that a section reads from its queryset; raises TypeError without a keyset."""
     return section.required_keyset.queryset
 
 
@@ -230,10 +230,10 @@ def _column_path(column: Any, model: type[Model], code: str) -> Any:
     return found.value if isinstance(found, RelatedTranslation) else found
 
 
-def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
-    """Return the item of a section without a model that has a location; None if there is none.
+def find_item(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
+    """Return where a section without a model lists a URL; None if it does not list it.
 
-    The item is returned as its position in the list, its row in a chunk, and the chunk.
+    The result is the number of the page, the row in a chunk, and the chunk.
     """
     begin = 0
     try:
@@ -241,7 +241,7 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
             for index, found in listed_locations_of(section, chunk).items():
                 if found == location:
                     item = index if chunk.versions is None else chunk.versions.objects[index]
-                    return begin + item, index, chunk
+                    return (begin + item) // section.rows_per_page + 1, index, chunk
             begin += len(chunk.keys) if chunk.read is None else chunk.read
     except Exception:
         logger.exception("The URLs of %r could not be read.", section)

@@ -81,20 +81,20 @@ def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
 
     A section whose code raises is reported as FAILED. No row of a queryset is read.
     """
-    yield from map(_reading_or_failure, sections_of(site))
+    yield from map(_describe_reading_or_failure, sections_of(site))
     for external in registry.externals(site):
         yield SectionReading(
             section=external.get_name(), declared=_class_path(external), read_as=ReadAs.FILES
         )
 
 
-def _reading_or_failure(reader: SectionReader) -> SectionReading:
+def _describe_reading_or_failure(reader: SectionReader) -> SectionReading:
     """Return how a section is read; if its code raises, a FAILED reading with the reason."""
     name, declared = reader.get_name(), _class_path(reader.options)
     try:
         require_pageable(reader)
         with naming_section(reader):
-            return _section_reading(reader, name, declared)
+            return _describe_reading(reader, name, declared)
     except ImproperlyConfigured as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
@@ -107,7 +107,7 @@ def _class_path(section: Any) -> str:
     return f"{type(section).__module__}.{type(section).__qualname__}"
 
 
-def _section_reading(reader: SectionReader, name: str, declared: str) -> SectionReading:
+def _describe_reading(reader: SectionReader, name: str, declared: str) -> SectionReading:
     """Return how a section and each of its options are read; raises what its code raises."""
     options: Any = reader.options
     read_as, why, instead = ReadAs.POSITION, "", ""

@@ -15,9 +15,9 @@ from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     all_rows,
     candidate_rows,
+    find_item,
     has_route_to,
     is_searchable,
-    item_at,
     label_or_none,
     listed_locations_of,
     listed_row_indexes,
@@ -154,9 +154,8 @@ def _inspections_at(
         versions = _inspect_row(section, pk, location)
         yield from (each for each in versions if each.location == location)
     for section in sections:
-        if label_or_none(section) is None and (found := item_at(section, location)):
-            position, index, chunk = found
-            number = position // section.rows_per_page + 1
+        if label_or_none(section) is None and (found := find_item(section, location)):
+            number, index, chunk = found
             page = page_address(site, section.get_name(), number)
             yield _inspect_chunk_row(section, chunk, index, page=page)
 
@@ -311,11 +310,11 @@ def _failed_filter_texts(section: SectionReader, obj: Model) -> list[str]:
         for rows, columns in querysets_by_condition(listed_rows(section)):
             if not rows.filter(pk=obj.pk).exists():
                 names |= columns
-    return [_value_text(obj, name) for name in sorted(names)]
+    return [_field_value_clause(obj, name) for name in sorted(names)]
 
 
-def _value_text(obj: Model, name: str) -> str:
-    """Return a text such as "“status” is draft" on a field of an object."""
+def _field_value_clause(obj: Model, name: str) -> str:
+    """Return a clause that names a field of an object and its value: "“status” is draft"."""
     value = getattr(obj, f"get_{name}_display", lambda: getattr(obj, name))()
     text = yesno(value) if isinstance(value, bool) else printable(localize(value))
     return _("“%(field)s” is %(value)s") % {

@@ -54,7 +54,7 @@ class StoredNow(DatabaseNow):
 
 
 def _utc_offset_seconds(connection: Any) -> int:
-    """Return the offset from UTC, in seconds, of the times that a connection stores."""
+    """Return what to add to UTC now, in seconds, to get the time as a connection stores it."""
     zone = connection.timezone or timezone.get_default_timezone()
     offset = dt.datetime.now(zone).utcoffset() or dt.timedelta()
     return int(offset.total_seconds())

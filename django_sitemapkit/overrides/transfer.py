@@ -131,8 +131,9 @@ def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator
 def compare_file(table: CsvTable, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
     """Return what importing a CSV file would do with each line, without writing anything.
 
-    ``data`` is its content. Raises InvalidValue if the file as a whole cannot be read; a line that
-    cannot be imported is part of the result.
+    ``data`` is its content. A line must name one of ``sites``, or none if there is only one. Raises
+    InvalidValue if the file as a whole cannot be read; a line that cannot be imported is part of
+    the result.
     """
     columns, rows = _columns_and_rows(table, _decode_file(data))
     return compare_rows(table, columns, rows, sites)

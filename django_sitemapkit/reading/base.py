@@ -338,9 +338,10 @@ class SectionReader:
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
     ) -> Self:
-        """Return a reader that passes its reads through ``prefetch``, or this one if it cannot.
+        """Return a reader that passes its reads through ``prefetch``.
 
-        Its other queries lock ``connection_lock``, as the prefetch thread may be reading.
+        A reader of objects or items returns itself. The other queries of the reader lock
+        ``connection_lock``, as the prefetch thread may be reading.
         """
         return self
 

@@ -90,9 +90,9 @@ class Versions:
     languages: Sequence[str] | None
     """The language of each row, as settings.LANGUAGES has it; None for entries in none."""
 
-    def only_listed(self, listed: Iterable[Any]) -> "Versions":
-        """Return the versions of those rows whose value in ``listed`` is true."""
-        mask = list(listed)
+    def only_listed(self, mask: Iterable[Any]) -> "Versions":
+        """Return the versions of the rows for which ``mask``, a value for each row, is true."""
+        mask = list(mask)
         languages = self.languages and list(compress(self.languages, mask))
         return Versions(list(compress(self.objects, mask)), languages)
 

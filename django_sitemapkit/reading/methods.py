@@ -289,9 +289,11 @@ class _Translator:
         return ast.Name(name, ast.Load())
 
     def _class_attribute(self, model: type[Model], name: str, node: ast.AST, scope: _Scope) -> Any:
-        """Return an attribute of a model's class.
+        """Return what a model's class has as an attribute, such as the descriptor of a field.
 
-        Raises MustBeCalled if its objects may have another value.
+        Nothing is called: a property or function is returned itself, and _MISSING if there is none.
+        Raises MustBeCalled, which names ``node``, if the model makes its objects in its own way, or
+        the queryset sets the attribute on them.
         """
         if model not in self._plain and (why := _why_not_plain(model)):
             raise scope.error_at(f"is of {model.__name__}, {why}", node)

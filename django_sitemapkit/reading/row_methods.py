@@ -137,7 +137,8 @@ class RowMethods:
     ) -> list[Any]:
         """Return a method's value for each row, computed from its columns.
 
-        The method is called for rows whose columns do not tell; if it raises, the value is an
+        ``columns`` are those in ``formula.read``, each with a value for each of ``keys``. The
+        method is called for rows whose columns do not tell; if it raises, the value is an
         InvalidValue.
         """
         values = formula.values(columns, len(keys))

@@ -205,7 +205,7 @@ class TextQuery:
     def text_chunks(self, keys: KeyRange) -> Iterator[TextChunk]:
         """Yield the rows of a range as TextChunks; the first is small, as a reader waits for it."""
         size = FIRST_CHUNK
-        found = self._run_statement(self._statement(self._keyset.within(keys)[:size]))
+        found = self._run_statement(self._statement_unless_empty(self._keyset.within(keys)[:size]))
         following: SqlColumn | None = None
         while found.rows:
             is_rest, last = found.rows < size, found.last
@@ -216,10 +216,10 @@ class TextQuery:
             if following is None or not is_full:
                 size = min(4 * size, self._rows_per_text)
                 behind = self._keyset.after(_LastKey(output_field=self._field), keys)
-                following = self._statement(behind[:size])
+                following = self._statement_unless_empty(behind[:size])
             found = self._run_statement(following, last)
 
-    def _statement(self, rows: QuerySet[Any]) -> SqlColumn | None:
+    def _statement_unless_empty(self, rows: QuerySet[Any]) -> SqlColumn | None:
         """Return the SQL that reads some rows as text; None if a filter excludes all of them."""
         # The ORM would take longer for the outer statement than for the inner one.
         columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]

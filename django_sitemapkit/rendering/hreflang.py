@@ -212,7 +212,10 @@ class TranslationLinks:
         }
 
     def _code(self, language: Any) -> str | None:
-        """Return the hreflang code of a row's language; None for no language or an invalid one."""
+        """Return the hreflang code of a row's language; None for no language.
+
+        For an invalid one it is also None, and a problem is added.
+        """
         return self._formatter.code(str(language)) if language else None
 
     def _listed_versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:

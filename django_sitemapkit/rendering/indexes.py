@@ -180,7 +180,7 @@ def _read_to_first_url(
 def _has_url(section: SectionReader, page: PlannedPage, deadline: float) -> bool:
     """Return whether a page lists a URL; if time runs out, what the plan recorded before.
 
-    ``deadline`` is a time of ``time.monotonic()``.
+    That is True for a page that was never read. ``deadline`` is a time of ``time.monotonic()``.
     """
     ranges = [page.keys]
     if section.keyset is None:

@@ -18,7 +18,10 @@ from django_sitemapkit.sites import SitemapSite
 
 @shared_task(name="django_sitemapkit.help_build", acks_late=False, ignore_result=True)
 def help_build(*arguments: Any) -> None:
-    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` sends."""
+    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` sends.
+
+    The arguments are those of ``helper.help_build()``; no other task is sent afterwards.
+    """
     helper.help_build(*arguments)
 
 

@@ -47,7 +47,10 @@ def _declare_task(function: Callable[..., None]) -> Any:
 
 @_declare_task
 def help_build(*arguments: Any) -> None:
-    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` enqueues."""
+    """Make pages of a build for up to a minute: the task that ``enqueue_helper()`` enqueues.
+
+    The arguments are those of ``helper.help_build()``; no other task is enqueued afterwards.
+    """
     helper.help_build(*arguments)
 
 

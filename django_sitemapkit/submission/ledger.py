@@ -198,11 +198,11 @@ class Ledger:
         return stopped
 
     def _store_wait(self, batch: UrlBatch, answer: IndexNowAnswer) -> None:
-        """Store until when nothing is sent, after a batch that was not accepted.
+        """Store until when nothing is sent for the site, after a batch that was not accepted.
 
         The wait is ten minutes after "too many requests", else a minute that doubles with each
-        failure of the batch, up to six hours. A longer wait is used if the endpoint asks for one,
-        up to a day.
+        earlier failure of the batch, up to six hours. A longer wait is used if the endpoint asks
+        for one, up to a day.
         """
         seconds: float = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**batch.failures)
         if answer.outcome is AnswerKind.TOO_MANY:

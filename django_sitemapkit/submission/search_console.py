@@ -112,15 +112,18 @@ class SearchConsole:
         return {**values, "state": _state_of(url, values)}
 
     def _request_sitemap(self, method: str, site_property: str, address: str) -> dict[str, Any]:
-        """Send a request about the sitemap at an address; return the JSON of the answer."""
+        """Send a request about the sitemap at an address; return the JSON of the answer.
+
+        It is {} for an empty answer. Raises SearchConsoleError.
+        """
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
         return self._request(method, url, site_property)
 
     def _request(self, method: str, url: str, site_property: str, **options: Any) -> dict[str, Any]:
-        """Send a request to the API; return the JSON of the answer.
+        """Send a request to the API; return the JSON of the answer, {} if it is empty.
 
         ``site_property`` is for the message of the SearchConsoleError, which is raised unless the
-        answer is a success with a JSON object.
+        answer is a success that is empty or a JSON object.
         """
         try:
             response = self._session.request(method, url, timeout=API_SECONDS, **options)

@@ -101,7 +101,11 @@ def submit(
 def _collect_changes(
     ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool
 ) -> None:
-    """Put changed URLs into batches, and count them in the result; a dry run only counts."""
+    """Put changed URLs into batches, and count them in the result; a dry run only counts.
+
+    ``since`` is the id of a build, or None, as for ``Ledger.changes_or_reason()``. If there are no
+    changes to send, a note in the result may say why.
+    """
     published = Build.objects.published(ledger.site)
     if published is None:
         result.notes.append("Nothing is published yet.")

@@ -72,7 +72,7 @@ def public_view(view: _View) -> _View:
             logger.error("%s", error)  # noqa: TRY400  the text says it all
             return _retry_later_response(str(error) if django_settings.DEBUG else "")
         except (DatabaseError, InterfaceError) as error:
-            if not (reason := _log_temporary_failure(error)):
+            if not (reason := _log_if_temporary(error)):
                 raise
             return _retry_later_response(reason if django_settings.DEBUG else "")
         if settings.CACHE_CONTROL:
@@ -85,7 +85,7 @@ def public_view(view: _View) -> _View:
     return login_not_required(answer)
 
 
-def _log_temporary_failure(error: Exception) -> str:
+def _log_if_temporary(error: Exception) -> str:
     """Log a database error that is temporary, or that ``migrate`` ends; return its text.
 
     Return "" for any other error, which is not logged.

@@ -181,7 +181,7 @@ class _FetchQueue(AbstractContextManager["_FetchQueue"]):
         """Remove the first row, and return it with its outcome; waits for its page."""
         row, fetched = self._ahead.popleft()
         judged = (
-            self._judge.outcome_of_followed if row.is_followed else self._judge.outcome_of_checked
+            self._judge.outcome_of_crawled if row.is_followed else self._judge.outcome_of_checked
         )
         return row, judged(row.url, fetched())
 
@@ -229,7 +229,7 @@ def _record_batch(
 ) -> None:
     """Store outcomes and the counts of the run; ``ahead`` more URLs are being fetched."""
     with lease.fenced_transaction():
-        frontier.record(batch)
+        frontier.record_and_enqueue(batch)
         if not frontier.follows:
             run.others_checked += len(batch)
         else:

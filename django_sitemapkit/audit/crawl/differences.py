@@ -108,7 +108,7 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
         for difference in crawl_differences(previous_crawl(run), run):
             print(difference.change, difference.url)
     """
-    for url, before, after in _outcome_pairs(earlier, later):
+    for url, before, after in _outcomes_in_either(earlier, later):
         if (before or earlier.is_complete) and (after or later.is_complete):
             change = _change_between(before, after)
             if change is not None:
@@ -133,7 +133,7 @@ def _change_between(before: str, after: str) -> CrawlChange | None:
     return CrawlChange.GONE if before == _Outcome.PAGE else None
 
 
-def _outcome_pairs(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
+def _outcomes_in_either(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
     """Yield each URL of two crawls with both outcomes, sorted; "" if a crawl did not meet it."""
     rows = (
         (url, side, outcome)

@@ -112,8 +112,11 @@ class Frontier:
         """The number of stored URLs that are still to be fetched, at most."""
         return self._left - max(self._room[self.follows], 0) + 1
 
-    def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
-        """Store the outcomes of URLs, in the order of ``next()``, and what they lead to."""
+    def record_and_enqueue(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
+        """Store the outcomes of URLs, in the order of ``next()``; add the URLs they lead to.
+
+        The links to these are stored; links to URLs that turned out to be fine are deleted.
+        """
         for row, outcome in batch:
             for name in _RECORDED:
                 setattr(row, name, getattr(outcome, name))
@@ -127,7 +130,7 @@ class Frontier:
         }
         stored = self._store_new(new)
         for url in known.keys() & stored.keys():
-            _replace_row(known[url], stored[url])
+            _move_links_and_delete(known[url], stored[url])
         known |= stored
         self._is_exhausted = False
         _store_links(self._run, found, known, new)
@@ -200,8 +203,8 @@ class Frontier:
                     yield row
 
 
-def _replace_row(old: CrawledUrl, new: CrawledUrl) -> None:
-    """Delete the row of a URL that was only checked; move its links to the followed one."""
+def _move_links_and_delete(old: CrawledUrl, new: CrawledUrl) -> None:
+    """Move the links to a URL from its row ``old``, and delete that; ``new`` is stored already."""
     CrawledLink.objects.filter(target=old).update(target=new)
     new.linking_pages += old.linking_pages
     new.save(update_fields=["linking_pages"])

@@ -165,7 +165,7 @@ class CrawlJudge:
         """Return whether a URL has the origin of the crawled site."""
         return url.startswith(self._origin)
 
-    def outcome_of_followed(self, url: str, fetched: Fetched | None) -> UrlOutcome:
+    def outcome_of_crawled(self, url: str, fetched: Fetched | None) -> UrlOutcome:
         """Return the outcome and the links of a URL, given what `fetch` returned."""
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
@@ -240,7 +240,11 @@ class CrawlJudge:
         )
 
     def _links_of(self, page: WebPage) -> dict[str, FoundLink]:
-        """Return, by URL, the links of a page that are followed, checked or known as nofollow."""
+        """Return, by URL, the links of a page that are followed, checked or known as nofollow.
+
+        A ``nofollow`` link to a URL in the scope is only recorded. Of several links to one URL, one
+        that is followed wins, then one that is checked.
+        """
         found: dict[str, FoundLink] = {}
         for link in page.links:
             is_link, url = link.element in LINK_ELEMENTS, printable(link.url)

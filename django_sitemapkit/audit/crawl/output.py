@@ -102,7 +102,10 @@ def reserved_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock_folder(descriptor: int, folder: Path) -> None:
-    """Lock an open folder until it is closed. Raises BuildRunning if another process has."""
+    """Lock an open folder until it is closed. Raises BuildRunning if another process has.
+
+    On a file system without locks, such as NFS, nothing is locked.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

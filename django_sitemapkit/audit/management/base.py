@@ -121,7 +121,7 @@ class FindingsCommand(PublishedCommand):
             try:
                 with self._fetch_arguments(site, options) as fetching:
                     run = self._examine_with_progress(site, options, fetching)
-                self.report(site, run, options)
+                self.report_and_save(site, run, options)
             except (ImproperlyConfigured, MissingExtra) as error:
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
             except SitemapKitError as error:
@@ -145,8 +145,8 @@ class FindingsCommand(PublishedCommand):
         bad = [kind for kind in self.kinds if kind in BAD_KINDS]
         return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
 
-    def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print the findings and the totals of a run, as lines or as JSON."""
+    def report_and_save(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
+        """Print the findings and the totals of a run; a subclass may also save what it found."""
         if self.json:
             self._write_findings_as_json(run)
         elif self.verbosity:

@@ -74,11 +74,7 @@ class ListedUrls:
         self._is_cut |= not is_complete or len(self.sources) >= MAX_COMPARED_URLS
         for page, version in versions.one_way_links():
             is_here = version in versions or hash(version) in digests
-            if (
-                source := "this file"
-                if is_here
-                else self._source_without_return_link(page, version)
-            ):
+            if source := "this file" if is_here else self._find_source_or_await(page, version):
                 yield _missing_return_link(page, version, source)
         listed = map(self._awaited.pop, self._awaited.keys() & digests)
         for version, *pages in sorted(listed):
@@ -88,7 +84,7 @@ class ListedUrls:
             message = "Uncompared links: there are too many hreflang links to compare all of them."
             yield None, InvalidValue("uncompared-links", message)
 
-    def _source_without_return_link(self, page: bytes, version: bytes) -> str:
+    def _find_source_or_await(self, page: bytes, version: bytes) -> str:
         """Return the name of the earlier document in which a version does not link back to a page.
 
         "" if there is none. A link to a version that no document has listed is kept for later

@@ -100,8 +100,8 @@ class EntryChecker:
         self.past = (now - dt.timedelta(days=2)).date().isoformat()
         """A date; each text of a date or time that sorts before it is past in every zone."""
         self._log = log
-        self._page_rule = partial(_location_issues, scope=scope)
-        self._sitemap_rule = partial(_location_issues, scope=of_sitemaps)
+        self._page_rule = partial(_issues_of_valid_location, scope=scope)
+        self._sitemap_rule = partial(_issues_of_valid_location, scope=of_sitemaps)
         self._now = now
         self._lastmod_rule = partial(_lastmod_issues, now=now)
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
@@ -237,7 +237,7 @@ def normal_location(location: str) -> str:
         return location
 
 
-def _location_issues(location: str, scope: ListingScope | None) -> list[InvalidValue]:
+def _issues_of_valid_location(location: str, scope: ListingScope | None) -> list[InvalidValue]:
     """Return the issues of a location that is valid: outside the scope, or too short.
 
     Raises InvalidValue for an invalid one.

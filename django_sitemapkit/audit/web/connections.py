@@ -117,25 +117,25 @@ class _LimitedSocket:
         return io.BufferedReader(_LimitedFile(self._connected), 65_536)
 
 
-class _Connection(HTTPConnection):
+class _LimitedConnection(HTTPConnection):
     """An HTTP connection whose responses are read within a budget."""
 
     def connect(self) -> None:
-        """Connect, and limit what the socket receives."""
+        """Connect, and limit what is read from the socket by the budget of the current thread."""
         super().connect()
         self.sock: Any = _LimitedSocket(self.sock)
 
 
-class _TlsConnection(_Connection, HTTPSConnection):
+class _LimitedTlsConnection(_LimitedConnection, HTTPSConnection):
     pass
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+    ConnectionCls = _LimitedConnection
 
 
 class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
+    ConnectionCls = _LimitedTlsConnection
 
 
 class Connections:

@@ -103,7 +103,7 @@ class PageBuilder:
         self.has_split = False
         """Whether a page was split, so that there is a row which the caller does not know."""
         if hashed is None:
-            hashed = hashed_sections(sections, record.options.get("sections", ()))
+            hashed = hashed_sections(sections, builds_all=not record.options.get("sections"))
         self.hashed = hashed
         """The names of the sections whose URLs are compared."""
         self._runs: PageRuns | None = None

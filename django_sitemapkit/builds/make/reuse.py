@@ -274,7 +274,11 @@ class Fingerprints:
     def declaration_digest_of(
         self, sections: Iterable[SectionReader], chosen: Collection[str]
     ) -> str:
-        """Return a digest of all that a build of some sections depends on, except their rows."""
+        """Return a digest of the declarations and settings of a build.
+
+        ``chosen`` has the names of the sections to build; it is empty for all. The pages of an
+        interrupted build are adopted, and helpers make pages, only if the digest is the same.
+        """
         codes = [(section.get_name(), self.code_digest_of(section)) for section in sections]
         # A killed build may have stored hashes, which depend on SECRET_KEY.
         hashing = settings.DEDUPLICATE and hashes_of([""])

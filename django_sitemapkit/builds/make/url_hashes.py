@@ -78,18 +78,18 @@ def next_prefix_digest(prefix: str, urls_digest: str) -> str:
 
 
 def hashed_sections(
-    sections: Collection[SectionReader], chosen: Collection[str] = ()
+    sections: Collection[SectionReader], *, builds_all: bool = True
 ) -> frozenset[str]:
     """Return the names of the sections whose URLs must be compared for duplicates.
 
-    Sections whose declarations prove that they list no URL twice are left out, unless only
-    ``chosen`` sections are built: stored files of the others may be of earlier declarations, so
-    nothing is proven. There are none without SITEMAPKIT_DEDUPLICATE.
+    Sections whose declarations prove that they list no URL twice are left out, if the build makes
+    all sections. Else the stored files of some may be of earlier declarations, so nothing is
+    proven. There are none without SITEMAPKIT_DEDUPLICATE.
     """
     if not settings.DEDUPLICATE:
         return frozenset()
     names = frozenset(section.get_name() for section in sections)
-    return names if chosen else names - sections_with_proven_urls(sections)
+    return names - sections_with_proven_urls(sections) if builds_all else names
 
 
 class PageDeduplicator:

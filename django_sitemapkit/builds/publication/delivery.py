@@ -41,7 +41,8 @@ def export_and_announce(state: BuildState, *, everything: bool = False) -> None:
 
     The next run does what a killed process did not get to. Files that the export lacks, or that
     differ from the published ones, are copied each time. With ``everything``, all files are copied,
-    and the signal names all pages. Raises StorageFailure if the export fails.
+    and the signal names all pages. Raises StorageFailure if the export fails, before the signal is
+    sent; an error of a receiver is logged, and the signal is not sent again.
     """
     publication, lease, export = state.builds.publication, state.lease, state.export
     if publication is None:

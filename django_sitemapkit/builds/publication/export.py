@@ -30,7 +30,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.manifest import (
     PageName,
-    answers_by_page,
+    answering_places,
     damage_of,
     decompressed,
     page_name_of,
@@ -338,8 +338,11 @@ class Export:
 
 def emptied_pages(site: SitemapSite) -> list[PageName]:
     """Return the pages whose last URL editors excluded, so that their addresses answer 404."""
-    answers = answers_by_page(site).items()
-    return [page for page, (status, *_) in answers if status == Place.Status.EMPTY]
+    return [
+        page
+        for page, (status, *_) in answering_places(site).items()
+        if status == Place.Status.EMPTY
+    ]
 
 
 def _require_intact(row: Place, path: Path) -> None:

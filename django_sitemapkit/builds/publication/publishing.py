@@ -54,9 +54,10 @@ from django_sitemapkit.words import State, code_of, english_of
 def publish_finished(state: BuildState) -> BuildResult:
     """Publish a build that has changed something, or hold it for review if a gate says so.
 
-    It is also held while publishing is paused, unless an editor wants just this change to be
-    published. Returns the result. Raises NothingToPublish if the build lists nothing at all, or
-    more sitemaps than fit into an index.
+    A preview is always held. Any other build is also held while publishing is paused, unless an
+    editor wants just this change to be published. If an identical build is held already, that one
+    stays held, and this one is abandoned. Returns the result. Raises NothingToPublish if the build
+    lists nothing at all, or more sitemaps than fit into an index.
     """
     record, builds, lease = state.build, state.builds, state.lease
     finished, index = state.finished, state.index
@@ -242,9 +243,10 @@ def _end_as_identical(
 ) -> None:
     """Record that a build has the same files as ``same``, whose rows get its newer facts.
 
-    The build ``same`` is also recorded as compared with the rows now: rows may change without their
-    entries, and the next build would otherwise make those pages again. A page without a URL that
-    ``same`` lacks is added to it. A build that is not saved yet is saved with this ``status``.
+    The build ends with ``status`` and ``reason``; it is saved if it is not saved yet, else its rows
+    are deleted. The build ``same`` is also recorded as compared with the rows now: rows may change
+    without their entries, and the next build would otherwise make those pages again. A page without
+    a URL that ``same`` lacks is added to it.
     """
     record = state.build
     stored = {page_name_of(row): row for row in state.builds.rows_of(same) if row.section}

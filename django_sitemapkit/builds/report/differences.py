@@ -185,7 +185,10 @@ def _entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[Entr
 def _compare_entries(
     old: Iterable[Entry], new: Iterable[Entry], duplicates: Duplicates | None
 ) -> Iterator[Difference]:
-    """Yield the differences between entries; add URLs listed twice by ``new`` to ``duplicates``."""
+    """Yield the differences between entries; add URLs listed twice by ``new`` to ``duplicates``.
+
+    All are kept in memory, in any order. Of two entries with one URL, the last is compared.
+    """
     left = {location: (page, values) for location, page, values in old}
     right: dict[bytes, tuple[bytes, bytes]] = {}
     for location, page, values in new:
@@ -298,13 +301,13 @@ def _held_or_published_id(site: SitemapSite) -> int:
     return build.pk
 
 
-def differences_if_quick(
+def stored_or_quick_differences(
     site: SitemapSite, build: Build, before: Build | None, max_urls: int
 ) -> BuildDifferences | None:
     """Return the stored differences of two builds; compare them first if that is quick, else None.
 
-    It is quick if the files that only one of the builds has list ``max_urls`` URLs or fewer. Raises
-    what ``store_differences()`` raises.
+    It is quick if the files that only one of the builds has list ``max_urls`` URLs or fewer, or if
+    there is no build ``before``. Raises what ``store_differences()`` raises.
     """
     stored = build.differences.filter(before=before).first()
     if stored is not None or before is None:

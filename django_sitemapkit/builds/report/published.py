@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Exists, FilteredRelation, Q
 
 from django_sitemapkit.builds.manifest import (
-    answers_by_page,
+    answering_places,
     damage_of,
     entries_at,
     key_range_of,
@@ -56,7 +56,7 @@ def earlier_pages(site: SitemapSite, live: Build) -> Collection[Place]:
     """Return the pages of earlier builds that still answer at addresses the live build lacks."""
     keys = [
         key
-        for status, build, key in answers_by_page(site).values()
+        for status, build, key in answering_places(site).values()
         if status == Place.Status.DONE and build != live.pk
     ]
     return Place.objects.select_related("page").defer("override_hashes").in_bulk(keys).values()
@@ -134,9 +134,10 @@ def search_published(
 ) -> PublishedSearch:
     """Look for a URL in normal form in the published files of a site.
 
-    All of them are read. With ``seconds`` the look ends when the time is over and, unless ``every``
-    file that lists the URL is wanted, at the first that does. A row of ``section`` with the primary
-    key ``pk`` is looked for first where it has to be.
+    All of them are read, unless ``seconds`` is given: then the search ends when the time is over
+    and, unless ``every`` file that lists the URL is wanted, at the first that does. A row of
+    ``section`` with the primary key ``pk`` is looked for first where it has to be. ``failures`` of
+    the result says which files cannot be read. The result is empty if nothing is published.
     """
     build = Build.objects.published(site)
     search = PublishedSearch(build=build)

@@ -7,10 +7,10 @@ from django_sitemapkit.contrib.people import views
 app_name = "sitemapkit_people"
 
 urlpatterns = [
-    path("sitemap/", views.first_page, name="html"),
+    path("sitemap/", views.html_sitemap, name="html"),
     re_path(
         r"^sitemap/(?P<section>[a-z0-9_-]+)/(?P<number>[1-9][0-9]{0,8})/\Z",
-        views.section_page,
+        views.html_sitemap_page,
         name="html-page",
     ),
 ]

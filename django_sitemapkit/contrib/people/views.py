@@ -28,15 +28,15 @@ from django_sitemapkit.views import public_view
 
 
 @public_view
-def first_page(request: HttpRequest) -> HttpResponse:
-    """Answer with the first page: the entries of small sections, links to pages of large ones."""
+def html_sitemap(request: HttpRequest) -> HttpResponse:
+    """Answer with the site map: the entries of small sections, links to pages of large ones."""
     site = site_for(request)
     context = _common_context(site) | {"sections": first_page_sections(site)}
     return render(request, "sitemapkit_people/index.html", context)
 
 
 @public_view
-def section_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
+def html_sitemap_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
     """Answer with one part of a section's page; 404 if there is no such part.
 
     ``?from=`` is the key of the first row of the part; without it, the part begins the page.

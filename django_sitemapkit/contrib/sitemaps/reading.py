@@ -121,7 +121,10 @@ class NumberedReader(ContribReader):
         return newest_if_all_known(self._moments)
 
     def chunk_of(self, rows: Sequence[Any]) -> Chunk:
-        """Return the chunk of some items; keep the items and their lastmods for templates."""
+        """Return the chunk of some items; ``items`` and ``lastmods`` are then those of this chunk.
+
+        The newest lastmod is recorded for ``latest_lastmod``, unless lastmod is a column.
+        """
         chunk = super().chunk_of(rows)
         if chunk.versions is None:
             chunk.versions = Versions(range(len(rows)), None)

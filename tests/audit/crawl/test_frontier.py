@@ -38,7 +38,9 @@ def test_urls_come_in_the_order_in_which_they_were_met(crawling):
     frontier = frontier_of(crawling)
     frontier.add_starts(["a", "b"])
     first, second = drain(frontier)
-    frontier.record([(first, page("c", "b", "d")), (second, page("c", "e", outcome="noindex"))])
+    frontier.record_and_enqueue(
+        [(first, page("c", "b", "d")), (second, page("c", "e", outcome="noindex"))]
+    )
     assert [row.url for row in drain(frontier)] == ["c", "d", "e"]
     assert [row.depth for row in crawling.crawled.order_by("pk")] == [0, 0, 1, 1, 1]
 
@@ -48,7 +50,7 @@ def test_another_process_continues_with_what_was_not_recorded(crawling):
     frontier = frontier_of(crawling)
     frontier.add_starts(["a", "b", "c"])
     rows = drain(frontier)
-    frontier.record([(rows[0], page())])
+    frontier.record_and_enqueue([(rows[0], page())])
     crawling.checked = 1
     again = frontier_of(crawling)
     assert not again.is_empty
@@ -60,7 +62,7 @@ def test_texts_distinguish_equal_hashes(crawling, monkeypatch):
     monkeypatch.setattr(frontiers, "hash_of", lambda text: 1)
     frontier = frontier_of(crawling)
     frontier.add_starts(["a"])
-    frontier.record([(frontier.next(), page("A", "á", "a", "b"))])
+    frontier.record_and_enqueue([(frontier.next(), page("A", "á", "a", "b"))])
     assert [row.url for row in drain(frontier)] == ["A", "á", "b"]
     assert set(rows_by_url(crawling, {"a", "á", "x"})) == {"a", "á"}
 
@@ -69,11 +71,11 @@ def test_links_are_deleted_when_the_target_is_a_page(crawling):
     """Links to others stay, and new ones to it are not kept."""
     frontier = frontier_of(crawling)
     frontier.add_starts(["a"])
-    frontier.record([(frontier.next(), page("b", "c", "blocked"))])
+    frontier.record_and_enqueue([(frontier.next(), page("b", "c", "blocked"))])
     links = CrawledLink.objects.order_by("pk").values_list("target__url", "text")
     assert list(links) == [("b", "B"), ("c", "C")]
     first, second = drain(frontier)
-    frontier.record([(first, page("c", "b")), (second, UrlOutcome(outcome="broken"))])
+    frontier.record_and_enqueue([(first, page("c", "b")), (second, UrlOutcome(outcome="broken"))])
     assert list(links.all()) == [("c", "C"), ("c", "C")]
     assert crawling.crawled.get(url="c").linking_pages == 2
 
@@ -85,7 +87,9 @@ def test_what_is_remembered_changes_nothing(crawling, monkeypatch, remembered):
     frontier = frontier_of(crawling)
     frontier.add_starts(["a"])
     for _ in range(3):
-        frontier.record([(row, page("a", "b", f"{row.url}x")) for row in drain(frontier)])
+        frontier.record_and_enqueue(
+            [(row, page("a", "b", f"{row.url}x")) for row in drain(frontier)]
+        )
     urls = list(crawling.crawled.order_by("pk").values_list("url", flat=True))
     assert urls == ["a", "b", "ax", "bx", "axx", "bxx", "axxx"]
 
@@ -96,9 +100,9 @@ def test_what_was_remembered_spares_queries(crawling, django_assert_num_queries)
     frontier = frontier_of(crawling)
     frontier.add_starts(["a", "b", "c"])
     first, second, third = drain(frontier)
-    frontier.record([(first, page("a")), (second, page("a"))])
+    frontier.record_and_enqueue([(first, page("a")), (second, page("a"))])
     with django_assert_num_queries(2):  # The row, and the links to it.
-        frontier.record([(third, page("a"))])
+        frontier.record_and_enqueue([(third, page("a"))])
 
 
 def test_redirects_are_counted(crawling):
@@ -109,5 +113,5 @@ def test_redirects_are_counted(crawling):
         if (row := frontier.next()) is None:
             break
         redirect = UrlOutcome(outcome="redirect", target=str(number), next=str(number))
-        frontier.record([(row, redirect)])
+        frontier.record_and_enqueue([(row, redirect)])
     assert [row.hops for row in crawling.crawled.order_by("pk")] == list(range(11))

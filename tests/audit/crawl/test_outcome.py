@@ -21,7 +21,7 @@ def judged(body="", status=200, robots="", rule=None, **fetched):
         user_agent="Googlebot",
         is_soft_404=rule,
     )
-    return judge.outcome_of_followed(URL, judge.fetch(URL))
+    return judge.outcome_of_crawled(URL, judge.fetch(URL))
 
 
 @pytest.mark.parametrize(

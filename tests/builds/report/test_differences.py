@@ -16,9 +16,9 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import Difference, differences_of, publish, status_of
 from django_sitemapkit.builds.report import differences
 from django_sitemapkit.builds.report.differences import (
-    differences_if_quick,
     kept_differences,
     store_differences,
+    stored_or_quick_differences,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildDifferences, Place, StoredPage
@@ -162,7 +162,7 @@ def test_a_held_build_is_compared_with_what_it_replaces(edited, settings):
     assert Build.objects.get(pk=held).status == Build.Status.HELD
     assert stored(held).count("-") == 1
     publish(SITE, first.pk)
-    assert differences_if_quick(SITE, Build.objects.get(pk=held), first, 100).count("-") == 2
+    assert stored_or_quick_differences(SITE, Build.objects.get(pk=held), first, 100).count("-") == 2
     publish(SITE, held)
     assert stored(held).count("-") == 2
 

@@ -155,9 +155,12 @@ class Command(FindingsCommand):
         )
         return run
 
-    def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
-        """Print the findings and changes of a crawl, and what was saved or written."""
-        super().report(site, run, options)
+    def report_and_save(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
+        """Print the findings and changes of a crawl; with ``--save``, store the pages it crawled.
+
+        With ``--output``, say what was written; raises CommandError if no sitemap was.
+        """
+        super().report_and_save(site, run, options)
         with exiting_on_sigterm():
             if options["diff"]:
                 self._report_changes(run)

@@ -143,7 +143,7 @@ class Command(PublishedCommand):
                     )
                     self._report(documents)
             else:
-                self._validate_published(options)
+                self._validate_and_repair_published(options)
         finally:
             self.show_progress("")
         self._conclude(
@@ -152,7 +152,7 @@ class Command(PublishedCommand):
             is_repairable=not options["sources"] and not options["repair"],
         )
 
-    def _validate_published(self, options: dict[str, Any]) -> None:
+    def _validate_and_repair_published(self, options: dict[str, Any]) -> None:
         """Report the published files of each site.
 
         With ``--repair``, damaged files are rebuilt, and the site is reported again.
