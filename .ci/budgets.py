@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_607,
-    "package: tokens": 299_348,
-    "core: statements": 18_322,
+    "package: statements": 25_605,
+    "package: tokens": 299_346,
+    "core: statements": 18_320,
     "core: tokens": 217_568,
-    "builds, runners, planning, publishing: statements": 4_672,
+    "builds, runners, planning, publishing: statements": 4_671,
     "audit: statements": 5_203,
     "inspections by Google: statements": 350,
     "fields of the tables in models/builds.py": 66,
