@@ -353,7 +353,7 @@ class ClaimState:
         """Count the open, claimed and failed pages of a build, and its helpers, as they are now."""
         builds = Build.objects.filter(pk=build.pk)
         return cls(
-            **open_pages(build).aggregate(
+            **pages_to_make(build).aggregate(
                 open=Count("pk"),
                 claimed=Count("pk", filter=CLAIMED),
                 failed=Count("pk", filter=~Q(failure={})),
@@ -363,7 +363,7 @@ class ClaimState:
         )
 
 
-def open_pages(build: Build) -> PlaceQuerySet:
+def pages_to_make(build: Build) -> PlaceQuerySet:
     """Return the pending pages of a build that can be made now, claimed or not.
 
     A page over its limit that may fit without its duplicates is not among them: it waits until all
@@ -398,7 +398,7 @@ class ClaimLease(BuildLease):
         are exact. Raises what `prove` raises.
         """
         with super().fenced_transaction():
-            pages = open_pages(self._build)
+            pages = pages_to_make(self._build)
             if pages.filter(CLAIMED).count() >= self._limits.in_flight:
                 return None
             row = pages.exclude(CLAIMED).order_by(*INDEX_ORDER).first()

@@ -156,7 +156,7 @@ def unsaved_copy(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -
     return Place(**{name: getattr(stored, name) for name in (*PLACE, *fields)})
 
 
-def comparison_values_of(row: Place) -> dict[str, Any]:
+def url_comparison_results_of(row: Place) -> dict[str, Any]:
     """Return the values that a comparison of URLs sets in a row, by field."""
     return {name: getattr(row, name) for name in DECIDED}
 

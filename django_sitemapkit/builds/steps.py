@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from django_sitemapkit.builds.make.comparison import PageComparison, settle_by_digests
+from django_sitemapkit.builds.make.comparison import PageComparison, prove_unchanged_by_digests
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart, PageBuilder
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.make.url_hashes import hashed_sections
@@ -272,7 +272,7 @@ def _has_nothing_to_make(state: BuildState) -> bool:
     """
     if state.pending or state.chosen or state.distrusted:
         return False
-    return settle_by_digests([row for row in state.rows if row.section in state.hashed])
+    return prove_unchanged_by_digests([row for row in state.rows if row.section in state.hashed])
 
 
 def _set_pending(state: BuildState, rows: Sequence[Place]) -> None:

@@ -373,7 +373,7 @@ class AllowedLocations:
     def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
-        self._indexes = _index_addresses(section.site)
+        self._indexes = _index_addresses_of_all_sites(section.site)
         self.refused: list[tuple[Any, InvalidValue]] = []
         """The declared hosts that are invalid, and why."""
         for host in section.hosts:
@@ -415,7 +415,7 @@ def _host_origin(host: Any) -> str:
     return origin
 
 
-def _index_addresses(site: SitemapSite) -> set[str]:
+def _index_addresses_of_all_sites(site: SitemapSite) -> set[str]:
     """Return the addresses of the indexes of a site and of all sites in the settings."""
     sites, addresses = {site}, set()
     with suppress(ImproperlyConfigured):

@@ -23,7 +23,7 @@ from django_sitemapkit.builds.lease import (
     PageChanged,
     close_broken_connection,
     lease_of_build,
-    open_pages,
+    pages_to_make,
 )
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.builds.make.reuse import Fingerprints
@@ -258,7 +258,7 @@ class Coordinator:
 
     def _raise_final_error(self) -> None:
         """Raise the recorded error of a page if another attempt would not help."""
-        for row in open_pages(self._record).exclude(failure={}):
+        for row in pages_to_make(self._record).exclude(failure={}):
             error, text = row.failure["error"], row.failure["text"]
             self._note = f"{row} was not built: {text}"
             if error in FINAL:

@@ -102,7 +102,7 @@ def build_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[
     keys = [site.key for site in sites]
     states = getattr(request, STATES_READ, None) or states_of_sites(sites)
     yield from _held_build_items(states)
-    yield from _rollback_items(states)
+    yield from _undone_rollback_items(states)
     yield from _unfinished_build_items(keys)
     yield from _overdue_request_items(states)
     yield from _failed_request_items(keys)
@@ -142,7 +142,7 @@ def _held_build_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
         )
 
 
-def _rollback_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
+def _undone_rollback_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield an item for each site whose next build undoes a roll-back."""
     for state, what in rollback_states(states):
         yield HealthItem(

@@ -177,9 +177,10 @@ class SitemapComparison:
         return {"site": self._site.key, "before": self.before, "after": self.after, **counts}
 
     def _path_differences(self, group: Iterable[list[str]]) -> Iterator[EntryDifference]:
-        """Yield the differences between the URLs of one path in the two sitemaps.
+        """Count the URLs of one path in the two sitemaps, and yield their differences.
 
-        ``group`` has the rows of the path: usually one on each side, more on several hosts.
+        ``group`` has the rows of the path: usually one on each side, more on several hosts. URLs
+        at hosts that only one sitemap has are compared in pairs, as pages that moved.
         """
         old: dict[str, list[_ListedEntry]] = {}
         new: dict[str, list[_ListedEntry]] = {}

@@ -162,7 +162,7 @@ class EntryChecker:
         self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
 
     def check_feed_date(self, tag: str, text: str, line: int) -> None:
-        """Check a date of an item of a feed that begins in ``line``."""
+        """Report an invalid or future date of a feed's item, which begins in ``line``."""
         text = text.strip(WHITE_SPACE)
         try:
             moment = feeds.parse_date(tag, text)

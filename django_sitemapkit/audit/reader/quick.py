@@ -96,6 +96,9 @@ class QuickEntries:
 
         Returns ``start`` if there is none. The entry that exceeds the limit of a file is not
         skipped.
+
+        A few are matched at a time, and more as long as none is a duplicate: this costs less than
+        to compare each, and a file of duplicates takes no longer than twice its time.
         """
         checker = self._checker
         while True:
@@ -121,9 +124,7 @@ class QuickEntries:
         """Match up to ``count`` ordinary entries from ``start`` on; return their end and URLs.
 
         The third value has the language versions of the URLs that have links, in normal form.
-
-        A few are matched at a time, and more as long as none is a duplicate: this costs less than
-        to compare each, and a file of duplicates takes no longer than twice its time.
+        Duplicates are not looked for.
         """
         urls: list[bytes] = []
         linked: dict[bytes, frozenset[bytes]] = {}

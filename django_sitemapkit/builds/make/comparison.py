@@ -26,9 +26,9 @@ from django_sitemapkit.builds.make.url_hashes import (
 )
 from django_sitemapkit.builds.manifest import (
     PageName,
-    comparison_values_of,
     locations_of,
     page_name_of,
+    url_comparison_results_of,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
@@ -193,15 +193,19 @@ class PageComparison:
         """
         self._comparisons += 1
         compared = [row for row in rows if row.section in self._sections]
-        before = {page_name_of(row): comparison_values_of(row) for row in compared}
-        again = [] if settle_by_digests(compared, self._kept) else self._compare_hashes(compared)
+        before = {page_name_of(row): url_comparison_results_of(row) for row in compared}
+        again = (
+            []
+            if prove_unchanged_by_digests(compared, self._kept)
+            else self._compare_hashes(compared)
+        )
         for row in again:
             row.status = Place.Status.PENDING
             self._runs.discard(page_name_of(row))
             self._repeating.discard(page_name_of(row))
         made = [row for row in compared if row.status != Place.Status.PENDING]
         return again, [
-            row for row in made if comparison_values_of(row) != before[page_name_of(row)]
+            row for row in made if url_comparison_results_of(row) != before[page_name_of(row)]
         ]
 
     def _compare_hashes(self, compared: Sequence[Place]) -> list[Place]:
@@ -282,7 +286,7 @@ class PageComparison:
         return array("q", sorted(listed.union(hashes_from_hex(row.duplicate_hashes))))
 
 
-def settle_by_digests(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
+def prove_unchanged_by_digests(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
     """Return whether digests alone prove that no page must be made again.
 
     If so, each row that is not kept gets the digest of the pages before it. ``compared`` has the

@@ -33,11 +33,11 @@ from django_sitemapkit.builds.make.url_hashes import (
 from django_sitemapkit.builds.manifest import (
     SiteBuilds,
     StoredFiles,
-    comparison_values_of,
     copy_file_facts,
     covers,
     key_range_of,
     page_name_of,
+    url_comparison_results_of,
 )
 from django_sitemapkit.builds.results import FileResult, announce_page, result_of_row
 from django_sitemapkit.exceptions import BuildFailed
@@ -324,7 +324,7 @@ class PageBuilder:
                 position=row.position + 1,
                 lower=row.upper,
                 upper=upper,
-                **comparison_values_of(row),
+                **url_comparison_results_of(row),
             )
 
 

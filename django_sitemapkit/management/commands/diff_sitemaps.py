@@ -85,7 +85,7 @@ class Command(PublishedCommand):
 
     def _compare_against(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
         """Print the differences from another sitemap; raise CommandError if there are any."""
-        found = self._comparison_from_options(sites, options)
+        found = self._comparison_with_other_sitemap(sites, options)
         for difference in found:
             self.write_json(difference.as_dict())
             if self.verbosity:
@@ -101,7 +101,9 @@ class Command(PublishedCommand):
         styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
         self.stdout.write(line, styles.get(line[0]))
 
-    def _comparison_from_options(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
+    def _comparison_with_other_sitemap(
+        self, sites: list[SitemapSite], options: dict[str, Any]
+    ) -> Any:
         """Return the comparison of the only site with the sitemap of ``--against``.
 
         Raises CommandError if the options do not allow it.
