@@ -42,7 +42,7 @@ def test_the_keyboard_is_enough(site, visit):
         keyboard.press("Enter")
     assert "/about/" not in site.entries("pages")
     visitor.open_overview()
-    tab_to(visitor, page.get_by_role("button", name="Publish all waiting changes now"))
+    tab_to(visitor, page.get_by_role("button", name="Build changes"))
     with page.expect_navigation():
         keyboard.press("Enter")
     visitor.sees("No build is running.")

@@ -142,7 +142,7 @@ class Visitor:
             self.press(button)
         else:
             with self.page.expect_navigation():
-                self.page.locator("#content .sitemapkit-buttons button[value=changed]").click()
+                self.page.locator("form.sitemapkit-buttons button[value=changed]").click()
         self.wait_for_build()
 
     def wait_for_build(self):
