@@ -34,9 +34,9 @@ GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
     "package: statements": 25_605,
-    "package: tokens": 299_348,
+    "package: tokens": 299_354,
     "core: statements": 18_320,
-    "core: tokens": 217_570,
+    "core: tokens": 217_576,
     "builds, runners, planning, publishing: statements": 4_671,
     "audit: statements": 5_203,
     "inspections by Google: statements": 350,

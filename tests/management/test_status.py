@@ -201,6 +201,17 @@ def test_json_has_the_figures(built):
     assert (listed["build"], listed["status"], listed["reason"]) == (build.pk, "live", "")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("serve_from", ["auto", "published"])
+def test_json_tells_what_is_served_live(products, settings, serve_from):
+    """Before the first build, unless only published files are served; not after it."""
+    settings.SITEMAPKIT_SERVE_FROM = serve_from
+    for is_live in (serve_from == "auto", False):
+        (site,) = json.loads(run("sitemap_status", "--json")[1])
+        assert [section["served_live"] for section in site["sections"]] == [is_live]
+        run("build_sitemaps")
+
+
 def test_json_of_sites(two_sites):
     """All of them in one list, or the one asked for."""
     run("build_sitemaps", "--site", "two")

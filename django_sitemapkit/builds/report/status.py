@@ -488,7 +488,7 @@ def _published_status_values(
             name=name,
             built=name in now,
             removed=name not in names,
-            served_live=name in live,
+            served_live=name in live and settings.SERVE_FROM != "published",
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,
             urls_before=before[name]["urls"] if name in before else 0 if before else None,
