@@ -18,10 +18,9 @@ from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.sources import Column, Method
-from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
+from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
+from django_sitemapkit.reading.sources import Column, Formula, Method
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 

@@ -35,9 +35,9 @@ from django.urls import reverse, reverse_lazy
 from django_sitemapkit import _django
 from django_sitemapkit.protocol.locations import UNENCODED
 from django_sitemapkit.reading.digests import INTEGERS
-from django_sitemapkit.reading.formulas import Compute, Formula, Reverse
 from django_sitemapkit.reading.keysets import stored_field
 from django_sitemapkit.reading.method_sources import MethodSource, MustBeCalled, method_source
+from django_sitemapkit.reading.sources import Compute, Formula, Reverse
 from django_sitemapkit.sections import Route, text_or_none
 
 MAX_CALLS = 5

@@ -24,7 +24,6 @@ from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash_expression
-from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import (
     SEPARATORS,
@@ -34,7 +33,7 @@ from django_sitemapkit.reading.lines import (
     percent_encoded,
 )
 from django_sitemapkit.reading.routes import FastPattern
-from django_sitemapkit.reading.sources import Column, Constant, Method
+from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
     TextChunk,

@@ -14,11 +14,19 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.reading.chunks import call_for_each
-from django_sitemapkit.reading.formulas import MUST_CALL, Formula
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.reading.methods import formula_of
-from django_sitemapkit.reading.sources import EXTENSIONS, OPTIONS, TAGS, Column, Constant, Method
+from django_sitemapkit.reading.sources import (
+    EXTENSIONS,
+    MUST_CALL,
+    OPTIONS,
+    TAGS,
+    Column,
+    Constant,
+    Formula,
+    Method,
+)
 
 if TYPE_CHECKING:
     from django_sitemapkit.reading.row_sources import RowSources

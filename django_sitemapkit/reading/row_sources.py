@@ -14,16 +14,20 @@ from django.db.models import F, Func, Model, QuerySet
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.digests import as_expression, statement_of
-from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.images import ImagePath, RelatedReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
-from django_sitemapkit.reading.languages import Languages, LanguageVersion, ObjectLanguages
+from django_sitemapkit.reading.languages import (
+    Languages,
+    LanguageVersion,
+    ObjectLanguages,
+    RelatedTranslation,
+    translation_column,
+)
 from django_sitemapkit.reading.lastmod_text import text_expression
 from django_sitemapkit.reading.methods import url_of
 from django_sitemapkit.reading.routes import CompiledRoute, compile_route
 from django_sitemapkit.reading.row_methods import RowMethods
-from django_sitemapkit.reading.sources import TAGS, Column, Method, Source, source_of
-from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
+from django_sitemapkit.reading.sources import TAGS, Column, Formula, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section, Translated, absolute_url_of, text_or_none
 from django_sitemapkit.sites import SitemapSite, default_language
 

@@ -21,7 +21,6 @@ from django_sitemapkit.reading.digests import (
     stable_statement,
 )
 from django_sitemapkit.reading.entries import with_entries
-from django_sitemapkit.reading.formulas import Formula
 from django_sitemapkit.reading.keysets import (
     EVERYTHING,
     KeyRange,
@@ -32,7 +31,7 @@ from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
 from django_sitemapkit.reading.lastmod_text import days_of, moves_with_next_change, w3c_texts
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.row_sources import COLUMN_ALIAS, RowSources
-from django_sitemapkit.reading.sources import Column, Method
+from django_sitemapkit.reading.sources import Column, Formula, Method
 
 
 class QuerySetReader(RowSources):

@@ -7,7 +7,7 @@ from django.core.exceptions import FieldError
 from django.test.utils import isolate_apps
 
 from django_sitemapkit import Route, Translated
-from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
+from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
 from tests.languages import each_of, place, places, shown
 from tests.testapp.models import Photo, Place, Product
 

@@ -10,10 +10,10 @@ from django.db.models import DateField, QuerySet
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
+from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
 from django_sitemapkit.reading.routes import compile_route
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import Column
-from django_sitemapkit.reading.translations import RelatedTranslation, translation_column
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import ineffective_trust_lastmod
 from django_sitemapkit.reading.validation.rows import (
