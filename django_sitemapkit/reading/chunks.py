@@ -127,3 +127,11 @@ def invalid_value_of(error: Exception, option: str) -> InvalidValue:
     if isinstance(error, NoReverseMatch):
         return InvalidValue("no-url", f"No URL: {error}")
     return InvalidValue("exception", f"{option} raised {type(error).__name__}: {error}")
+
+
+def too_many_urls_error(at_most: int) -> InvalidValue:
+    """Return the InvalidValue for a row with more URLs than a page, which has ``at_most``."""
+    return InvalidValue(
+        "too-many-urls",
+        f"Too many URLs: one row has more URLs than fit on a page, {at_most:,}.",
+    )

@@ -25,20 +25,18 @@ from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash_expression
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lines import (
-    SEPARATORS,
-    are_lines_of_pattern,
-    has_long_line,
-    lines_pattern,
-    percent_encoded,
-)
 from django_sitemapkit.reading.routes import FastPattern
 from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
+    SEPARATORS,
     TextChunk,
     TextQuery,
+    are_lines_of_pattern,
     can_join,
+    has_long_line,
+    lines_pattern,
+    percent_encoded,
 )
 
 if TYPE_CHECKING:

@@ -9,29 +9,30 @@ from typing import Any, Self
 
 from django.db import connections
 from django.db.models import Count, Max
+from django.utils.functional import Promise
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch
-from django_sitemapkit.reading.chunks import Chunk, call_for_each
+from django_sitemapkit.reading.chunks import Chunk, call_for_each, too_many_urls_error
 from django_sitemapkit.reading.digests import (
     as_expression,
     digests_of,
     row_hash_expression,
     stable_statement,
 )
-from django_sitemapkit.reading.entries import with_entries
-from django_sitemapkit.reading.keysets import (
-    EVERYTHING,
-    KeyRange,
-    Keyset,
-    raise_on_repeated_rows,
-)
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, raise_on_repeated_rows
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
-from django_sitemapkit.reading.lastmod_text import days_of, moves_with_next_change, w3c_texts
-from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
+from django_sitemapkit.reading.lastmods import (
+    days_of,
+    has_newest_index,
+    moves_with_next_change,
+    newest_by_index,
+    w3c_texts,
+)
 from django_sitemapkit.reading.row_sources import COLUMN_ALIAS, RowSources
-from django_sitemapkit.reading.sources import Column, Formula, Method
+from django_sitemapkit.reading.sources import TAGS, Column, Formula, Method
+from django_sitemapkit.sections import Entry
 
 
 class QuerySetReader(RowSources):
@@ -151,14 +152,7 @@ class QuerySetReader(RowSources):
         source, locator, languages = self.location_source, self.locator, self.languages
         if isinstance(source, Method) and self.has_entries:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
-            return with_entries(
-                chunk,
-                source.function,
-                objects,
-                constants=self.constant_tags,
-                fixed=self.setting_values,
-                at_most=self.max_urls,
-            )
+            return self._with_entries(chunk, source.function, objects)
         if isinstance(source, Method):
             object_languages = self.languages_of(chunk, objects)
             return self.locate_objects(chunk, objects, source.function, object_languages)
@@ -185,6 +179,46 @@ class QuerySetReader(RowSources):
                     asked = self.methods.call_for_rows(source, "location", chunk.keys, odd)
                 version.locations = [asked.get(place, one) for place, one in located]
         return self.in_languages(chunk, objects, versions)
+
+    def _with_entries(
+        self, chunk: Chunk, entries: Callable[[Any], Any], objects: Sequence[Any]
+    ) -> Chunk:
+        """Return a chunk with a row for each entry that ``entries`` returns for the objects.
+
+        A tag that an entry does not set is that of its object, or a constant. A tag that editors
+        set is never taken from an entry. The images, videos, news and links of an object are those
+        of its first entry with a location. An object with more entries than fit on a page has one
+        row, whose location is an InvalidValue.
+        """
+        found = call_for_each(lambda obj: _entries(entries(obj), self.max_urls), objects, "entries")
+        order = [
+            (place, entry)
+            for place, some in enumerate(found)
+            for entry in ([some] if isinstance(some, InvalidValue) else some)
+        ]
+        places = [place for place, _ in order]
+        urls = [getattr(entry, "location", entry) for _, entry in order]
+        locations = [str(url) if isinstance(url, Promise) else url for url in urls]
+        spread = chunk.repeat_rows(places, locations, None)
+        for tag in TAGS:
+            own = {row: getattr(entry, tag, None) for row, (_, entry) in enumerate(order)}
+            own = {row: value for row, value in own.items() if value is not None}
+            if own and tag not in self.setting_values:
+                column = spread.columns.get(tag, [self.constant_tags.get(tag)] * len(places))
+                spread.columns[tag] = [own.get(row, value) for row, value in enumerate(column)]
+                spread.lastmod_is_text = spread.lastmod_is_text and tag != "lastmod"
+        first = {places[row]: row for row in reversed(range(len(places))) if spread.locations[row]}
+        is_first = [first.get(place) == row for row, place in enumerate(places)]
+        for option, column in spread.extensions.items():
+            spread.extensions[option] = [
+                value if has_it else None for value, has_it in zip(column, is_first, strict=True)
+            ]
+        if spread.translations is not None:
+            spread.translations = [
+                shared if has_it else (None, None)
+                for shared, has_it in zip(spread.translations, is_first, strict=True)
+            ]
+        return spread
 
     @property
     def methods_digest(self) -> str:
@@ -363,3 +397,17 @@ class QuerySetReader(RowSources):
             methods,
         )
         return repr(state)
+
+
+def _entries(value: Any, at_most: int) -> list[Entry]:
+    """Return the entries in what the method returned: None, a URL, an Entry, or several of them.
+
+    Raises InvalidValue if there are more than ``at_most``.
+    """
+    if value is None:
+        return []
+    several = [value] if isinstance(value, (str, Promise, Entry)) else value
+    found = [one if isinstance(one, Entry) else Entry(one) for one in several]
+    if len(found) > at_most:
+        raise too_many_urls_error(at_most)
+    return found

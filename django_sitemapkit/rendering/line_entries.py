@@ -22,8 +22,8 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lines import SEPARATORS, has_room_for_line
 from django_sitemapkit.reading.pushdown import Pushdown
+from django_sitemapkit.reading.text_queries import SEPARATORS, has_room_for_line
 from django_sitemapkit.rendering.entry_columns import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 

@@ -19,9 +19,9 @@ from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
-from django_sitemapkit.reading.entries import too_many_urls_error
+from django_sitemapkit.reading.chunks import too_many_urls_error
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lastmod_text import moves_with_next_change
+from django_sitemapkit.reading.lastmods import moves_with_next_change
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter

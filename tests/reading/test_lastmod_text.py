@@ -27,7 +27,7 @@ from django_sitemapkit import Route, Section, checks
 from django_sitemapkit.protocol.dates import day_of, format_lastmod
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.reading.lastmod_text import days_of, text_expression, w3c_texts
+from django_sitemapkit.reading.lastmods import days_of, text_expression, w3c_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import SITE, ShopFactory

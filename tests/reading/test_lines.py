@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
-from django_sitemapkit.reading.lines import (
+from django_sitemapkit.reading.routes import UNQUOTED, compile_route
+from django_sitemapkit.reading.text_queries import (
     MAX_LINE,
     SEPARATORS,
     are_lines_of_pattern,
@@ -17,7 +18,6 @@ from django_sitemapkit.reading.lines import (
     lines_pattern,
     percent_encoded,
 )
-from django_sitemapkit.reading.routes import UNQUOTED, compile_route
 from tests.reading import urlconfs
 from tests.reading.test_routes import ANY, NASTY
 

@@ -9,9 +9,9 @@ from django.db.models.functions import Upper
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.reading import newest
+from django_sitemapkit.reading import lastmods
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.newest import has_newest_index
+from django_sitemapkit.reading.lastmods import has_newest_index
 from tests.factories import EPOCH, declare, products
 from tests.testapp.models import Product
 
@@ -124,7 +124,7 @@ def test_a_trusted_page_has_the_same_fingerprint_with_an_index_and_without(dates
     without = section.fingerprints(ranges)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Product._meta, "indexes", [NEWEST])
-        patch.setattr(newest, "NEWEST_ROWS", read)
+        patch.setattr(lastmods, "NEWEST_ROWS", read)
         assert section.fingerprints(ranges) == without
 
 
@@ -136,7 +136,7 @@ def test_a_page_with_one_of_the_newest_rows_is_only_counted(monkeypatch, django_
     Product.objects.filter(pk=rows[4].pk).update(updated_at=EPOCH + dt.timedelta(days=1))
     section = declare(queryset=Product.objects.all(), **LASTMOD)
     monkeypatch.setattr(Product._meta, "indexes", [NEWEST])
-    monkeypatch.setattr(newest, "NEWEST_ROWS", 1)
+    monkeypatch.setattr(lastmods, "NEWEST_ROWS", 1)
     with django_assert_num_queries(4) as queries:
         section.fingerprints(pages_of(rows))
     statements = [query["sql"] for query in queries.captured_queries]
