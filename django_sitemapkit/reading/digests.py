@@ -75,8 +75,8 @@ Part = tuple[int, Sequence[str]]
 
 _NAME = "sitemapkit_digest_{}"
 
-SUM_OF_HASHES = "COALESCE(SUM(sitemapkit_hash), 0)::text"
-"""The digest of some rows on PostgreSQL, as text; that of more rows is the sum."""
+SUM_OF_HASHES = "COALESCE(SUM(sitemapkit_hash), 0)"
+"""The digest of some rows; that of more rows is the sum."""
 
 # PostgreSQL's own hashes of integers and moments fold their 64 bits to 32, so that those bits are
 # the seed, or are hashed as those of a float, which has each microsecond until the year 2242.
@@ -113,16 +113,14 @@ def digests_of(
     ``columns`` are field paths and expressions. Two different states of the rows have the same
     digest with a probability of at most one in 2**60.
 
-    PostgreSQL computes the digests of all ranges by one query, and may use several processors.
-    MariaDB, MySQL and SQLite compute one range at a time. Other databases only return the columns.
+    PostgreSQL, MariaDB and MySQL compute the digests of all ranges by one query, SQLite those of
+    one range at a time. Other databases only return the columns.
     """
     vendor = connections[keyset.queryset.db].vendor
-    if vendor == "postgresql":
-        return _postgresql_digests(keyset, ranges, columns)
+    if vendor in ("postgresql", "mysql"):
+        return _sums_of_hashes(keyset, ranges, columns)
     names = [_NAME.format(place) for place in range(len(columns) + 1)]
     values = _expressions_by_name(names, (keyset.name, *columns))
-    if vendor == "mysql":
-        return [_mysql_digest(keyset, keys, values) for keys in ranges]
     parts = _sqlite_parts if vendor == "sqlite" else _python_parts
     return [_digest_of_parts(parts(keyset, keys, values)) for keys in ranges]
 
@@ -156,37 +154,23 @@ def row_hash_expression(keyset: Keyset, columns: Sequence[Any]) -> Func:
     """
     columns = list(map(as_expression, (keyset.name, *columns)))
     if connections[keyset.queryset.db].vendor == "mysql":
-        return _mysql_row_hash(columns)
+        quoted = [Func(column, function="QUOTE", output_field=TextField()) for column in columns]
+        return Func(*quoted, template=_MYSQL, output_field=BigIntegerField())
     # Each column is hashed with a number of its own, which some hashes return for zero; NULL has
     # the negative number as its hash. The whole is hashed once more, lest a swap goes unseen.
-    parts = [
-        Func(
-            column,
-            template=_postgresql_column_hash(column, keyset.queryset, seed),
-            output_field=IntegerField(),
+    parts = []
+    for seed, column in enumerate(columns, 1):
+        kind = column_field_class(_django.resolve_column(column, keyset.queryset)[0])
+        hashed = _HASHES.get(kind, _HASH_OF_TEXT).format(column="%(expressions)s", seed=seed)
+        parts.append(
+            Func(column, template=f"COALESCE({hashed}, -{seed})", output_field=IntegerField())
         )
-        for seed, column in enumerate(columns, 1)
-    ]
     return Func(
         *parts,
         template="HASHINT4EXTENDED(0, %(expressions)s)",
         arg_joiner=" # ",
         output_field=BigIntegerField(),
     )
-
-
-def _mysql_row_hash(columns: Sequence[Any]) -> Func:
-    """Return the expression by which MariaDB and MySQL hash some columns of a row."""
-    quoted = [Func(column, function="QUOTE", output_field=TextField()) for column in columns]
-    return Func(*quoted, template=_MYSQL, output_field=BigIntegerField())
-
-
-def _postgresql_column_hash(column: Any, rows: QuerySet[Any], seed: int) -> str:
-    """Return the SQL template by which PostgreSQL hashes a column, with a seed."""
-    template = _HASHES.get(
-        column_field_class(_django.resolve_column(column, rows)[0]), _HASH_OF_TEXT
-    )
-    return f"COALESCE({template.format(column='%(expressions)s', seed=seed)}, -{seed})"
 
 
 def column_field_class(expression: Any) -> "type[Field[Any, Any]] | None":
@@ -200,7 +184,7 @@ def column_field_class(expression: Any) -> "type[Field[Any, Any]] | None":
     return type(stored_field(field)) if field.model._meta.managed else None
 
 
-def _postgresql_digests(
+def _sums_of_hashes(
     keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
     """Return the number of rows of each range and the sum of their hashes, by one query."""
@@ -218,22 +202,13 @@ def _postgresql_digests(
             try:
                 sql, own = _django.select_sql(hashes.within(keys).order_by(), alias)
             except EmptyResultSet:
-                sql, own = "SELECT 0 AS sitemapkit_hash WHERE FALSE", ()
+                sql, own = "SELECT 0 AS sitemapkit_hash LIMIT 0", ()
             selects.append(f"(SELECT {place}, COUNT(*), {SUM_OF_HASHES} FROM ({sql}) found)")  # noqa: S608
             parameters += own
         with connections[alias].cursor() as cursor:
             cursor.execute(" UNION ALL ".join(selects), parameters)
             # Those that are made side by side come in any order.
-            return [(count, total) for _, count, total in sorted(cursor.fetchall())]
-
-
-def _mysql_digest(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of rows of a range and the sum of their hashes, by one query."""
-    rows = keyset.within(keys).order_by().values(**values)
-    total = Aggregate(_mysql_row_hash([*values]), function="SUM", output_field=TextField())
-    with keyset.active():
-        found = rows.aggregate(rows=Count("*"), total=total)
-    return found["rows"], str(found["total"] or 0)
+            return [(count, str(total)) for _, count, total in sorted(cursor.fetchall())]
 
 
 def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
