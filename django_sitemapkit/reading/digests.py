@@ -8,10 +8,9 @@ takes from the clock.
 
 import datetime as dt
 import hashlib
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, starmap, zip_longest
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -27,8 +26,6 @@ from django.db.models import (
     Field,
     Func,
     IntegerField,
-    Max,
-    Min,
     PositiveBigIntegerField,
     PositiveIntegerField,
     PositiveSmallIntegerField,
@@ -43,14 +40,8 @@ from django.utils import timezone
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, stored_field
 
-SMALL = 60_000
-"""Rows that SQLite joins into one text at a time: more than a page has."""
-
-PIECE = 12_500
-"""Integer keys whose rows it joins at once: the texts of a page take some megabytes each way."""
-
-PIECES = 10
-"""Pieces at most; keys with wider gaps would need more."""
+PIECE = 25_000
+"""Rows whose values SQLite joins at once: the texts of a page take some megabytes each way."""
 
 SEPARATOR = "\x1e"
 """What stands between two values there."""
@@ -217,7 +208,8 @@ def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
     SQLite has no hash function, but joins values quickly.
     """
     templates = _sqlite_templates(keyset, values)
-    for piece in _subranges(keyset, keys):
+    bounds = [keys.lower, *keyset.boundaries(PIECE, keys), keys.upper]
+    for piece in starmap(KeyRange, pairwise(bounds)):
         rows = keyset.within(piece).order_by().values(**values)
         with keyset.active():
             found = rows.aggregate(rows=Count("*"), **_sqlite_aggregates(templates))
@@ -227,28 +219,6 @@ def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
                 found = rows.aggregate(**_sqlite_aggregates(dict.fromkeys(values, _SQLITE_QUOTED)))
         if count:
             yield count, list(found.values())
-
-
-def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
-    """Yield a range in consecutive pieces of few rows.
-
-    The bounds of integer keys without wide gaps are computed; others are read.
-    """
-    first, upper = keys.lower, keys.upper
-    if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
-        with keyset.active():
-            rows = keyset.within(keys).order_by()
-            found = rows.aggregate(first=Min(keyset.name), last=Max(keyset.name))
-        if found["first"] is None:
-            return
-        first = found["first"]
-        upper = found["last"] + 1 if isinstance(found["last"], int) else None
-    if isinstance(first, int) and isinstance(upper, int) and upper - first <= PIECE * PIECES:
-        for start in range(first, upper, PIECE):
-            yield KeyRange(start, min(start + PIECE, upper))
-    else:
-        bounds = [keys.lower, *keyset.boundaries(SMALL, keys), keys.upper]
-        yield from itertools.starmap(KeyRange, itertools.pairwise(bounds))
 
 
 def _sqlite_aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
