@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
-from django.core.exceptions import FieldError
+from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import connections, models
 from django.db.models import (
     Aggregate,
@@ -193,8 +193,11 @@ def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
 
 
 def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL and the parameters of a queryset; raises EmptyResultSet if it has no row."""
-    sql, parameters = queryset.query.get_compiler(alias).as_sql()
+    """Return the SQL and the parameters of a queryset; empty ones if no row can match."""
+    try:
+        sql, parameters = queryset.query.get_compiler(alias).as_sql()
+    except EmptyResultSet:
+        return "", ()
     return sql, tuple(parameters)
 
 

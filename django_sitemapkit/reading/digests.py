@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise, starmap, zip_longest
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import (
     Aggregate,
@@ -190,11 +189,11 @@ def _sums_of_hashes(
     parameters: list[Any] = []
     with keyset.active():
         for place, keys in enumerate(ranges):
-            try:
-                sql, own = _django.select_sql(hashes.within(keys).order_by(), alias)
-            except EmptyResultSet:
-                sql, own = "SELECT 0 AS sitemapkit_hash LIMIT 0", ()
-            selects.append(f"(SELECT {place}, COUNT(*), {SUM_OF_HASHES} FROM ({sql}) found)")  # noqa: S608
+            sql, own = _django.select_sql(hashes.within(keys).order_by(), alias)
+            rows_of_range = sql or "SELECT 0 AS sitemapkit_hash LIMIT 0"
+            selects.append(
+                f"(SELECT {place}, COUNT(*), {SUM_OF_HASHES} FROM ({rows_of_range}) found)"  # noqa: S608
+            )
             parameters += own
         with connections[alias].cursor() as cursor:
             cursor.execute(" UNION ALL ".join(selects), parameters)
@@ -251,14 +250,6 @@ def _python_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
         yield len(some), [repr(some)]
 
 
-def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
-    """Return the SQL that reads rows, and its parameters; empty ones if no row can match."""
-    try:
-        return _django.select_sql(rows, alias)
-    except EmptyResultSet:
-        return "", ()
-
-
 def stable_statement(
     rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]
 ) -> tuple[str, list[Any]]:
@@ -269,10 +260,10 @@ def stable_statement(
     that ``again`` makes. A date that the project writes is neither. The text of an expression would
     not do: it may contain a memory address.
     """
-    text, values = statement_of(rows, DEFAULT_DB_ALIAS)
-    values = [NOW_TEXT if _is_now(value) else value for value in values]
+    text, parameters = _django.select_sql(rows, DEFAULT_DB_ALIAS)
+    values = [NOW_TEXT if _is_now(value) else value for value in parameters]
     if any(moment_in(value, DEFAULT_DB_ALIAS) for value in values):
-        pairs = zip_longest(values, statement_of(again(), DEFAULT_DB_ALIAS)[1])
+        pairs = zip_longest(values, _django.select_sql(again(), DEFAULT_DB_ALIAS)[1])
         values = [
             NOW_TEXT if one != other and moment_in(one, DEFAULT_DB_ALIAS) else one
             for one, other in pairs

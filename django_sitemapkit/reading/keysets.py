@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
     AutoField,
@@ -257,12 +257,9 @@ class Keyset:
     def presence_sql(self, keys: KeyRange) -> SqlColumn:
         """Return the SQL, with its parameters, of an expression: 1 if a range has a row, else 0."""
         with self.active():
-            try:
-                rows = self.within(keys).order_by().values_list(self.name)
-                sql, parameters = _django.select_sql(rows, rows.db)
-            except EmptyResultSet:
-                return "0", ()
-        return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END", parameters
+            rows = self.within(keys).order_by().values_list(self.name)
+            sql, parameters = _django.select_sql(rows, rows.db)
+        return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END" if sql else "0", parameters
 
     def are_increasing(self, keys: Sequence[Any]) -> bool:
         """Return whether the database holds ``keys`` to be in strictly increasing order.

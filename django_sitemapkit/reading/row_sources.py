@@ -19,7 +19,7 @@ from django_sitemapkit import _django
 from django_sitemapkit._django import LOOKUP_SEP
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
-from django_sitemapkit.reading.digests import as_expression, statement_of
+from django_sitemapkit.reading.digests import as_expression
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
@@ -391,7 +391,7 @@ class RowSources(SectionReader):
         ):
             return source.expression
         rows = self.keyset.queryset.values_list(as_expression(source.expression))
-        return statement_of(rows, self.rows.db)
+        return _django.select_sql(rows, self.rows.db)
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:

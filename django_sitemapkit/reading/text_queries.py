@@ -17,7 +17,6 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
-from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import (
     BigIntegerField,
@@ -26,7 +25,6 @@ from django.db.models import (
     DateField,
     DateTimeField,
     DecimalField,
-    Expression,
     F,
     Field,
     FileField,
@@ -39,6 +37,7 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Coalesce, Extract, Left, Length
 from django.db.models.lookups import Exact
 
@@ -165,20 +164,11 @@ WHOLE_UNITS = {
 LAST_KEY = object()
 """The parameter of a statement that is the key of the last row that was read."""
 
-_NAME = "sitemapkit_{}"
-"""A name that neither fields nor annotations of a project have."""
-
-_LASTMODS = (
-    "MIN(sitemapkit_lastmod)::text",
-    "MAX(sitemapkit_lastmod)::text",
-    "COUNT(sitemapkit_lastmod)",
-)
 _KEYS = "ARRAY_AGG(sitemapkit_key)"
 # The first and the last key are those at the ends: a comparison might have another order.
 _COLUMNS = (
-    *("COUNT(*)", f"({_KEYS})[1]", f"({_KEYS})[COUNT(*)]"),
-    "STRING_AGG(sitemapkit_text, E'\\n')",
-    *_LASTMODS,
+    f"COUNT(*), ({_KEYS})[1], ({_KEYS})[COUNT(*)], STRING_AGG(sitemapkit_text, E'\\n'),"
+    " MIN(sitemapkit_lastmod)::text, MAX(sitemapkit_lastmod)::text, COUNT(sitemapkit_lastmod)"
 )
 
 
@@ -293,13 +283,15 @@ class TextQuery:
         self.has_hashes = False
         """Whether the sums of the rows' hashes are found, too."""
         self._field = keyset.field
-        self._has_lastmod = lastmod_text is not None
         line = _line_expression(keyset.queryset, columns, lastmod_text)
-        named = {"key": F(keyset.name), "text": _blank_with_own_values(line, own_values)}
+        lastmod = Value(None, output_field=DateField())
         if lastmod_text is not None:
-            (named["lastmod"],) = lastmod_text.get_source_expressions()
-        named = {_NAME.format(name): column for name, column in named.items()}
-        rows: QuerySet[Any] = keyset.queryset.values(**named)
+            (lastmod,) = lastmod_text.get_source_expressions()
+        rows: QuerySet[Any] = keyset.queryset.values(
+            sitemapkit_key=F(keyset.name),
+            sitemapkit_text=_blank_with_own_values(line, own_values),
+            sitemapkit_lastmod=lastmod,
+        )
         self._keyset = Keyset(rows, keyset.name, keyset.active)
 
     def add_hashes(self, row_hash_expression: Func) -> None:
@@ -311,7 +303,7 @@ class TextQuery:
     def text_chunks(self, keys: KeyRange) -> Iterator[TextChunk]:
         """Yield the rows of a range as TextChunks; the first is small, as a reader waits for it."""
         size = FIRST_CHUNK
-        found = self._run_statement(self._statement_unless_empty(self._keyset.within(keys)[:size]))
+        found = self._run_statement(self._statement(self._keyset.within(keys)[:size]))
         following: SqlColumn | None = None
         while found.rows:
             is_rest, last = found.rows < size, found.last
@@ -321,54 +313,41 @@ class TextQuery:
             is_full = size == self._rows_per_text
             if following is None or not is_full:
                 size = min(4 * size, self._rows_per_text)
-                behind = self._keyset.after(_LastKey(output_field=self._field), keys)
-                following = self._statement_unless_empty(behind[:size])
+                behind = self._keyset.after(RawSQL("%s", (LAST_KEY,), self._field), keys)
+                following = self._statement(behind[:size])
             found = self._run_statement(following, last)
 
-    def _statement_unless_empty(self, rows: QuerySet[Any]) -> SqlColumn | None:
-        """Return the SQL that reads some rows as text; None if a filter excludes all of them."""
-        # The ORM would take longer for the outer statement than for the inner one.
-        columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]
-        if self.with_keys:
-            columns = (*columns, _KEYS)
-        if self.has_hashes:
-            columns = (*columns, SUM_OF_HASHES)
+    def _statement(self, rows: QuerySet[Any]) -> SqlColumn:
+        """Return the SQL that reads some rows as text; "" if no row can match."""
         with self._keyset.active():
-            try:
-                inner, parameters = _django.select_sql(rows, rows.db)
-            except EmptyResultSet:
-                return None
-        return f"SELECT {', '.join(columns)} FROM ({inner}) found", parameters  # noqa: S608
+            inner, parameters = _django.select_sql(rows, rows.db)
+        # The ORM would take longer for the outer statement than for the inner one.
+        keys = _KEYS if self.with_keys else "NULL"
+        hashes = SUM_OF_HASHES if self.has_hashes else "0"
+        outer = f"SELECT {_COLUMNS}, {keys}, {hashes} FROM ({inner}) found"  # noqa: S608
+        return inner and outer, parameters
 
-    def _run_statement(self, statement: SqlColumn | None, last: Any = None) -> TextChunk:
+    def _run_statement(self, statement: SqlColumn, last: Any = None) -> TextChunk:
         """Run a statement and return its rows; ``last`` is the key after which it reads, if any."""
-        if statement is None:
-            return TextChunk(0)
         sql, parameters = statement
+        if not sql:
+            return TextChunk(0)
         connection = connections[self._keyset.queryset.db]
         if last is not None:
             key = self._keyset.stored.get_db_prep_value(last, connection)
             parameters = tuple(key if value is LAST_KEY else value for value in parameters)
         with self._keyset.active(), connection.cursor() as cursor:
             cursor.execute(sql, parameters)
-            count, first, last, text, *others = cursor.fetchone()
-        to_python = self._field.to_python
-        found = TextChunk(count, to_python(first), to_python(last), f"{text}\n".encode())
-        if self.has_hashes:
-            found.digest = int(others.pop())
-        if self.with_keys:
-            found.keys = others.pop() or ()
-        if self._has_lastmod:
-            oldest, newest, dated = others
-            found.lastmods = oldest or "", newest or "", dated
-        return found
-
-
-class _LastKey(Expression):
-    """A placeholder for the key of the last row read, so that one statement reads all chunks."""
-
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
-        return "%s", (LAST_KEY,)
+            count, first, last, text, oldest, newest, dated, keys, digest = cursor.fetchone()
+        return TextChunk(
+            rows=count,
+            first=self._field.to_python(first),
+            last=self._field.to_python(last),
+            text=f"{text}\n".encode(),
+            lastmods=(oldest or "", newest or "", dated),
+            keys=keys or (),
+            digest=int(digest),
+        )
 
 
 def _line_expression(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:

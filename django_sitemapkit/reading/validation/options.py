@@ -14,11 +14,12 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, NotSupportedError
 from django.db.models import DateField, DateTimeField, Q, QuerySet
 
+from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.digests import moment_in, statement_of
+from django_sitemapkit.reading.digests import moment_in
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import x_default_url
 from django_sitemapkit.reading.sources import OPTIONS, TAGS, UNSET, Column, Constant, Method
@@ -383,7 +384,7 @@ def _declared_moments(options: Any) -> Iterator[Any]:
 def _moments_in_statement(rows: QuerySet[Any]) -> Iterator[Any]:
     """Yield each parameter of a queryset's SQL: a date or moment as such, any other as None."""
     with suppress(FieldError, NotSupportedError):  # Which other checks report.
-        for value in statement_of(rows, rows.db)[1]:
+        for value in _django.select_sql(rows, rows.db)[1]:
             yield moment_in(value, rows.db)
 
 
