@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
@@ -37,7 +37,7 @@ from django_sitemapkit.reading.sources import (
     Source,
     source_of,
 )
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections import BaseSection, Section
 
 LINKED_ROWS = 500
 """Rows of one chunk that link to their translations, which are read for each chunk."""
@@ -62,11 +62,6 @@ class SectionReader:
     rows: Any = ()
     """What the section returns as its rows or items for this site."""
 
-    links_rows: bool = False
-    """Whether its rows link to others, which are their translations."""
-
-    has_entries: bool = False
-    """Whether a row may have any number of entries."""
     lists_repeated: ClassVar[bool] = False
     """Whether a URL is listed once for each item that has it."""
 
@@ -89,6 +84,16 @@ class SectionReader:
 
     def __repr__(self) -> str:
         return repr(self.options)
+
+    @property
+    def links_rows(self) -> bool:
+        """Whether its rows link to others, which are their translations."""
+        return isinstance(self.options, Section) and self.options.translations is not None
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether a row may have any number of entries."""
+        return isinstance(self.options, Section) and self.options.entries is not None
 
     def get_name(self) -> str:
         """Return the name of the section, as in the URLs of its files."""
@@ -184,20 +189,6 @@ class SectionReader:
     def comparable_source(self, source: Source) -> Any:
         """Return what a source reads, in a form to compare between languages."""
         return source
-
-    def _tag_values(
-        self, keys: Sequence[Any], tag: str, code: str, objects: Any, wanted: Sequence[bool]
-    ) -> Sequence[Any]:
-        """Return a tag's value for each row in the language ``code``, which is active.
-
-        If it is a method, it is called for the ``objects`` that are ``wanted``; others get None.
-        """
-        source = self.tag_sources_by_language[tag][code]
-        if isinstance(source, Method):
-            return call_for_each(source.function, objects, tag, wanted)
-        if isinstance(source, Column):
-            return self.column_values(source, keys)
-        return [source.value] * len(keys)  # type: ignore[union-attr]
 
     def column_values(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
         """Return a column's values for the rows with these keys, in the active language."""
@@ -312,12 +303,38 @@ class SectionReader:
     ) -> Chunk:
         """Return a chunk that repeats each row in its languages, with the values in each."""
         if self.languages is not None:
-            tags = {
-                tag: partial(self._tag_values, chunk.keys, tag)
-                for tag in self.tag_sources_by_language
-            }
-            self.languages.add_values(versions, objects, self.extension_sources, tags)
+            for version in versions:
+                self._add_values(version, chunk.keys, objects, self.languages)
         return repeat_for_versions(chunk, versions)
+
+    def _add_values(
+        self,
+        version: LanguageVersion,
+        keys: Sequence[Any],
+        objects: Sequence[Any],
+        languages: Languages,
+    ) -> None:
+        """Add to a version the tags, images, videos, news and elements that differ by language.
+
+        A version that another site lists gets no values. Without ``objects``, no method is called.
+        """
+        is_listed = version.language in languages.listed
+        wanted = [
+            is_listed and location is not None and not isinstance(location, InvalidValue)
+            for location in version.locations
+        ]
+        with languages.active(version.language, objects):
+            if objects:
+                version.extensions = extensions_of(self.extension_sources, objects, wanted)
+            for tag, by_language in self.tag_sources_by_language.items():
+                source = by_language.get(version.language, UNSET)
+                if isinstance(source, Method):
+                    values: Sequence[Any] = call_for_each(source.function, objects, tag, wanted)
+                elif isinstance(source, Column):
+                    values = self.column_values(source, keys)
+                else:
+                    values = [source.value] * len(keys)  # type: ignore[union-attr]
+                version.columns[tag] = values
 
     @property
     def methods_digest(self) -> str:

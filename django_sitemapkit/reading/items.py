@@ -111,8 +111,6 @@ class ContribReader(QuerySetReader, ItemReader):
     options: ContribSection  # type: ignore[assignment]
 
     has_columns = False
-    location_option = "location"
-    links_rows = has_entries = False
     row_value_columns: dict[str, str] = {}
     rows = ItemReader.rows
 

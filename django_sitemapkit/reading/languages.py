@@ -30,9 +30,6 @@ from django_sitemapkit.sites import SitemapSite, site_at
 ObjectLanguages = set[tuple[int, str]]
 """Places of objects, with each of their languages."""
 
-ReadValues = Callable[[str, Sequence[Any], Sequence[bool]], Sequence[Any]]
-"""Takes a language, objects, and which of them have a version in it; returns a value for each."""
-
 LINKS = 10_000
 """Links in one chunk, about: in twenty languages each object has four hundred of them."""
 
@@ -109,34 +106,6 @@ class Languages:
                     LanguageVersion(code, call_for_each(locate, objects, "location", wanted))
                 )
         return versions
-
-    def add_values(
-        self,
-        versions: Iterable[LanguageVersion],
-        objects: Sequence[Any],
-        extension_sources: Mapping[str, Source],
-        tags: Mapping[str, ReadValues],
-    ) -> None:
-        """Add to versions the tags, images, videos, news and elements that differ by language.
-
-        ``tags`` has the function that reads each tag. Versions that other sites list get no values.
-        Without ``objects``, no methods are called.
-        """
-        for version in versions:
-            is_listed = version.language in self.listed
-            wanted = [
-                is_listed and location is not None and not isinstance(location, InvalidValue)
-                for location in version.locations
-            ]
-            with self.active(version.language, objects):
-                if objects:
-                    version.extensions = extensions_of(extension_sources, objects, wanted)
-                for tag, read in tags.items():
-                    version.columns[tag] = (
-                        read(version.language, objects, wanted)
-                        if is_listed
-                        else [None] * len(wanted)
-                    )
 
     @contextmanager
     def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:

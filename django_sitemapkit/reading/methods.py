@@ -17,6 +17,8 @@ from typing import Any
 from django.db import router
 from django.db.models import (
     CharField,
+    DateField,
+    DateTimeField,
     EmailField,
     Field,
     ForeignKey,
@@ -155,7 +157,7 @@ class _Translator:
             repr((list(self._columns), calls, ast.dump(result))),
             tuple(map(self._column_to_read, self._columns)),
             self._route(result),
-            *self._own_field(result),
+            self._own_date(result),
             tuple(self._keys),
             reverses,
             None if convert is text_or_none and is_text else convert,
@@ -201,13 +203,13 @@ class _Translator:
         found_route.suffix = suffix
         return found_route
 
-    def _own_field(self, result: ast.expr) -> tuple[str, Any]:
-        """Return name and class if the result is a field of the row itself; else ("", None)."""
+    def _own_date(self, result: ast.expr) -> str:
+        """Return the name of the field if the result is a date of the row itself; else ""."""
         if isinstance(result, ast.Name) and result.id == "c0":
             ((path, (_, field)),) = self._columns.items()
-            if len(path) == 1:
-                return path[0], type(field)
-        return "", None
+            if len(path) == 1 and type(field) in (DateField, DateTimeField):
+                return path[0]
+        return ""
 
     # Expressions
 
@@ -250,15 +252,16 @@ class _Translator:
         return node
 
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> ast.expr:
-        """Return the expression for an attribute. Raises MustBeCalled if it is not the object's."""
-        if names := scope.attribute_names(node):
-            return self._attribute_chain(names, node, scope)
-        raise scope.error_at("uses an attribute of something else than the object", node, _WRITE_IT)
+        """Return the expression for an attribute, such as a field of a related object.
 
-    def _attribute_chain(self, names: Sequence[str], node: ast.expr, scope: _Scope) -> ast.expr:
-        """Return the expression for a chain of attributes, such as a field of a related object."""
+        Raises MustBeCalled if it is not the object's.
+        """
+        names = scope.attribute_names(node)
+        if not names:
+            why = "uses an attribute of something else than the object"
+            raise scope.error_at(why, node, _WRITE_IT)
         (name, *rest), scope = self._follow_relations(names, node, scope)
-        model, path = scope.model, (*scope.prefix, name)
+        model = scope.model
         found = self._class_attribute(model, name, node, scope)
         if type(found) is property and name != "pk" and not rest:
             return self._inlined(found.fget, node, scope)
@@ -266,7 +269,7 @@ class _Translator:
             return self._translated(ast.Constant(found), scope)
         if _django.is_field_descriptor(found) or name == "pk":
             field = model._meta.pk if name == "pk" else found.field
-            value: ast.expr = self._column_variable((*path[:-1], field.attname), field)
+            value: ast.expr = self._column_variable((*scope.prefix, field.attname), field)
             for part in rest:
                 value = ast.Attribute(value, part, ast.Load())
             return value

@@ -3,12 +3,11 @@
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import DateField, DateTimeField, F, QuerySet
+from django.db.models import F, QuerySet
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
@@ -53,18 +52,12 @@ class RowMethods:
     """
 
     def __init__(self, reader: "RowSources") -> None:
-        self._reader = reader
-
-    def for_reader(self, reader: "RowSources") -> "RowMethods":
-        """Return these methods for another reader of the same section."""
-        methods = copy(self)
-        methods._reader = reader
-        return methods
+        self.reader = reader
 
     @cached_property
     def declared(self) -> dict[str, Method]:
         """The options that are methods of the object, whether or not they are called."""
-        reader = self._reader
+        reader = self.reader
         declared = {reader.location_option: reader.declared_location}
         options = [*TAGS, *EXTENSIONS]
         if reader.languages is not None:
@@ -81,7 +74,7 @@ class RowMethods:
                 found[option] = self._formula_for(option, source)
             except MustBeCalled as why:
                 found[option] = why
-        if self._digest_of(found) == self._reader.called_methods:
+        if self._digest_of(found) == self.reader.called_methods:
             differing = MustBeCalled("has given another value than its source says")
             return dict.fromkeys(found, differing)
         return found
@@ -95,7 +88,7 @@ class RowMethods:
     @cached_property
     def effective_options(self) -> list[str]:
         """The options that are methods, except those that editors have set to a value."""
-        return [option for option in self.declared if option not in self._reader.setting_values]
+        return [option for option in self.declared if option not in self.reader.setting_values]
 
     @property
     def digest(self) -> str:
@@ -105,7 +98,7 @@ class RowMethods:
     def _digest_of(self, readings: Mapping[str, Any]) -> str:
         """Return a hash of what methods are read as: their Formulas, or why they are called."""
         texts = [(option, getattr(one, "text", repr(one))) for option, one in readings.items()]
-        state = repr((self._reader.label, texts))
+        state = repr((self.reader.label, texts))
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
     def _formula_for(self, option: str, source: Method) -> Formula:
@@ -115,10 +108,10 @@ class RowMethods:
             raise MustBeCalled(why, change="remove that setting")
         if option not in {"location", *TAGS}:
             raise MustBeCalled("may return more than one value")
-        if self._reader.label is None:
+        if self.reader.label is None:
             raise MustBeCalled("is of items that are not read by key")
-        function, convert = self._reader.function_and_converter(option, source)
-        formula = replace(formula_of(function, self._reader.rows, convert), method=source.function)
+        function, convert = self.reader.function_and_converter(option, source)
+        formula = replace(formula_of(function, self.reader.rows, convert), method=source.function)
         if option == "location":
             self._require_routes(formula)
             return formula
@@ -126,12 +119,13 @@ class RowMethods:
             raise MustBeCalled("calls reverse() for a tag")
         if not formula.read:
             return replace(formula, source=_constant(option, formula))
-        is_date = formula.kind in {DateField, DateTimeField}
-        return replace(formula, source=Column(F(formula.column))) if is_date else formula
+        if formula.date_column:
+            return replace(formula, source=Column(F(formula.date_column)))
+        return formula
 
     def _require_routes(self, formula: Formula) -> None:
         """Raise MustBeCalled unless a Formula of the location works in each language."""
-        languages, site = self._reader.languages, self._reader.site
+        languages, site = self.reader.languages, self.reader.site
         if languages is not None and formula.route is None:
             raise MustBeCalled("is called in each language")
         for code in languages.rendered if languages else [""]:
@@ -164,8 +158,8 @@ class RowMethods:
         The value is None for a row that has been deleted.
         """
         # The same connection may be reading the next rows, and a method may ask for more.
-        with self._reader.connection_lock:
-            objects = self._reader.objects_by_key([keys[index] for index in indexes])
+        with self.reader.connection_lock:
+            objects = self.reader.objects_by_key([keys[index] for index in indexes])
             found = [objects.get(keys[index]) for index in indexes]
             is_there = [obj is not None for obj in found]
             values = call_for_each(formula.method, found, option, is_there)
@@ -182,7 +176,7 @@ class RowMethods:
         """
         if not self.as_columns:
             return ""
-        key = self._reader.site.key, self._reader.get_name(), self.digest
+        key = self.reader.site.key, self.reader.get_name(), self.digest
         if once_per_process and key in _differences:
             return _differences[key]
         odd = _unusual_rows(self._sample_rows(keys))
@@ -203,15 +197,15 @@ class RowMethods:
 
     def _read_rows(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
         """Return the rows with these keys, by key: each the key and the columns of the Formulas."""
-        with self._reader.site.active():
-            rows = self._read_values(self._reader.rows_with_keys(keys)) if keys else []
+        with self.reader.site.active():
+            rows = self._read_values(self.reader.rows_with_keys(keys)) if keys else []
         return {row[0]: row for row in rows}
 
     def _difference_in_languages(self, rows: Sequence[tuple[Any, ...]]) -> str:
         """Return the first difference for some rows in any of the languages; or ""."""
-        objects = self._reader.objects_by_key([key for key, *_ in rows])
+        objects = self.reader.objects_by_key([key for key, *_ in rows])
         rows = [row for row in rows if row[0] in objects]
-        languages, site = self._reader.languages, self._reader.site
+        languages, site = self.reader.languages, self.reader.site
         for code in languages.rendered if languages and rows else [""]:
             there = [objects[key] for key, *_ in rows]
             with languages.active(code, there) if languages else site.active():
@@ -221,18 +215,18 @@ class RowMethods:
 
     def _sample_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
         """Return the first rows of a page, and some from a random place where keys are numbers."""
-        with self._reader.site.active():
-            rows = self._read_values(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+        with self.reader.site.active():
+            rows = self._read_values(self.reader.keyset.within(keys)[:SAMPLED_ROWS])
             first, last = rows[-1][0] if rows else None, keys.upper
             if type(first) is type(last) is int and first < last:
                 keys = KeyRange(random.randrange(first, last), last)  # noqa: S311  no secret
-                rows += self._read_values(self._reader.keyset.within(keys)[:SAMPLED_ROWS])
+                rows += self._read_values(self.reader.keyset.within(keys)[:SAMPLED_ROWS])
         return rows
 
     def _read_values(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
         """Return the key of each row, and the columns that the Formulas read."""
         columns = [column for one in self.as_columns.values() for column in one.read]
-        return list(rows.values_list(self._reader.options.key, *columns))
+        return list(rows.values_list(self.reader.options.key, *columns))
 
     def _first_difference(self, rows: Sequence[tuple[Any, ...]], objects: Sequence[Any]) -> str:
         """Return the first difference for some rows in the active language; or ""."""

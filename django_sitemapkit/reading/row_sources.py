@@ -303,7 +303,7 @@ class RowSources(SectionReader):
     @property
     def location_option(self) -> str:
         """The name of the option for locations: ``entries`` if it is set, else ``location``."""
-        return "location" if self.options.entries is None else "entries"
+        return "entries" if self.has_entries else "location"
 
     @cached_property
     def reads_objects(self) -> bool:
@@ -315,16 +315,6 @@ class RowSources(SectionReader):
         """The field path to the languages of each row; "" if they are no column."""
         source = self.object_languages_source
         return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
-
-    @property
-    def links_rows(self) -> bool:  # type: ignore[override]
-        """Whether its rows link to others, which are their translations."""
-        return self.options.translations is not None
-
-    @property
-    def has_entries(self) -> bool:  # type: ignore[override]
-        """Whether a row may have any number of entries."""
-        return self.options.entries is not None
 
     @property
     def translations_path(self) -> str:

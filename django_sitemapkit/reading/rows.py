@@ -151,7 +151,6 @@ class QuerySetReader(RowSources):
         """Return a chunk with its locations: one for each language or entry of a row."""
         source, locator, languages = self.location_source, self.locator, self.languages
         if isinstance(source, Method) and self.has_entries:
-            chunk.extensions |= extensions_of(self.extension_sources, objects)
             return self._with_entries(chunk, source.function, objects)
         if isinstance(source, Method):
             object_languages = self.languages_of(chunk, objects)
@@ -190,6 +189,7 @@ class QuerySetReader(RowSources):
         of its first entry with a location. An object with more entries than fit on a page has one
         row, whose location is an InvalidValue.
         """
+        chunk.extensions |= extensions_of(self.extension_sources, objects)
         found = call_for_each(lambda obj: _entries(entries(obj), self.max_urls), objects, "entries")
         order = [
             (place, entry)
@@ -253,7 +253,8 @@ class QuerySetReader(RowSources):
             return self
         reader = copy(self)
         reader.prefetch, reader.connection_lock = prefetch, connection_lock
-        reader.methods = self.methods.for_reader(reader)
+        reader.methods = copy(self.methods)
+        reader.methods.reader = reader
         return reader
 
     def count_and_newest_lastmod(self, keys: KeyRange) -> tuple[int, Any] | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import F, Field
+from django.db.models import F
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.protocol.dates import format_lastmod
@@ -84,10 +84,8 @@ class Formula:
     """The field paths and expressions that it reads."""
     route: Route | None = None
     """Where it is nothing but one ``reverse()`` of columns: the Route that gives the same."""
-    column: str = ""
-    """Where it is nothing but one field of the row: its path."""
-    kind: "type[Field[Any, Any]] | None" = None
-    """The class of that field."""
+    date_column: str = ""
+    """Where it is nothing but one date of the row: the name of its field."""
     keys: tuple[str, ...] = ()
     """The foreign keys whose rows may be missing: columns that tell why a value is None."""
     reverses: tuple[Reverse, ...] = ()
