@@ -45,13 +45,11 @@ PIECE = 25_000
 SEPARATOR = "\x1e"
 """What stands between two values there."""
 
-TEXT_FIELDS = {"CharField", "SlugField", "TextField"}
-"""Kinds of fields that hold text: a collation may take two of them to be equal."""
-
-COMPARABLE = TEXT_FIELDS | {
-    *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "BigIntegerField"),
-    *("SmallIntegerField", "PositiveIntegerField", "PositiveBigIntegerField"),
-    *("PositiveSmallIntegerField", "BooleanField", "UUIDField", "DateField", "DateTimeField"),
+COMPARABLE = {
+    *("CharField", "SlugField", "TextField", "BooleanField", "UUIDField", "DateField"),
+    *("DateTimeField", "AutoField", "BigAutoField", "SmallAutoField", "IntegerField"),
+    *("BigIntegerField", "SmallIntegerField", "PositiveIntegerField"),
+    *("PositiveBigIntegerField", "PositiveSmallIntegerField"),
 }
 """Kinds of fields whose values are equal only where their texts are, but for a collation."""
 
@@ -78,8 +76,7 @@ _HASHES: Mapping[type | None, str] = {
 _HASH_OF_TEXT = 'HASHTEXTEXTENDED(({column})::text COLLATE "C", {seed})'
 # The quickest of the hashes that MariaDB and MySQL have; a CRC has no more than 32 bits.
 _MYSQL = "CAST(CONV(LEFT(SHA1(CONCAT_WS(',', %(expressions)s)), 16), 16, 10) AS UNSIGNED)"
-_SQLITE_SIMPLE = f"GROUP_CONCAT(%(expressions)s, '{SEPARATOR}')"
-_SQLITE_NULLABLE = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
+_SQLITE_PLAIN = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
 _SQLITE_QUOTED = f"GROUP_CONCAT(QUOTE(%(expressions)s), '{SEPARATOR}')"
 
 NOW = dt.timedelta(minutes=1)
@@ -206,7 +203,13 @@ def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
 
     SQLite has no hash function, but joins values quickly.
     """
-    templates = _sqlite_templates(keyset, values)
+    annotations = _django.QueryShape(keyset.queryset.values(**values)).annotations
+    templates = {
+        name: _SQLITE_PLAIN
+        if _django.internal_type_of(annotations[name]) in COMPARABLE
+        else _SQLITE_QUOTED
+        for name in values
+    }
     bounds = [keys.lower, *keyset.boundaries(PIECE, keys), keys.upper]
     for piece in starmap(KeyRange, pairwise(bounds)):
         rows = keyset.within(piece).order_by().values(**values)
@@ -226,20 +229,6 @@ def _sqlite_aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
         f"{name}_all": Aggregate(name, template=template, output_field=TextField())
         for name, template in templates.items()
     }
-
-
-def _sqlite_templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
-    """Return for each column the simplest SQL template by which SQLite joins its values."""
-    rows = keyset.queryset.values(**values)
-    table, annotations = _django.table_alias_of(rows), _django.QueryShape(rows).annotations
-    templates = {}
-    for name in values:
-        column = _django.table_and_field_of(annotations[name])
-        filled = column is not None and column[0] == table and not column[1].null
-        template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
-        is_comparable = _django.internal_type_of(annotations[name]) in COMPARABLE
-        templates[name] = template if is_comparable else _SQLITE_QUOTED
-    return templates
 
 
 def _python_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
