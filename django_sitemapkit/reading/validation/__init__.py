@@ -24,7 +24,6 @@ from django_sitemapkit.reading import (
     StaticReader,
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
-from django_sitemapkit.reading.validation.columns import mistakes_in_columns
 from django_sitemapkit.reading.validation.items import (
     mistakes_in_contrib,
     mistakes_in_contrib_items,
@@ -40,7 +39,7 @@ from django_sitemapkit.reading.validation.options import (
     unknown_attributes,
     wrong_limit,
 )
-from django_sitemapkit.reading.validation.rows import mistakes_in_rows
+from django_sitemapkit.reading.validation.rows import mistakes_in_columns, mistakes_in_rows
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
 

@@ -243,20 +243,16 @@ def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
             "Use codes from settings.LANGUAGES.",
         )
     else:
-        yield from _limit_below_versions(options, len(codes))
+        versions = len(codes)
+        if options.alternates and options.limit is not None and options.limit < versions:
+            yield Mistake(
+                "sitemapkit.E136",
+                f"limit is {options.limit}, and an object has {versions} versions that link to each"
+                " other",
+                f"Set limit to {versions} or more: they are listed together or not at all.",
+            )
         yield from _wrong_hosts(options.language_hosts, codes)
         yield from _wrong_x_default(options, codes)
-
-
-def _limit_below_versions(options: BaseSection, versions: int) -> Iterator[Mistake]:
-    """Find a limit that is lower than the number of an object's versions."""
-    if options.alternates and options.limit is not None and options.limit < versions:
-        yield Mistake(
-            "sitemapkit.E136",
-            f"limit is {options.limit}, and an object has {versions} versions that link to each"
-            " other",
-            f"Set limit to {versions} or more: they are listed together or not at all.",
-        )
 
 
 def _wrong_hosts(hosts: Any, codes: list[str]) -> Iterator[Mistake]:

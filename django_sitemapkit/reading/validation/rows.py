@@ -1,27 +1,37 @@
-"""Mistakes by which rows would be lost, listed twice or without a URL: a section refuses to run."""
+"""Mistakes in what a section over a queryset reads.
 
-from collections.abc import Iterator
+By those that ``mistakes_in_rows`` yields, rows would be lost, listed twice or without a URL: the
+section refuses to run. ``mistakes_in_columns`` yields the others.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from django.core.exceptions import FieldError
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db import DatabaseError, connections
 from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
+    DateField,
     F,
     JSONField,
     Model,
     QuerySet,
 )
+from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import field_named
+from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
+from django_sitemapkit.reading.routes import compile_route
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import OPTIONS, Column, Constant, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
-from django_sitemapkit.reading.validation.options import has_no_rows
+from django_sitemapkit.reading.validation.options import has_no_rows, ineffective_trust_lastmod
 from django_sitemapkit.sections import Route, Translated
+from django_sitemapkit.sites import default_language
 
 UNKNOWN_NAME_ERRORS = (AttributeError, FieldError, TypeError, ValueError)
 """What a column raises that does not exist, which E126 reports."""
@@ -32,16 +42,15 @@ def mistakes_in_rows(reader: QuerySetReader) -> Iterator[Mistake]:
     if has_no_rows(reader.options):
         yield _mistake_without_rows(reader.options)
         return
-    rows = reader.rows
-    if isinstance(rows, QuerySet) and not _django.QueryShape(rows).combinator:
-        yield from _wrong_objects(rows)
+    rows = readable_queryset(reader)
+    if rows is None:
+        yield _mistake_without_queryset(reader.rows)
+    else:
         yield from _mistakes_in_queryset(rows)
         of_key = list(_mistakes_in_key(rows.model, reader.options.key))
         yield from of_key
         if not of_key:  # What is read of the rows is found by their key.
-            yield from _mistakes_in_columns(reader, rows)
-    else:
-        yield _mistake_without_queryset(rows)
+            yield from _repeats_and_windows(reader, rows)
     yield from _wrong_entries(reader)
     yield from _wrong_translations(reader)
     yield from _wrong_location_source(reader)
@@ -119,8 +128,11 @@ def _mistake_without_queryset(rows: Any) -> Mistake:
     )
 
 
-def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find a queryset that does not return objects of one model."""
+def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find a queryset that does not return objects of one model, or that cannot be cut into pages.
+
+    Slices cannot, nor distinct() on fields.
+    """
     shape = _django.QueryShape(rows)
     if iterable := shape.subclass_iterable:
         yield Mistake(
@@ -136,11 +148,6 @@ def _wrong_objects(rows: QuerySet[Any]) -> Iterator[Mistake]:
             "its queryset ends in values() or values_list()",
             "Remove that call: the section reads only the columns that it needs.",
         )
-
-
-def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
-    """Find slices, and distinct() on fields: such a queryset cannot be cut into pages."""
-    shape = _django.QueryShape(rows)
     if shape.is_sliced:
         yield Mistake(
             "sitemapkit.E103",
@@ -159,26 +166,22 @@ def _mistakes_in_queryset(rows: QuerySet[Any]) -> Iterator[Mistake]:
 
 
 def _mistakes_in_key(model: type[Model], name: str) -> Iterator[Mistake]:
-    """Find a key that is not a field of the model, or by which rows cannot be paged."""
-    field = field_named(model, name)
+    """Find a key that is not a field of the model, or that is null, repeated or unordered."""
+    field: Any = field_named(model, name)
     if field is None:
         yield Mistake(
             "sitemapkit.E111",
             f"key {name!r} is not a field of {model.__name__}",
             "Name a unique field of the model itself, or remove key to use the primary key.",
         )
-    elif isinstance(field, CompositePrimaryKey):
+        return
+    if isinstance(field, CompositePrimaryKey):
         yield Mistake(
             "sitemapkit.E112",
             "its key has several fields",
             "Set key to a single unique field that is not null.",
         )
-    else:
-        yield from _mistakes_in_field(field)
-
-
-def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
-    """Find reasons why a field cannot be a key: null, repeated or unordered values."""
+        return
     if field.null:  # Such rows would be on no page.
         yield Mistake(
             "sitemapkit.E113",
@@ -200,10 +203,10 @@ def _mistakes_in_field(field: Any) -> Iterator[Mistake]:
         )
 
 
-# Columns ------------------------------------------------------------------------------------------
+# Columns that repeat rows -------------------------------------------------------------------------
 
 
-def _mistakes_in_columns(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
+def _repeats_and_windows(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
     """Find columns that repeat rows, and window functions, which a page's filter changes."""
     repeats = list(islice(repeated_rows(rows), 1))
     windows = ["its queryset"] if _django.reads_windows(rows) else []
@@ -236,7 +239,10 @@ def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterato
             f"{option}: {name} has many values for a row, which repeats it",
             "Select one of them with a Subquery, or annotate an aggregate.",
         )
-    elif _changes_groups(rows, query):
+        return
+    # If the column joins further related rows, an aggregate counts its rows once for each of them.
+    joins_more = _django.tables_with_many_rows(query) != _django.tables_with_many_rows(rows.query)
+    if joins_more and _django.QueryShape(rows).filters_on_aggregates:
         yield Mistake(
             "sitemapkit.E127",
             f"{option}: {name} changes what the queryset's filter on an aggregate counts",
@@ -349,17 +355,6 @@ def _orders_by_many(rows: QuerySet[Any], column: Any) -> bool:
     return False
 
 
-def _changes_groups(rows: QuerySet[Any], query: Any) -> bool:
-    """Return whether a column would change what a queryset's filter on an aggregate counts.
-
-    ``query`` is the query with the column. If that joins further related rows, the aggregate counts
-    its rows once for each of them, and the filter finds other rows than without the column.
-    """
-    many = _django.tables_with_many_rows(query)
-    is_changed = many != _django.tables_with_many_rows(rows.query)
-    return is_changed and _django.QueryShape(rows).filters_on_aggregates
-
-
 def _differs_in_joins(query: Any, expression: Any) -> bool:
     """Return whether an expression may have several values for a row, one for each joined row."""
     many = _django.tables_with_many_rows(query)
@@ -368,3 +363,118 @@ def _differs_in_joins(query: Any, expression: Any) -> bool:
     if not _django.is_grouped(query) and _django.has_window(expression):
         return True
     return any(table in many for table in _django.tables_read(expression))
+
+
+# Columns, locations and languages -----------------------------------------------------------------
+
+
+def mistakes_in_columns(reader: QuerySetReader) -> Iterator[Mistake]:
+    """Yield the mistakes in columns, locations and their languages."""
+    options, rows, lastmod = reader.options, readable_queryset(reader), None
+    if rows is not None:
+        known = yield from _resolved_columns(reader, rows)
+        lastmod = getattr(dict(known).get("lastmod"), "output_field", None)
+        yield from _missing_time_zones(reader, [("its queryset", rows.query), *known])
+        yield from _unknown_translations(reader, rows)
+    if lastmod is not None and not isinstance(lastmod, DateField):
+        yield Mistake(
+            "sitemapkit.E128",
+            f"lastmod is a {type(lastmod).__name__}",
+            "Name a DateField or DateTimeField, or use a method.",
+        )
+    yield from ineffective_trust_lastmod(reader, lastmod)
+    yield from _wrong_location(reader, rows)
+    if (
+        options.i18n
+        and isinstance(reader.object_languages_source, Column)
+        and not reader.object_languages_path
+    ):
+        yield Mistake(
+            "sitemapkit.E136",
+            f"object_languages is {options.object_languages!r}",
+            "Use a field path, or write a method: def object_languages(self, obj).",
+        )
+    # Even a method that is read as columns may need them: an edit may make it one that is called.
+    for option in () if reader.methods.declared else ("only", "depends_on"):
+        if getattr(options, option) is not None:
+            yield Mistake(
+                "sitemapkit.W143", f"{option} has no effect: no option is a method", "Remove it."
+            )
+
+
+def _resolved_columns(
+    reader: QuerySetReader, rows: QuerySet[Any]
+) -> Generator[Mistake, None, list[tuple[str, Any]]]:
+    """Find columns of options and of a Route that do not exist; return the others, resolved."""
+    known: list[tuple[str, Any]] = []
+    for option, column in declared_columns(reader):
+        hint = "Name a field, a path over relations, or an F()."
+        try:
+            expression, _ = _django.resolve_column(column, rows)
+            hint = "Give the expression an output_field, such as output_field=CharField()."
+            _ = expression.output_field
+        except UNKNOWN_NAME_ERRORS as error:
+            yield Mistake("sitemapkit.E126", f"{option}: {error}", hint)
+        else:
+            known.append((option, expression))
+    return known
+
+
+def _missing_time_zones(
+    reader: QuerySetReader, read: Sequence[tuple[str, Any]]
+) -> Iterator[Mistake]:
+    """Find conversions to a time zone that the database does not know, which return NULL."""
+    connection = connections[reader.rows.db]
+    zones: dict[str, str] = {}
+    # Another check reports a database that cannot be reached.
+    with reader.site.active(), suppress(DatabaseError):
+        for name, expression in read:
+            zone = _django.conversion_time_zone(expression, connection.timezone_name)
+            if zone and not connection.features.has_zoneinfo_database:
+                zones[name] = zone
+    for name, zone in zones.items():
+        yield Mistake(
+            "sitemapkit.E118",
+            f"{name} converts dates to {zone}, and the database has no time zone tables, so these"
+            " conversions return NULL",
+            "Load them: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql; for MySQL,"
+            " mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql.",
+        )
+
+
+def _unknown_translations(reader: QuerySetReader, rows: QuerySet[Any]) -> Iterator[Mistake]:
+    """Find arguments of a Route whose translations the model does not have."""
+    route, languages = reader.declared_location, reader.languages
+    codes = languages.codes if languages else [default_language()]
+    for column in route.columns if isinstance(route, Route) else ():
+        try:
+            for code in codes if isinstance(column, Translated) else ():
+                found = translation_column(column, rows.model, code)
+                if isinstance(found, RelatedTranslation):
+                    rows.values_list(found.value, found.language)
+        except (FieldError, FieldDoesNotExist) as error:
+            yield Mistake(
+                "sitemapkit.E137", f"location: {error}", "Name the relation with the translations."
+            )
+
+
+def _wrong_location(reader: QuerySetReader, rows: QuerySet[Any] | None) -> Iterator[Mistake]:
+    """Find a Route that the URLconf lacks, or a model without the default location."""
+    options, location = reader.options, reader.declared_location
+    try:
+        with reader.site.active():
+            if isinstance(location, Route):
+                compile_route(location)
+    except NoReverseMatch as error:
+        yield Mistake(
+            "sitemapkit.E131",
+            f"location: {error}",
+            "Use the name of a URL pattern, and give each of its arguments a column.",
+        )
+    is_unset = options.location is None and options.entries is None
+    if rows is not None and is_unset and not hasattr(rows.model, "get_absolute_url"):
+        yield Mistake(
+            "sitemapkit.E133",
+            f"it has no location, and {rows.model.__name__} no get_absolute_url()",
+            'Set location = Route("url-name", argument="column").',
+        )
