@@ -40,7 +40,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import belongs_to, registry
-from django_sitemapkit.rendering import ProblemLog, page_address
+from django_sitemapkit.rendering import page_address
 from django_sitemapkit.rendering.entry_columns import with_tag_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import BaseSection, Section
@@ -165,7 +165,7 @@ def _inspect_unlisted(
 ) -> UrlInspection:
     """Return the inspection of a URL that no section has: why, and the values that editors set."""
     no_section = SectionReader(BaseSection(site))
-    pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
+    pipeline = ChunkPipeline(no_section)
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
     section, found, why, step = _why_unlisted_at(site, path, sections)
     rule = effects.excluded.get(0, "")
@@ -349,14 +349,13 @@ def _inspect_chunk_row(
     name, languages = section.get_name(), chunk.versions.languages if chunk.versions else None
     row = chunk.repeat_rows([index], [chunk.locations[index]], languages and [languages[index]])
     language = languages[index] if languages else ""
-    problems = ProblemLog(name)
-    pipeline = ChunkPipeline(section, section.site.scope(), problems)
-    declared = pipeline.declared_entries(row)
+    pipeline = ChunkPipeline(section)
+    declared, problems = pipeline.declared_entries(row), pipeline.problems.examples
     if not declared.locations:
-        reasons = (problem.message for problem in problems.examples if problem.skipped)
+        reasons = (problem.message for problem in problems if problem.skipped)
         why = next(reasons, _no_url_text(section))
         return UrlInspection(section=name, why=why, step="values", language=language)
-    doubts = tuple(problem.message for problem in problems.examples)
+    doubts = tuple(problem.message for problem in problems)
     overrides: Overrides = section.overrides
     effects = overrides.effects(section, declared.keys, declared.locations)
     texts = pipeline.override_texts(effects, declared.keys)
@@ -385,7 +384,7 @@ def _inspect_chunk_row(
     extensions: dict[str, str | None] = {}
     if section.extension_sources or section.languages or section.links_rows:
         # Of the whole chunk, for versions link to each other.
-        listed = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
+        listed = ChunkPipeline(section).entries(chunk)
         extensions = dict(zip(listed.locations, listed.extensions or (), strict=False))
     return UrlInspection(
         section=name,

@@ -186,7 +186,7 @@ def _has_url(section: SectionReader, page: PlannedPage, deadline: float) -> bool
     if section.keyset is None:
         first = page.keys.lower + FIRST_ITEMS
         ranges = [KeyRange(page.keys.lower, first), KeyRange(first, page.keys.upper)]
-    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
+    pipeline = ChunkPipeline(section)
     for chunk in chain.from_iterable(map(section.chunks, ranges)):
         if pipeline.entries(chunk).locations:
             return True

@@ -13,13 +13,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import image_element
 from django_sitemapkit.protocol.extensions.values import Image
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.reading import (
-    Chunk,
-    QuerySetReader,
-    SectionReader,
-    TextChunk,
-    why_not_as_text,
-)
+from django_sitemapkit.reading import Chunk, QuerySetReader, TextChunk
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.pushdown import Pushdown
@@ -38,17 +32,19 @@ _NO_LASTMOD = b"<lastmod></lastmod>"
 class LineWriter:
     """Writes the entries of a page directly from rows that were read as text.
 
-    With ``may_differ`` it also reads the keys of rows, so that their entries can be changed.
+    With ``may_differ`` it also reads the keys of rows, so that their entries can be changed: they
+    are compared with those of other pages. Use it only if ``is_possible``, for a section without
+    ``why_not_as_text``.
     """
 
     def __init__(
         self,
         section: QuerySetReader,
         pipeline: ChunkPipeline,
-        scope: Scope,
         may_differ: bool = False,
     ) -> None:
         self._pipeline = pipeline
+        scope = pipeline.scope
         self.pushdown = Pushdown(section)
         """Reads the rows as lines of text."""
         paths, plan = self.pushdown.paths, section.languages
@@ -80,19 +76,6 @@ class LineWriter:
         """Entries that each line makes."""
         if plan is not None and self.may_differ:
             self.is_possible = False  # What happens to one version changes the links of others.
-
-    @classmethod
-    def if_possible(
-        cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope, may_differ: bool
-    ) -> "LineWriter | None":
-        """Return the writer for a page of a section; None if its rows cannot be written as text.
-
-        ``may_differ`` says that the entries are compared with those of other pages.
-        """
-        if not isinstance(section, QuerySetReader) or why_not_as_text(section):
-            return None
-        writer = cls(section, pipeline, scope, may_differ)
-        return writer if writer.is_possible else None
 
     def chunks(self, keys: KeyRange) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range as TextChunks, or a Chunk if text cannot represent a row."""

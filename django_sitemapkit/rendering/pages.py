@@ -3,7 +3,6 @@
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -18,7 +17,13 @@ from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.reading import Chunk, SectionReader, TextChunk
+from django_sitemapkit.reading import (
+    Chunk,
+    QuerySetReader,
+    SectionReader,
+    TextChunk,
+    why_not_as_text,
+)
 from django_sitemapkit.reading.chunks import too_many_urls_error
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmods import moves_with_next_change
@@ -26,7 +31,7 @@ from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, FindListed
-from django_sitemapkit.rendering.problems import Problem, ProblemLog
+from django_sitemapkit.rendering.problems import Problem
 
 
 class PageRendering:
@@ -49,8 +54,6 @@ class PageRendering:
     ) -> None:
         self.section = section
         self.keys = keys
-        self.problems = ProblemLog(section.get_name())
-        """The rows that were left out, and why."""
         self.overflow: Any = None
         """The key of the first row that did not fit on the page; None if all did."""
         self.complete = False
@@ -65,9 +68,11 @@ class PageRendering:
         """Rows read so far, listed or not."""
         self._on_locations = on_locations
         self._is_compared = find_listed is not None or on_locations is not None
-        self._scope = scope
-        self.pipeline = ChunkPipeline(section, scope, self.problems, find_listed=find_listed)
+
+        self.pipeline = ChunkPipeline(section, scope, find_listed=find_listed)
         """Has the overrides that applied, a summary of the lastmods, and when entries change."""
+        self.problems = self.pipeline.problems
+        """The rows that were left out, and why."""
         self.writer = _new_writer(section)
         """Counts the bytes of the file, uncompressed."""
 
@@ -109,7 +114,10 @@ class PageRendering:
     @cached_property
     def _line_writer(self) -> LineWriter | None:
         """The writer of rows that are read as text; None if they are read as columns or objects."""
-        return LineWriter.if_possible(self.section, self.pipeline, self._scope, self._is_compared)
+        if not isinstance(self.section, QuerySetReader) or why_not_as_text(self.section):
+            return None
+        lines = LineWriter(self.section, self.pipeline, self._is_compared)
+        return lines if lines.is_possible else None
 
     def add_digest(self) -> bool:
         """Have the queries that read the rows also return their digest; return whether they can.
@@ -334,30 +342,22 @@ def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[
     return rendering.problems.examples
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validators:
-    """What identifies a page's content in conditional requests: ETag digest and Last-Modified."""
+def validators_of(
+    section: SectionReader, page: PlannedPage, scope: Scope
+) -> tuple[str, dt.datetime | None]:
+    """Return what identifies a page in conditional requests, without rendering it.
 
-    digest: str
-    """Changes whenever the page does, as ``trust_lastmod`` promises."""
-    last_modified: dt.datetime | None
-    """The newest lastmod of the page."""
-
-
-def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Validators | None:
-    """Return the validators of a page without rendering it, or None if that is not possible.
-
-    They are made of the number of rows and the newest lastmod. These suffice only in a section that
-    declares ``trust_lastmod`` and lists no news.
+    The digest, for an ETag, changes whenever the page does, as ``trust_lastmod`` promises; the time
+    is that of Last-Modified, or None. They are made of the number of rows and the newest lastmod,
+    which suffice only in a section that declares ``trust_lastmod`` and lists no news: for any other
+    one the digest is "".
     """
     # News gets too old without any row that changes.
     trusted = section.trust_lastmod and not section.has_news
     newest = section.count_and_newest_lastmod(page.keys) if trusted else None
-    if newest is None:
-        return None
+    if newest is None or not moves_with_next_change(newest[1]):
+        return "", None
     rows, lastmod = newest
-    if not moves_with_next_change(lastmod):
-        return None
     revision = section.overrides.revision if section.overrides else 0
     state = (
         *(__version__, section.declaration_text(), revision, scope),
@@ -366,4 +366,4 @@ def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Va
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     # An edit changes no date: a reader that asks by date has to get the page.
     known = lastmod is not None and timezone.is_aware(lastmod) and not revision
-    return Validators(digest=digest, last_modified=lastmod if known else None)
+    return digest, lastmod if known else None

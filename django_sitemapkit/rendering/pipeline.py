@@ -48,25 +48,24 @@ class ChunkPipeline:
     def __init__(
         self,
         section: SectionReader,
-        scope: Scope,
-        problems: ProblemLog,
+        scope: Scope | None = None,
         *,
         find_listed: FindListed | None = None,
     ) -> None:
-        self.problems = problems
+        """Prepare for the chunks of a section; ``scope`` is that of its site unless given."""
+        self.problems = problems = ProblemLog(section.get_name())
+        """The rows that were left out, and why."""
         self.lastmods = LastmodSummary()
         self.override_hashes = array("q")
         """The hashes of all overrides and rules that applied to a row, some more than once."""
         self._section = section
-        self._scope = scope
+        self.scope = scope or section.site.scope()
         self._find_listed = find_listed
         self.tags = TagFormatter(problems, by_day=section.lastmod_by_day)
         self.constants = self.tags.format_constants(section.constant_tags)
         """The texts of the tags that are the same for all rows."""
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
-        self._by_position = section.keyset is None
-        self._refuses_repeated = not section.lists_repeated
         self._listed: set[tuple[Any, str | None]] = set()
         self._links: VersionLinks | TranslationLinks | None = None
         self._foreign: dict[str, Scope] = {}
@@ -77,7 +76,7 @@ class ChunkPipeline:
             self._foreign = self._links.foreign
         self._extensions = None
         if section.extension_sources:
-            self._extensions = ExtensionFormatter(section, scope, problems)
+            self._extensions = ExtensionFormatter(section, self.scope, problems)
 
     @property
     def changes_at(self) -> dt.datetime | None:
@@ -97,7 +96,7 @@ class ChunkPipeline:
 
         Adds their lastmods to the summary. If nothing changes, the same object is returned.
         """
-        entries = self._with_overrides(declared)
+        entries = self.with_overrides(declared)
         listed = {} if self._find_listed is None else self._find_listed(entries.locations)
         for row, where in listed.items():
             location = entries.locations[row]
@@ -120,14 +119,8 @@ class ChunkPipeline:
         """
         if self._links is None:
             return ()
-        return self._links.links_by_object(self.entries_without_links(chunk)).values()
-
-    def entries_without_links(self, chunk: Chunk) -> EntryColumns:
-        """Return the valid rows of a chunk as entries, with overrides, but without links.
-
-        Those that another page lists already are among them.
-        """
-        return self._with_overrides(self.declared_entries(chunk))
+        entries = self.with_overrides(self.declared_entries(chunk))
+        return self._links.links_by_object(entries).values()
 
     def declared_entries(self, chunk: Chunk) -> EntryColumns:
         """Return the valid rows of a chunk as entries, without overrides and links.
@@ -141,7 +134,7 @@ class ChunkPipeline:
             languages = enumerate(chunk.versions.languages or ())
             foreign = {row for row, code in languages if code in self._foreign}
         locations = self._normalise_locations(chunk)
-        if self._refuses_repeated and (self._by_position or chunk.versions is not None):
+        if not self._section.lists_repeated:
             self._refuse_repeated(chunk, locations)
         refused = {row: why for row, why in enumerate(locations) if not isinstance(why, str)}
         unlisted = refused.keys() | foreign
@@ -193,10 +186,10 @@ class ChunkPipeline:
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
             versions = zip(chunk.versions.languages, chunk.locations, strict=True)
             scopes = self._foreign
-            return [scopes.get(code, self._scope).normalise_all([url])[0] for code, url in versions]
+            return [scopes.get(code, self.scope).normalise_all([url])[0] for code, url in versions]
         if chunk.normal:
-            return self._scope.enclose_all(chunk.locations)
-        return self._scope.normalise_all(chunk.locations)
+            return self.scope.enclose_all(chunk.locations)
+        return self.scope.normalise_all(chunk.locations)
 
     def _refuse_repeated(self, chunk: Chunk, locations: list[Any]) -> None:
         """Replace repeated URLs in ``locations`` by an InvalidValue.
@@ -206,7 +199,9 @@ class ChunkPipeline:
         """
         owners: Iterable[Any] = repeat(None)
         listed = self._listed
-        if not self._by_position and chunk.versions is not None:
+        if self._section.keyset is not None:
+            if chunk.versions is None:
+                return  # Each row is one object.
             owners, listed = chunk.versions.objects, set()
         for row, (owner, location) in enumerate(zip(owners, locations, strict=False)):
             if not isinstance(location, str):
@@ -218,7 +213,7 @@ class ChunkPipeline:
                 )
             listed.add((owner, location))
 
-    def _with_overrides(self, entries: EntryColumns) -> EntryColumns:
+    def with_overrides(self, entries: EntryColumns) -> EntryColumns:
         """Return the entries with the values that editors have set, without those they exclude."""
         if self._overrides is None:
             return entries
@@ -251,9 +246,9 @@ def listed_entries(section: SectionReader, keys: KeyRange = EVERYTHING) -> Itera
 
     Entries that would not fit on a page, or that another section lists, are among them.
     """
-    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
+    pipeline = ChunkPipeline(section)
     for chunk in section.chunks(keys):
-        yield pipeline.entries_without_links(chunk)
+        yield pipeline.with_overrides(pipeline.declared_entries(chunk))
 
 
 def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
@@ -269,7 +264,7 @@ def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
         reader = _reader_of_item(section, item)
         if reader is None:
             continue
-        pipeline = ChunkPipeline(reader, site.scope(), ProblemLog(""))
+        pipeline = ChunkPipeline(reader)
         for chunk in reader.chunks(EVERYTHING):
             for links in pipeline.links(chunk):
                 return links

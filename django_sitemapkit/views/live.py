@@ -112,10 +112,8 @@ def page_response(
         section = section_of(section.site, section.get_name()) or section
         section.called_methods = called
     scope = section.site.scope()
-    validators = validators_of(section, page, scope) if planned else None
-    if validators and (
-        unchanged := responder.not_modified_response(validators.digest, exists=False)
-    ):
+    digest, modified = validators_of(section, page, scope) if planned else ("", None)
+    if digest and (unchanged := responder.not_modified_response(digest, exists=False)):
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _page_blocks(rendering, section, page, planned=planned)
@@ -125,12 +123,11 @@ def page_response(
     whole = rendering.complete
     if whole:
         first += blocks  # It has no more of them, but has yet to record what it found out.
-    digest = (
-        validators.digest if validators else document_digest(*first) if whole and planned else None
-    )
+    if whole and planned:
+        digest = digest or document_digest(*first)
     response = responder.blocks_response(chained_blocks(first, blocks), digest=digest, whole=whole)
-    if validators and validators.last_modified:
-        response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
+    if modified:
+        response.headers["Last-Modified"] = http_date(modified.timestamp())
     return response
 
 

@@ -66,14 +66,14 @@ class Responder:
         self,
         blocks: Iterator[bytes],
         *,
-        digest: str | None,
+        digest: str,
         whole: bool,
         modified: str | None = None,
     ) -> HttpResponseBase:
         """Return a response with the blocks of an XML document, or a 304.
 
         It is sent from memory if ``blocks`` are the ``whole`` document already, else streamed.
-        Without a ``digest`` it has no ETag.
+        It has no ETag if ``digest`` is "".
         """
         if digest and (
             unchanged := self.not_modified_response(digest, exists=True, modified=modified)
@@ -106,7 +106,7 @@ class Responder:
         return gzipped(body) if self.file or self.encoded else body
 
     def set_headers(
-        self, response: HttpResponseBase, digest: str | None, modified: str | None = None
+        self, response: HttpResponseBase, digest: str, modified: str | None = None
     ) -> None:
         """Set the headers that describe the body: its type, encoding, ETag and Last-Modified.
 

@@ -29,7 +29,6 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.lastmods import days_of, text_expression, w3c_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
-from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import SITE, ShopFactory
 from tests.testapp.models import Article, Product, Reading
 
@@ -152,14 +151,13 @@ def by_pk(**options):
 
 def listed(section):
     """Return the lastmod texts that are written, and the problems."""
-    problems = ProblemLog("articles")
-    pipeline = ChunkPipeline(section, SITE.scope(), problems)
+    pipeline = ChunkPipeline(section)
     texts = [
         text
         for chunk in section.chunks(EVERYTHING)
         for text in pipeline.entries(chunk).tags["lastmod"]
     ]
-    return texts, problems
+    return texts, pipeline.problems
 
 
 @pytest.mark.django_db

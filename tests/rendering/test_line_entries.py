@@ -24,7 +24,6 @@ from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, pages
 from django_sitemapkit.rendering.line_entries import LineWriter
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
-from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sites import SitemapSite
 from tests.factories import EPOCH, SITE, declare
 from tests.overrides.setting import by_object, by_path, rule
@@ -282,7 +281,7 @@ def require_equal(section, before=None):
     if text:
         assert validate([text], SITE.address("index")).valid
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages.LineWriter, "if_possible", classmethod(lambda *arguments: None))
+        patch.setattr(pages, "why_not_as_text", lambda section: "as columns")
         rows, of_rows = state_of(section, before)
     assert text == rows
     keys = of_text.pop("newest_key"), of_rows.pop("newest_key")
@@ -590,10 +589,7 @@ def test_lines_are_used_only_if_they_make_valid_urls_of_images(settings, media, 
     Place.objects.create(slug="a", cover="a.jpg")
     location = Route("file", rest="slug")
     reader = declare(queryset=Place.objects.all(), location=location, images="cover")
-    pipeline = ChunkPipeline(reader, SITE.scope(), ProblemLog(""))
-    assert (
-        LineWriter.if_possible(reader, pipeline, SITE.scope(), False) is not None
-    ) == is_possible
+    assert LineWriter(reader, ChunkPipeline(reader)).is_possible == is_possible
     assert require_equal(reader)
 
 
@@ -642,5 +638,5 @@ def test_odd_rows_in_several_languages_are_given_room(settings, room):
 def test_lines_are_right_in_all_languages_or_not_used(scope, is_possible):
     """The folder of the sitemap may be that of one language, and another may have long URLs."""
     reader = in_languages()
-    entries = LineWriter(reader, ChunkPipeline(reader, scope, ProblemLog("")), scope)
+    entries = LineWriter(reader, ChunkPipeline(reader, scope))
     assert entries.is_possible == is_possible

@@ -14,7 +14,7 @@ from django_sitemapkit.rendering import ProblemLog
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND, Problem
 from django_sitemapkit.sections import BaseSection
-from tests.factories import SITE, declare
+from tests.factories import declare
 
 PAST = dt.datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=dt.UTC)
 FUTURE = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
@@ -23,9 +23,7 @@ FUTURE = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
 def check(locations=None, normal=False, plain=None, **columns):
     """Return the entries of one chunk, and its problems; the keys are the row's numbers."""
     rows = len(locations or next(iter(columns.values())))
-    pipeline = ChunkPipeline(
-        declare(BaseSection, **(plain or {})), SITE.scope(), ProblemLog("things")
-    )
+    pipeline = ChunkPipeline(declare(BaseSection, **(plain or {})))
     chunk = Chunk(
         range(rows),
         locations or [f"/{row}" for row in range(rows)],

@@ -28,7 +28,6 @@ from django_sitemapkit.reading.sources import Column, Constant, Method, source_o
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows
 from django_sitemapkit.rendering.indexes import ANY_NUMBER
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
-from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 
@@ -101,7 +100,7 @@ def links_with_keys(
     another one.
     """
     visitors, shown = visitors_language(), shown_language(section)
-    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
+    pipeline = ChunkPipeline(section)
     found: list[tuple[Any, Link]] = []
     for chunk in chunks:
         entries = _only_in_language(
