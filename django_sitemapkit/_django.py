@@ -149,8 +149,7 @@ def querysets_by_condition(queryset: QuerySet[Any]) -> Iterator[tuple[QuerySet[A
     for condition in conditions_of(queryset):
         alone = queryset.all()
         alone.query.where = WhereNode([condition])
-        columns = _columns_of(condition)
-        yield alone, {each.target.attname for each in columns if each.alias == table}
+        yield alone, {one.target.attname for one in _columns_of(condition) if one.alias == table}
 
 
 def _columns_of(node: Any) -> list[Any]:
@@ -217,9 +216,7 @@ def select_with_converters(
 def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
     """Return whether joins to many related rows make a queryset return a row several times."""
     query = queryset.query
-    if query.distinct or is_grouped(query):
-        return False
-    return any(
+    return not (query.distinct or is_grouped(query)) and any(
         query.alias_refcount.get(alias) and _joins_many(join)
         for alias, join in query.alias_map.items()
     )

@@ -9,7 +9,7 @@ from django.utils import translation
 from django.utils.text import slugify
 
 from django_sitemapkit import _django
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import dotted_path, registry
 from django_sitemapkit.sections import Section
 
 
@@ -40,10 +40,10 @@ def register_models() -> None:
 
     Django calls this again whenever a test overrides INSTALLED_APPS.
     """
-    known = {(section.__module__, section.__qualname__) for section in registry}
+    known = set(map(dotted_path, registry))
     for model, options in declared_models():
         section = section_class_for(model, options)
-        if (section.__module__, section.__qualname__) not in known:
+        if dotted_path(section) not in known:
             registry.add(section)
 
 

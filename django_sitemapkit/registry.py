@@ -66,8 +66,8 @@ class Registry:
         if isabstract(section):
             lacks = ", ".join(sorted(section.__abstractmethods__))
             raise ImproperlyConfigured(
-                f"{_path(section)} is abstract: it lacks {lacks}. Register the classes derived from"
-                " it instead."
+                f"{dotted_path(section)} is abstract: it lacks {lacks}. Register the classes"
+                " derived from it instead."
             )
         if is_contrib(section):
             section = adapt_contrib(section, name, new_sitemap)
@@ -82,27 +82,29 @@ class Registry:
         name = section.get_name()
         if not isinstance(name, str) or not NAME.fullmatch(name) or len(name) > MAX_NAME:
             raise ImproperlyConfigured(
-                f"{_path(section)}: the name {name!r} cannot be part of an address; set name to"
-                f" at most {MAX_NAME} lower-case letters, digits and single - or _."
+                f"{dotted_path(section)}: the name {name!r} cannot be part of an address; set name"
+                f" to at most {MAX_NAME} lower-case letters, digits and single - or _."
             )
         if name == EXTRA_URLS:
             raise ImproperlyConfigured(
-                f"{_path(section)}: the name {name!r} is reserved for the URLs added in the admin."
+                f"{dotted_path(section)}: the name {name!r} is reserved for the URLs added in the"
+                " admin."
             )
         sites = section.sites
         if sites is not None and (isinstance(sites, str) or not isinstance(sites, Collection)):
             raise ImproperlyConfigured(
-                f"{_path(section)}: sites is {sites!r}; give a list of keys of sites, as strings."
+                f"{dotted_path(section)}: sites is {sites!r}; give a list of keys of sites, as"
+                " strings."
             )
         if taken := self._sections.get(name):
             message = (
-                f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
+                f"Two sections are named {name!r}: {dotted_path(taken)} and {dotted_path(section)};"
                 " set name on one of them."
             )
-            if _path(taken) == _path(section):
+            if dotted_path(taken) == dotted_path(section):
                 message = (
-                    f"{_path(section)} is registered twice as {name!r}: register it once, or set"
-                    " name if these are two classes."
+                    f"{dotted_path(section)} is registered twice as {name!r}: register it once, or"
+                    " set name if these are two classes."
                 )
             raise ImproperlyConfigured(message)
         self._sections[name] = section
@@ -186,8 +188,11 @@ class Registry:
 
     def externals(self, site: SitemapSite) -> list[ExternalSection]:
         """Return the enabled external sections of a site."""
-        found = [s for s in self._classes_by_name(site).values() if issubclass(s, ExternalSection)]
-        return [section(site) for section in found if _is_enabled(section, site, NOT_SWITCHED)]
+        return [
+            section(site)
+            for section in self._classes_by_name(site).values()
+            if issubclass(section, ExternalSection) and _is_enabled(section, site, NOT_SWITCHED)
+        ]
 
     def _classes_by_name(self, site: SitemapSite) -> dict[str, type[Registered]]:
         """Return all registered classes by name, with those that functions return for a site.
@@ -202,8 +207,8 @@ class Registry:
             for name, section in returned.items():
                 if taken := found.get(name):
                     raise ImproperlyConfigured(
-                        f"{_path(function)} returns a section {name!r}, which {_path(taken)} is"
-                        " already: give it another name."
+                        f"{dotted_path(function)} returns a section {name!r}, which"
+                        f" {dotted_path(taken)} is already: give it another name."
                     )
                 found[name] = section
         return found
@@ -262,7 +267,7 @@ def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str
         raise
     except Exception as error:
         raise ImproperlyConfigured(
-            f"{_path(function)}, which returns the sections of site {site.key!r}, raised"
+            f"{dotted_path(function)}, which returns the sections of site {site.key!r}, raised"
             f" {type(error).__name__}: {error}."
         ) from error
     return found._sections
@@ -270,8 +275,9 @@ def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str
 
 def belongs_to(section: type[Registered], site: SitemapSite) -> bool:
     """Return whether a section is one of a site's, enabled or not."""
-    here = section.sites is None or site.key in map(str, section.sites)
-    return here and (site.sections is None or section.get_name() in site.sections)
+    return (section.sites is None or site.key in map(str, section.sites)) and (
+        site.sections is None or section.get_name() in site.sections
+    )
 
 
 def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
@@ -279,6 +285,6 @@ def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 
-def _path(section: Any) -> str:
+def dotted_path(thing: Any) -> str:
     """Return the dotted path of a section class or a function."""
-    return f"{section.__module__}.{section.__qualname__}"
+    return f"{thing.__module__}.{thing.__qualname__}"

@@ -180,6 +180,14 @@ def all_sites() -> list[SitemapSite]:
     )
 
 
+def sites_including(own: SitemapSite) -> list[SitemapSite]:
+    """Return every site known without a request, and ``own`` if none of them has its key."""
+    sites: list[SitemapSite] = []
+    with suppress(ImproperlyConfigured):  # Without any in the settings, it is the request's only.
+        sites = all_sites()
+    return sites if site_by_key(sites, own.key) else [*sites, own]
+
+
 def site_by_key(sites: Iterable[SitemapSite], key: str) -> SitemapSite | None:
     """Return the one of ``sites`` that has a key, or None."""
     return next((site for site in sites if site.key == key), None)

@@ -154,7 +154,7 @@ def test_entries_as_values_say_what_the_xml_says(products, declared):
     """For templates of a project's own."""
     chosen = reader_of(section(DECLARED[declared] | {"limit": 50})(SITE))
     xml = b"".join(PageRendering(chosen, EVERYTHING, SITE.scope())).decode()
-    entries = list(page_entries(chosen, pages_with_rows(chosen)[0], SITE.scope()))
+    entries = list(page_entries(chosen, pages_with_rows(chosen)[0]))
     assert len(entries) == 12
     for entry in entries:
         location = entry.location.replace("&", "&amp;")

@@ -185,7 +185,7 @@ def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[st
     section = section_of(site, row.section)
     if section is None:
         return []
-    problems = page_problems(section, key_range_of(row, section), site.scope())
+    problems = page_problems(section, key_range_of(row, section))
     return [(str(each), str(each.key)) for each in problems if each.code == code]
 
 

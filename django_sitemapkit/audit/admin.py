@@ -282,12 +282,11 @@ def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, st
 
     Each path is returned once, with the kind of its first finding.
     """
-    sites = {site.key: (site, site.scope()) for site in all_sites()}
+    sites = {site.key: site for site in all_sites()}
     found: dict[tuple[str, str], str] = {}
     for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):
         with suppress(InvalidValue, KeyError):
-            site, scope = sites[key]
-            found.setdefault((key, pasted_path(site, url, scope)), kind)
+            found.setdefault((key, pasted_path(sites[key], url)), kind)
     return [(key, path, kind) for (key, path), kind in found.items()]
 
 

@@ -67,11 +67,10 @@ def entries_with_urls(places: Iterable[Place], urls: Collection[str]) -> Iterato
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
     """Yield entries of live pages, a sample of each section or, with None, all."""
-    scope = site.scope()
     for section in sections_of(site):
         pages = all_pages(section)
         for page, wanted in spread_pages(pages, [1] * len(pages), sample):
-            lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
+            lines = b"".join(PageRendering(section, page.keys)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
             for position in even_positions(len(entries), wanted):
                 yield _parsed_entry(section.get_name(), entries[position])

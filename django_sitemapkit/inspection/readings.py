@@ -14,7 +14,7 @@ from django_sitemapkit.reading.lastmods import declared_indexes, equality_fields
 from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.reading.sources import Column, Constant, Formula, Method, Source
 from django_sitemapkit.reading.validation import mistake_of_error, naming_section, require_pageable
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import dotted_path, registry
 from django_sitemapkit.sections import Route, Section
 from django_sitemapkit.sites import SitemapSite
 
@@ -83,13 +83,15 @@ def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
     yield from map(_describe_reading_or_failure, sections_of(site))
     for external in registry.externals(site):
         yield SectionReading(
-            section=external.get_name(), declared=_class_path(external), read_as=ReadAs.FILES
+            section=external.get_name(),
+            declared=dotted_path(type(external)),
+            read_as=ReadAs.FILES,
         )
 
 
 def _describe_reading_or_failure(reader: SectionReader) -> SectionReading:
     """Return how a section is read; if its code raises, a FAILED reading with the reason."""
-    name, declared = reader.get_name(), _class_path(reader.options)
+    name, declared = reader.get_name(), dotted_path(type(reader.options))
     try:
         require_pageable(reader)
         with naming_section(reader):
@@ -99,11 +101,6 @@ def _describe_reading_or_failure(reader: SectionReader) -> SectionReading:
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
         why = mistake_of_error(error).text
     return SectionReading(section=name, declared=declared, read_as=ReadAs.FAILED, why=why)
-
-
-def _class_path(section: Any) -> str:
-    """Return the dotted path of the class of a section."""
-    return f"{type(section).__module__}.{type(section).__qualname__}"
 
 
 def _describe_reading(reader: SectionReader, name: str, declared: str) -> SectionReading:

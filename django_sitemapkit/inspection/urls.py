@@ -41,7 +41,7 @@ from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.rendering import page_address
-from django_sitemapkit.rendering.entry_columns import with_tag_texts
+from django_sitemapkit.rendering.entries import with_tag_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -96,7 +95,7 @@ class RowReader:
         """Read rows of a table for these sites, which are given by key."""
         self._table = table
         self._sites = sites
-        self._scope_of = cache(SitemapSite.scope)
+
         self._now = timezone.now()
         self._readers: dict[str, Callable[[str], Any]] = {
             "include": self._parse_include,
@@ -130,8 +129,7 @@ class RowReader:
         key = texts.get("site") or (next(iter(self._sites)) if len(self._sites) == 1 else "")
         site = self._sites.get(key)
         if site is None:
-            text = _("site: %(site)s does not exist.")
-            raise csv_error(text % {"site": repr(key[:50])})
+            raise csv_error(_("site: %(site)s does not exist.") % {"site": repr(key[:50])})
         row.site = key
         label, object_id = texts.get("model", ""), texts.get("object_id", "")
         if label or object_id:
@@ -140,7 +138,7 @@ class RowReader:
             row.model, row.object_id = _parse_object(label, object_id)
             return
         try:
-            row.path = pasted_path(site, texts.get("path", ""), self._scope_of(site))
+            row.path = pasted_path(site, texts.get("path", ""))
         except InvalidValue as error:
             raise csv_error(f"path: {error}") from error
 

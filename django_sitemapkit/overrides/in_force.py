@@ -1,9 +1,8 @@
 """Sections in force: the editor settings of a site, and the declarations that have them."""
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -48,10 +47,6 @@ class OverrideEffects:
     """The resulting values, by tag."""
     hashes: set[int] = field(default_factory=set)
     """The hashes of all overrides and rules that apply to a row."""
-
-    def __bool__(self) -> bool:
-        """Whether any override or rule applies to any row."""
-        return bool(self.hashes)
 
 
 class Overrides:
@@ -219,11 +214,6 @@ class ExtraUrlsReader(QuerySetReader):
         return {"changefreq": "changefreq", "priority": "priority"}
 
 
-def extra_urls_section(site: SitemapSite) -> SectionReader:
-    """Return the section of a site that lists the extra URLs, ready to be read."""
-    return ExtraUrlsReader(ExtraUrls(site))
-
-
 def sections_of(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
     """Return the enabled sections of a site, ready to be read, with its overrides and settings.
 
@@ -232,7 +222,7 @@ def sections_of(site: SitemapSite, overrides: Overrides | None = None) -> list[S
     overrides = overrides or overrides_of(site)
     sections = registry.enabled_readers(site, overrides.enabled_by_section)
     if overrides.has_extra_urls:
-        sections.append(extra_urls_section(site))
+        sections.append(ExtraUrlsReader(ExtraUrls(site)))
     return [with_overrides(section, overrides) for section in sections]
 
 
@@ -245,14 +235,13 @@ def disabled_sections_of(
     current ones; they are looked up unless given.
     """
     overrides = overrides or overrides_of(site)
-    classes = {cls.get_name(): cls for cls in registry.classes_of(site)}
     others = {
-        name: not overrides.enabled_by_section.get(name, cls.enabled)
-        for name, cls in classes.items()
+        cls.get_name(): not overrides.enabled_by_section.get(cls.get_name(), cls.enabled)
+        for cls in registry.classes_of(site)
     }
     sections = registry.enabled_readers(site, others)
     if not overrides.enabled_by_section.get(EXTRA_URLS, True):
-        sections.append(extra_urls_section(site))
+        sections.append(ExtraUrlsReader(ExtraUrls(site)))
     return [with_overrides(section, overrides) for section in sections]
 
 
@@ -273,10 +262,10 @@ def section_of(
     ``state`` is the number and nonce of the site's revision, if they were just read.
     """
     overrides = overrides_of(site, state)
-    if name == EXTRA_URLS:
-        section = extra_urls_section(site) if overrides.has_extra_urls else None
-    else:
+    if name != EXTRA_URLS:
         section = registry.get(site, name, overrides.enabled_by_section)
+    else:
+        section = ExtraUrlsReader(ExtraUrls(site)) if overrides.has_extra_urls else None
     return with_overrides(section, overrides) if section else None
 
 
@@ -310,8 +299,13 @@ def disable_methods_as_columns(section: SectionReader, difference: str) -> None:
     )
 
 
-_cached: "OrderedDict[tuple[str, str], tuple[tuple[int, int], Overrides]]" = OrderedDict()
 _lock = Lock()
+
+
+@lru_cache(maxsize=MAX_CACHED_SITES)
+def _cached_by_state(key: str, origin: str) -> dict[tuple[int, int], Overrides]:
+    """Return the dict that has the overrides of a site, by the state that they were read at."""
+    return {}
 
 
 def overrides_of(site: SitemapSite, state: tuple[int, int] | None = None) -> Overrides:
@@ -325,14 +319,9 @@ def overrides_of(site: SitemapSite, state: tuple[int, int] | None = None) -> Ove
     if state is None:
         rows = Revision.objects.using(database).filter(site=site.key)
         state = rows.values_list("number", "nonce").first() or (0, 0)
-    key = (site.key, site.origin)
+    cached = _cached_by_state(site.key, site.origin)
     with _lock:
-        cached = _cached.get(key)
-        if cached is not None and cached[0] == state:
-            _cached.move_to_end(key)
-            return cached[1]
-        overrides = Overrides(site.key, site.origin, state[0], database)
-        _cached[key] = (state, overrides)
-        if len(_cached) > MAX_CACHED_SITES:
-            _cached.popitem(last=False)
-    return overrides
+        if state not in cached:
+            cached.clear()  # An earlier state never comes again.
+            cached[state] = Overrides(site.key, site.origin, state[0], database)
+        return cached[state]

@@ -21,14 +21,13 @@ MAX_PASTED = 4 * MAX_LOCATION
 _WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 
 
-def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str:
+def pasted_path(site: SitemapSite, text: str) -> str:
     """Return the normalised path on ``site``, with its query, of a text that an editor entered.
 
     ``text`` is a URL of the site or a path. The URL can be http or https, and its host can be in
     upper case, have the default port, or be internationalised. The path can be percent-encoded or
-    not; its leading slash is optional if the text can only be a path. Pass the site's ``scope``
-    when you call it for many texts. Raises InvalidValue for any other text, and for paths outside
-    the scope.
+    not; its leading slash is optional if the text can only be a path. Raises InvalidValue for any
+    other text, and for paths outside the scope of the site.
     """
     text = text.strip()
     if not text:
@@ -47,7 +46,7 @@ def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str
     path = _path_from_root(site, text)
     if has_dot_segment(path):
         raise _invalid_url(_("It has a . or .. segment. Enter the path it leads to."))
-    return _checked_path(scope or site.scope(), normalise_path(path))
+    return _checked_path(site.scope(), normalise_path(path))
 
 
 def _path_from_root(site: SitemapSite, text: str) -> str:

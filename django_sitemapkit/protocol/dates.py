@@ -40,9 +40,7 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
         if value.tzinfo is None:
             value = value.replace(tzinfo=zone)
         text = value.isoformat(timespec="seconds")
-        if len(text) == _WITH_OFFSET and text[-5:] <= _WIDEST:
-            return text
-        return _utc_text(value)
+        return text if len(text) == _WITH_OFFSET and text[-5:] <= _WIDEST else _utc_text(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):

@@ -107,8 +107,7 @@ class Writer:
             parts += [repeat(text), [xml or "" for xml in extensions]]
             text = ""
         parts.append(repeat(f"{text}</{self.item}>\n"))
-        rows = zip(*parts, strict=False)
-        data = "".join(chain.from_iterable(rows)).encode()
+        data = "".join(chain.from_iterable(zip(*parts, strict=False))).encode()
         if self.bytes + len(data) > self.max_bytes:
             data, count = self._fitting_rows(zip(*parts, strict=False), together)
         self.count(count, len(data))

@@ -1,7 +1,8 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
 from django_sitemapkit.rendering.compression import gzip_compressor, gzip_decompressor, gzipped
-from django_sitemapkit.rendering.hreflang import LinkFingerprints
+from django_sitemapkit.rendering.entries import ProblemLog
+from django_sitemapkit.rendering.hreflang import linked_sections, links_fingerprint
 from django_sitemapkit.rendering.indexes import (
     LivePage,
     RenderedIndex,
@@ -19,10 +20,8 @@ from django_sitemapkit.rendering.pages import (
     validators_of,
 )
 from django_sitemapkit.rendering.pipeline import listed_entries
-from django_sitemapkit.rendering.problems import ProblemLog
 
 __all__ = [
-    "LinkFingerprints",
     "LivePage",
     "PageRendering",
     "ProblemLog",
@@ -32,6 +31,8 @@ __all__ = [
     "gzip_compressor",
     "gzip_decompressor",
     "gzipped",
+    "linked_sections",
+    "links_fingerprint",
     "listed_entries",
     "live_index_entries",
     "page_address",

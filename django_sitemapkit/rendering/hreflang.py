@@ -9,7 +9,6 @@ links to these only. Their own pages do the same.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -28,9 +27,13 @@ from django_sitemapkit.reading.digests import digests_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import Languages, x_default_url
 from django_sitemapkit.reading.sources import Method
-from django_sitemapkit.rendering.entry_columns import EntryColumns, LinkedVersion, without_rows
-from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.rendering.entries import (
+    EntryColumns,
+    LinkedVersion,
+    ProblemLog,
+    without_rows,
+)
+from django_sitemapkit.sites import sites_including
 
 NOT_SHARED = (None, "")
 """Values of ``translations`` that rows without a translation have."""
@@ -240,43 +243,30 @@ class TranslationLinks:
         return found
 
 
-class LinkFingerprints:
-    """Fingerprints of the hreflang links on a section's pages, made without rendering them.
+def links_fingerprint(
+    own: QuerySetReader, sections: Iterable[QuerySetReader], keys: KeyRange
+) -> str:
+    """Return text that changes whenever a link of a page does; "" if only rendering can tell.
 
-    ::
-
-        text = LinkFingerprints(section).of_page(keys)
+    It covers the URLs and languages of the page's rows and all their translations, how the
+    ``sections`` of these make URLs, and the revision of their overrides. They are the
+    ``linked_sections`` of ``own``, the section of the page.
     """
-
-    def __init__(self, section: QuerySetReader) -> None:
-        self._section = section
-        self._sections = linked_sections(section)
-        self._languages = [code for code, _ in settings.LANGUAGES]
-
-    def of_page(self, keys: KeyRange) -> str:
-        """Return text that changes whenever a link of a page does; "" if only rendering can tell.
-
-        It covers the URLs and languages of the page's rows and all their translations, how the
-        sections of these make URLs, and the revision of their overrides.
-        """
-        own = self._section
-        path = own.translations_path
-        shared = own.keyset.within(keys).order_by()
-        if own.translations_field.empty_strings_allowed:
-            shared = shared.exclude(**{path: ""})
-        state: list[Any] = [self._languages, own.options.x_default]
-        for section in self._sections:
-            if section.rows.db != own.rows.db:
-                return ""
-            rows = section.filtered(**{f"{section.translations_path}__in": shared.values(path)})
-            digest = _digest_of_locations(rows)
-            if not digest:
-                return ""
-            site, edits = section.site, overrides_revision_of(section)
-            state.append(
-                (repr(site), site.address("index"), section.declaration_text(), edits, digest)
-            )
-        return repr(state)
+    path = own.translations_path
+    shared = own.keyset.within(keys).order_by()
+    if own.translations_field.empty_strings_allowed:
+        shared = shared.exclude(**{path: ""})
+    state: list[Any] = [[code for code, _ in settings.LANGUAGES], own.options.x_default]
+    for section in sections:
+        if section.rows.db != own.rows.db:
+            return ""
+        rows = section.filtered(**{f"{section.translations_path}__in": shared.values(path)})
+        digest = _digest_of_locations(rows)
+        if not digest:
+            return ""
+        site, edits = section.site, overrides_revision_of(section)
+        state.append((repr(site), site.address("index"), section.declaration_text(), edits, digest))
+    return repr(state)
 
 
 def _digest_of_locations(rows: QuerySetReader) -> str:
@@ -288,8 +278,11 @@ def _digest_of_locations(rows: QuerySetReader) -> str:
         return "" if rows.keyset.queryset.exists() else "no rows"
     if rows.locator and rows.locator.related:
         return ""
-    parts = ("location", "translations", "language")
-    columns = [column for name, column in rows.columns_to_read.items() if name.startswith(parts)]
+    columns = [
+        column
+        for name, column in rows.columns_to_read.items()
+        if name.startswith(("location", "translations", "language"))
+    ]
     columns += rows.options.depends_on or ()
     return repr(digests_of(rows.keyset, [EVERYTHING], columns))
 
@@ -301,7 +294,7 @@ def linked_sections(own: QuerySetReader) -> list[QuerySetReader]:
     """
     return [
         section
-        for site in _sites_including(own.site)
+        for site in sites_including(own.site)
         for section in sections_of(site)
         if isinstance(section, QuerySetReader)
         and section.links_rows
@@ -323,11 +316,3 @@ def _translations_field_of(section: QuerySetReader) -> Any:
             f"Section {section.get_name()!r} of site {section.site.key!r}, whose rows may be"
             f" translations too, raised {type(error).__name__}: {error}."
         ) from error
-
-
-def _sites_including(own: SitemapSite) -> list[SitemapSite]:
-    """Return all sites of the settings, and ``own`` if it is not one of them."""
-    sites: list[SitemapSite] = []
-    with suppress(ImproperlyConfigured):  # Without any in the settings, it is the request's only.
-        sites = all_sites()
-    return sites if any(site.key == own.key for site in sites) else [*sites, own]

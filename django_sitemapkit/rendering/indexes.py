@@ -40,11 +40,11 @@ from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.entries import Problem, ProblemLog
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
-from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sections import External, ExternalSection
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import SitemapSite, sites_including
 from django_sitemapkit.words import State
 
 ANY_NUMBER = 987_654_321
@@ -108,7 +108,7 @@ def live_index_entries(
 
 def _live_pages(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
     """Yield the index entries of the pages of sections that list a URL."""
-    for section, pages in _nonempty_pages(sections, pages_with_rows_of_all(sections)):
+    for section, pages in _nonempty_pages(sections):
         address = page_address_getter(site, section.get_name())
         for page in pages:
             yield LivePage(
@@ -120,14 +120,13 @@ def _live_pages(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterato
 
 
 def _nonempty_pages(
-    sections: Sequence[SectionReader], pages: Sequence[Sequence[PlannedPage]]
+    sections: Sequence[SectionReader],
 ) -> Iterator[tuple[SectionReader, Sequence[PlannedPage]]]:
     """Yield each section with those of its pages that list a URL.
 
-    ``pages`` has for each section its pages that have rows. Some are read to find that out, and the
-    plan records the result.
+    Some of those that have rows are read to find that out, and the plan records the result.
     """
-    found = list(zip(sections, pages, strict=True))
+    found = list(zip(sections, pages_with_rows_of_all(sections), strict=True))
     read = _read_to_first_url(
         [
             (section, page)
@@ -137,12 +136,9 @@ def _nonempty_pages(
         ]
     )
     for section, some in found:
-        name = section.get_name()
-        known = {page: read.get((name, page.number), page.lists) for page in some}
-        _record_listing(
-            section, {page: known[page] for page in some if (name, page.number) in read}
-        )
-        yield section, [page for page, lists in known.items() if lists]
+        new = {page: read[section, page] for page in some if (section, page) in read}
+        _record_listing(section, new)
+        yield section, [page for page in some if new.get(page, page.lists)]
 
 
 def _is_listing_recorded(section: SectionReader, page: PlannedPage) -> bool:
@@ -158,20 +154,20 @@ def _is_listing_recorded(section: SectionReader, page: PlannedPage) -> bool:
 
 def _read_to_first_url(
     pages: list[tuple[SectionReader, PlannedPage]],
-) -> dict[tuple[str, int], bool]:
-    """Read each page to its first URL; return whether it has one, by section name and number.
+) -> dict[tuple[SectionReader, PlannedPage], bool]:
+    """Read each page to its first URL; return whether it has one, by section and page.
 
     The page that was read longest ago comes first. Pages that raise an error, or for which no time
     is left, are missing in the result.
     """
     pages.sort(key=lambda pair: "" if pair[1].read_at is None else pair[1].read_at.isoformat())
     deadline = time.monotonic() + MAX_READ_SECONDS
-    read: dict[tuple[str, int], bool] = {}
+    read: dict[tuple[SectionReader, PlannedPage], bool] = {}
     for section, page in pages:
         if time.monotonic() > deadline:
             break
         try:
-            read[section.get_name(), page.number] = _has_url(section, page, deadline)
+            read[section, page] = _has_url(section, page, deadline)
         except Exception as error:  # noqa: BLE001  the page itself fails as it should
             logger.warning("%r: page %s cannot be read: %s", section, page.number, error)
     return read
@@ -254,8 +250,7 @@ def index_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     untold = not section.trust_lastmod or (overrides is not None and overrides.sets_lastmod)
     newest = None if untold else section.newest_lastmod(page.keys)
     tags = TagFormatter(ProblemLog(""), by_day=section.lastmod_by_day)
-    (text,) = tags.format_column("lastmod", [newest], [""])
-    return text
+    return tags.format_column("lastmod", [newest], [""])[0]
 
 
 def render_index(site: SitemapSite) -> RenderedIndex | None:
@@ -337,8 +332,10 @@ def _external_section_entries(
         if isinstance(address, InvalidValue):
             problems.add(item, address)
         elif address in listed:
-            message = f"Duplicate: {address} is already in the index."
-            problems.add(address, InvalidValue("duplicate-url", message))
+            problems.add(
+                address,
+                InvalidValue("duplicate-url", f"Duplicate: {address} is already in the index."),
+            )
         else:
             listed.add(address)
             yield IndexEntry(location=address, lastmod=lastmod)
@@ -372,17 +369,12 @@ class AllowedLocations:
 
     def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
-        self._hosts: dict[str, Scope] = {}
         self._indexes = _index_addresses_of_all_sites(section.site)
-        self.refused: list[tuple[Any, InvalidValue]] = []
+        origins = call_for_each(_host_origin, section.hosts, "hosts")
+        self._hosts = {one: Scope(one) for one in origins if isinstance(one, str)}
+        hosts = zip(section.hosts, origins, strict=True)
+        self.refused = [(host, one) for host, one in hosts if isinstance(one, InvalidValue)]
         """The declared hosts that are invalid, and why."""
-        for host in section.hosts:
-            try:
-                origin = _host_origin(host)
-            except InvalidValue as refusal:
-                self.refused.append((host, refusal))
-            else:
-                self._hosts[origin] = Scope(origin)
 
     def address(self, location: str) -> str:
         """Return the absolute, normalised address of a file, as the index lists it.
@@ -410,17 +402,16 @@ def _host_origin(host: Any) -> str:
         raise InvalidValue("invalid-host", f"Invalid host: {host!a} is not a string.")
     origin, path = normalise_base(host)
     if path:
-        message = f"Invalid host: {host!a} has a path; write only {origin!r}."
-        raise InvalidValue("invalid-host", message)
+        raise InvalidValue(
+            "invalid-host", f"Invalid host: {host!a} has a path; write only {origin!r}."
+        )
     return origin
 
 
 def _index_addresses_of_all_sites(site: SitemapSite) -> set[str]:
     """Return the addresses of the indexes of a site and of all sites in the settings."""
-    sites, addresses = {site}, set()
-    with suppress(ImproperlyConfigured):
-        sites.update(all_sites())
-    for known in sites:
+    addresses = set()
+    for known in sites_including(site):
         with suppress(ImproperlyConfigured):
             addresses.add(known.address("index"))
     return addresses

@@ -12,13 +12,12 @@ from contextlib import suppress
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import image_element
 from django_sitemapkit.protocol.extensions.values import Image
-from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import Chunk, QuerySetReader, TextChunk
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.reading.text_queries import SEPARATORS, has_room_for_line
-from django_sitemapkit.rendering.entry_columns import EntryColumns, xml_of
+from django_sitemapkit.rendering.entries import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 
 _LASTMOD = "\x0f"
@@ -65,9 +64,11 @@ class LineWriter:
         if self._is_dated:
             row.tags["lastmod"] = _LASTMOD
         self._image = ("", "")
+        """The XML of an image element before and after the name of its file."""
         if prefix := self.pushdown.image_prefix:
-            with suppress(InvalidValue):
-                self._image = _xml_around_image_name(prefix, scope)
+            with suppress(InvalidValue):  # The prefix may not begin a URL.
+                xml = image_element(Image(location=f"{prefix}x"), scope)
+                self._image = xml.rpartition("x")[::2]
             before, behind = self._image
             self.is_possible = self.is_possible and bool(before) and has_room_for_line(before)
             row.extensions = [before + chr(self.pushdown.separators[-1]) + behind] * len(paths)
@@ -79,8 +80,9 @@ class LineWriter:
 
     def chunks(self, keys: KeyRange) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range as TextChunks, or a Chunk if text cannot represent a row."""
-        latest = self._pipeline.tags.now_in_form_of
-        return self.pushdown.chunks(keys, latest, with_keys=self.may_differ)
+        return self.pushdown.chunks(
+            keys, self._pipeline.tags.now_in_form_of, with_keys=self.may_differ
+        )
 
     def xml(self, chunk: TextChunk) -> bytes:
         """Return the ``<url>`` elements of a chunk's rows, without overrides."""
@@ -122,15 +124,6 @@ class LineWriter:
             oldest, newest, dated = chunk.lastmods
             find_key = chunk.newest_key_finder() if newest > known.newest else lambda: None
             known.add_summary(oldest, newest, dated * self.urls_per_row, find_key)
-
-
-def _xml_around_image_name(prefix: str, scope: Scope) -> tuple[str, str]:
-    """Return the XML of an image element before and after the file name that follows ``prefix``.
-
-    Raises InvalidValue if ``prefix`` does not begin a URL.
-    """
-    before, _, behind = image_element(Image(location=f"{prefix}x"), scope).rpartition("x")
-    return before, behind
 
 
 class LineTemplate:

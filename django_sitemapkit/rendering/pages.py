@@ -28,26 +28,25 @@ from django_sitemapkit.reading.chunks import too_many_urls_error
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmods import moves_with_next_change
 from django_sitemapkit.reading.validation import naming_section
-from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows, xml_of
+from django_sitemapkit.rendering.entries import EntryColumns, Problem, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, FindListed
-from django_sitemapkit.rendering.problems import Problem
 
 
 class PageRendering:
     """The rendering of one page: iterate once over its bytes, then read its counts and problems.
 
     A page without any URL yields nothing: an empty ``urlset`` is invalid. Errors of the database
-    and the like pass through, and leave the document incomplete. ``on_locations`` is called with
-    each batch of URLs that is written. ``find_listed`` finds the URLs of a chunk that another page
-    lists already; they are left out.
+    and the like pass through, and leave the document incomplete. ``scope`` is that of the site
+    unless given. ``on_locations`` is called with each batch of URLs that is written.
+    ``find_listed`` finds the URLs of a chunk that another page lists already; they are left out.
     """
 
     def __init__(
         self,
         section: SectionReader,
         keys: KeyRange,
-        scope: Scope,
+        scope: Scope | None = None,
         *,
         on_locations: Callable[[Sequence[str]], None] | None = None,
         find_listed: FindListed | None = None,
@@ -56,8 +55,7 @@ class PageRendering:
         self.keys = keys
         self.overflow: Any = None
         """The key of the first row that did not fit on the page; None if all did."""
-        self.complete = False
-        """Whether all rows are written, and at most the closing tag is still to be yielded."""
+
         self.first: Any = None
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
@@ -91,8 +89,8 @@ class PageRendering:
         ):
             return self.overflow
         fitting = KeyRange(self.first, self.overflow)
-        fit = self.urls // max(1, self.section.urls_per_row)
-        half = max(1, fit // 2)  # The first row alone would split nothing off.
+        # The first row alone would split nothing off.
+        half = max(1, self.urls // self.section.urls_per_row // 2)
         return keyset.key_after(half, fitting) or self.overflow
 
     def split_bounds(self) -> list[Any]:
@@ -152,16 +150,14 @@ class PageRendering:
             for data, unproven in self.url_elements():
                 yield head + data, head + unproven
                 head = b""
-        self.complete = True
         if self.urls:
             yield self.writer.end(), self.writer.end()
 
     def url_elements(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs: some ``<url>`` elements, and those of them not proven to be well-formed."""
         lines = self._line_writer
-        chunks: Iterator[TextChunk | Chunk]
-        chunks = self.section.chunks(self.keys) if lines is None else lines.chunks(self.keys)
-        for chunk in chunks:
+        source: SectionReader | LineWriter = lines or self.section
+        for chunk in source.chunks(self.keys):
             if isinstance(chunk, Chunk):
                 yield from self._blocks_of_rows([chunk])
             elif lines is not None:
@@ -276,11 +272,12 @@ class PageRendering:
 
     def _report_unsplittable(self) -> None:
         """Record the problem of a page that exceeds its size, in a section that cannot be split."""
-        message = (
+        refusal = InvalidValue(
+            "file-too-large",
             f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
-            f" are skipped until the section sets limit to {self.urls:,} or less."
+            f" are skipped until the section sets limit to {self.urls:,} or less.",
         )
-        self.problems.add(self.overflow, InvalidValue("file-too-large", message))
+        self.problems.add(self.overflow, refusal)
 
     def _report_unfitting(self, entries: EntryColumns, begin: int, end: int) -> None:
         """Record a problem for each entry that fits on no page: ``begin`` to before ``end``."""
@@ -315,13 +312,13 @@ def _unproven_xml(entries: EntryColumns, begin: int, end: int) -> bytes:
     )
 
 
-def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[UrlEntry]:
+def page_entries(section: SectionReader, page: PlannedPage) -> Iterator[UrlEntry]:
     """Yield the entries of a page as UrlEntry objects: exactly those that its XML lists.
 
     Afterwards the problems of skipped rows are logged. If the page has more rows than fit, it is
     split in the plan, so that the other rows get a page too.
     """
-    rendering = PageRendering(section, page.keys, scope)
+    rendering = PageRendering(section, page.keys)
     for _, entries, begin, end in rendering.written_blocks():
         yield from map(entries.entry, range(begin, end))
     if rendering.problems:
@@ -330,12 +327,12 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
         split_page(section, page, *rendering.split_bounds())
 
 
-def page_problems(section: SectionReader, keys: KeyRange, scope: Scope) -> list[Problem]:
+def page_problems(section: SectionReader, keys: KeyRange) -> list[Problem]:
     """Return all problems of a page's current rows, except URLs that another page lists too.
 
     It renders the page, and takes as long.
     """
-    rendering = PageRendering(section, keys, scope)
+    rendering = PageRendering(section, keys)
     rendering.problems.examples_per_kind = inf
     for _written in rendering:
         pass

@@ -3,7 +3,6 @@
 Each step first tries a whole column at once, and goes row by row only if that fails.
 """
 
-import datetime as dt
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -19,8 +18,9 @@ from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
 from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.rendering.entry_columns import (
+from django_sitemapkit.rendering.entries import (
     EntryColumns,
+    ProblemLog,
     with_replaced_texts,
     with_tag_texts,
     without_rows,
@@ -31,7 +31,6 @@ from django_sitemapkit.rendering.hreflang import (
     VersionLinks,
     without_languages,
 )
-from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import ExtensionFormatter, LastmodSummary, TagFormatter
 from django_sitemapkit.sites import SitemapSite
 
@@ -62,6 +61,7 @@ class ChunkPipeline:
         self.scope = scope or section.site.scope()
         self._find_listed = find_listed
         self.tags = TagFormatter(problems, by_day=section.lastmod_by_day)
+        """Has the time at which entries change although no row does."""
         self.constants = self.tags.format_constants(section.constant_tags)
         """The texts of the tags that are the same for all rows."""
         overrides = section.overrides
@@ -76,16 +76,7 @@ class ChunkPipeline:
             self._foreign = self._links.foreign
         self._extensions = None
         if section.extension_sources:
-            self._extensions = ExtensionFormatter(section, self.scope, problems)
-
-    @property
-    def changes_at(self) -> dt.datetime | None:
-        """The first time at which entries change although no row does; None if there is none.
-
-        Then a lastmod or article is no longer in the future, or an article gets too old for news.
-        """
-        ages_at = self._extensions.changes_at if self._extensions else None
-        return min(filter(None, (self.tags.comes_at, ages_at)), default=None)
+            self._extensions = ExtensionFormatter(section, self.scope, problems, self.tags)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the entries to list for a chunk: with overrides and links, without duplicates."""
@@ -99,9 +90,12 @@ class ChunkPipeline:
         entries = self.with_overrides(declared)
         listed = {} if self._find_listed is None else self._find_listed(entries.locations)
         for row, where in listed.items():
-            location = entries.locations[row]
-            message = f"Duplicate URL: {location} is listed by {where}; the first one is used."
-            self.problems.add(entries.keys[row], InvalidValue("duplicate-url", message))
+            refusal = InvalidValue(
+                "duplicate-url",
+                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first one is"
+                " used.",
+            )
+            self.problems.add(entries.keys[row], refusal)
         if listed:
             entries = without_rows(entries, listed)
         entries = self.with_links(entries)
@@ -156,11 +150,10 @@ class ChunkPipeline:
             chunk.keys,
             locations,
             tags,
+            self._extensions and self._extensions.format_rows(chunk.extensions, chunk.keys, listed),
             versions=chunk.versions,
             translations=chunk.translations,
         )
-        if self._extensions is not None:
-            entries.extensions = self._extensions.format_rows(chunk.extensions, chunk.keys, listed)
         for row, why in refused.items():
             if why is not None and row not in foreign:
                 self.problems.add(chunk.keys[row], why)
@@ -175,8 +168,11 @@ class ChunkPipeline:
             return
         for key, location in zip(keys, locations, strict=True):
             if location and is_escaped_twice(location):
-                message = f"Invalid URL: {location} looks escaped twice; give it as it is opened."
-                self.problems.add(key, InvalidValue("escaped-twice", message), skipped=False)
+                refusal = InvalidValue(
+                    "escaped-twice",
+                    f"Invalid URL: {location} looks escaped twice; give it as it is opened.",
+                )
+                self.problems.add(key, refusal, skipped=False)
 
     def _normalise_locations(self, chunk: Chunk) -> list[Any]:
         """Return for each row its absolute URL, None if it has none, or an InvalidValue.
@@ -185,8 +181,10 @@ class ChunkPipeline:
         """
         if self._foreign and chunk.versions is not None and chunk.versions.languages:
             versions = zip(chunk.versions.languages, chunk.locations, strict=True)
-            scopes = self._foreign
-            return [scopes.get(code, self.scope).normalise_all([url])[0] for code, url in versions]
+            return [
+                self._foreign.get(code, self.scope).normalise_all([url])[0]
+                for code, url in versions
+            ]
         if chunk.normal:
             return self.scope.enclose_all(chunk.locations)
         return self.scope.normalise_all(chunk.locations)
@@ -219,7 +217,7 @@ class ChunkPipeline:
             return entries
         with self._section.connection_lock:  # The same connection may be reading the next rows.
             effects = self._overrides.effects(self._section, entries.keys, entries.locations)
-        if not effects:
+        if not effects.hashes:
             return entries
         self.tags.read_clock()  # An override may have been saved since the page was begun.
         self.override_hashes.extend(effects.hashes)

@@ -30,8 +30,7 @@ from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
-from django_sitemapkit.rendering.entry_columns import EntryColumns
-from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """How many values of an option are written for one entry."""
@@ -79,8 +78,11 @@ class TagFormatter:
     """
 
     def __init__(self, problems: ProblemLog, *, by_day: bool = False) -> None:
-        self.comes_at: dt.datetime | None = None
-        """When the first lastmod that was left out is no longer in the future."""
+        self.changes_at: dt.datetime | None = None
+        """The first time at which entries change although no row does; None if there is none.
+
+        Then a lastmod or article is no longer in the future, or an article gets too old for news.
+        """
         self._problems = problems
         self._by_day = by_day
         self._zone = timezone.get_default_timezone()
@@ -104,12 +106,8 @@ class TagFormatter:
 
         Its problem is recorded once.
         """
-        texts: dict[str, TagColumn] = {}
-        for tag, value in values.items():
-            (text,) = self.format_column(tag, [value], [tag])
-            if text is not None:
-                texts[tag] = text
-        return texts
+        texts = {tag: self.format_column(tag, [value], [tag])[0] for tag, value in values.items()}
+        return {tag: text for tag, text in texts.items() if text is not None}
 
     def format_column(
         self,
@@ -130,7 +128,7 @@ class TagFormatter:
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
-                    self._report_future(keys[row], text)
+                    self._problems.add(keys[row], self.future("lastmod", text), skipped=False)
                     texts[row] = None
         return texts
 
@@ -169,21 +167,29 @@ class TagFormatter:
             return text > self._today
         return dt.datetime.fromisoformat(text) > self._now
 
-    def _report_future(self, key: Any, text: str) -> None:
-        """Record the problem of a lastmod in the future, and when it stops being one."""
-        future = InvalidValue("future-date", f"Invalid date: lastmod {text} is in the future.")
-        self._problems.add(key, future, skipped=False)
+    def future(self, what: str, text: str) -> InvalidValue:
+        """Return the error for a date in the future; ``changes_at`` considers when it has come.
+
+        ``what`` names the date in the message.
+        """
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-            comes_at = moment_of(text, self._zone).astimezone(dt.UTC)
-            self.comes_at = min(filter(None, (self.comes_at, comes_at)))
+            self.note_change(moment_of(text, self._zone).astimezone(dt.UTC))
+        return InvalidValue("future-date", f"Invalid date: {what} {text} is in the future.")
+
+    def note_change(self, moment: dt.datetime) -> None:
+        """Set ``changes_at`` to a moment, unless it is earlier already."""
+        self.changes_at = min(filter(None, (self.changes_at, moment)))
 
 
 class ExtensionFormatter:
     """Formats images, videos, news and the project's own elements of entries as XML."""
 
-    def __init__(self, section: SectionReader, scope: Scope, problems: ProblemLog) -> None:
+    def __init__(
+        self, section: SectionReader, scope: Scope, problems: ProblemLog, tags: TagFormatter
+    ) -> None:
         self._scope = scope
         self._problems = problems
+        self._tags = tags
         self._namespaces = section.options.namespaces
         self._zone = timezone.get_default_timezone()
         self._write: dict[str, Callable[[Any, str, ReportRefusal], str]] = {
@@ -192,8 +198,6 @@ class ExtensionFormatter:
             "news": self._news_xml,
             "elements": self._own_xml,
         }
-        self.changes_at: dt.datetime | None = None
-        """When the first date is no longer in the future, or the first article no longer news."""
 
     def format_rows(
         self, columns: dict[str, Sequence[Any]], keys: Sequence[Any], locations: Sequence[Any]
@@ -228,11 +232,13 @@ class ExtensionFormatter:
         most, report = MAX_VALUES.get(option), partial(self._problems.add, key, skipped=False)
         for number, one in enumerate(_nonempty_values(value)):
             if number == most:
-                message = (
-                    f"Too many tags: {option} has more than {most:,} values for one URL; the"
-                    " rest are skipped."
+                report(
+                    InvalidValue(
+                        "too-many-tags",
+                        f"Too many tags: {option} has more than {most:,} values for one URL; the"
+                        " rest are skipped.",
+                    )
                 )
-                report(InvalidValue("too-many-tags", message))
                 return
             try:
                 # Each entry is one line, as tools that compare files expect.
@@ -255,7 +261,7 @@ class ExtensionFormatter:
         Reports a publication date in the future, and that the video has expired.
         """
         video = _require_type(Video, value, "videos")
-        if future := self._future_error("published of a video", video.published):
+        if future := self._future_error("published of a video:", video.published):
             video = replace(video, published=None)
         xml = video_element(video, self._scope, location, self._zone, report)
         if future:
@@ -276,34 +282,23 @@ class ExtensionFormatter:
         """
         article = _require_type(News, value, "news")
         xml = news_element(article, self._zone)
-        if future := self._future_error("published of news", article.published):
+        if future := self._future_error("published of news:", article.published):
             raise future
         # Its own text is right: the element would have been refused otherwise.
         begin = moment_of(format_lastmod(article.published, self._zone) or "", self._zone)
         until = begin.astimezone(dt.UTC) + NEWS_WINDOW
         if until < dt.datetime.now(dt.UTC):
             return ""
-        self._note_change(until)
+        self._tags.note_change(until)
         return xml
 
     def _future_error(self, what: str, value: Any) -> InvalidValue | None:
-        """Return an InvalidValue for a date in the future, else None.
-
-        ``what`` names the date in the message. ``changes_at`` considers when it will be past.
-        """
+        """Return the error ``TagFormatter.future`` for a valid date in the future, else None."""
         with suppress(InvalidValue):
             text = format_lastmod(value, self._zone)
-            moment = moment_of(text, self._zone) if text else None
-            if moment and moment > dt.datetime.now(dt.UTC):
-                with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-                    self._note_change(moment.astimezone(dt.UTC))
-                message = f"Invalid date: {what}: {text} is in the future."
-                return InvalidValue("future-date", message)
+            if text and moment_of(text, self._zone) > dt.datetime.now(dt.UTC):
+                return self._tags.future(what, text)
         return None
-
-    def _note_change(self, moment: dt.datetime) -> None:
-        """Set ``changes_at`` to a moment, unless it is earlier already."""
-        self.changes_at = min(filter(None, (self.changes_at, moment)))
 
     def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
         """Return the XML of an Element, in a namespace that the section declares."""

@@ -61,8 +61,9 @@ def _rendered_pieces(template: Template, context: Context) -> Iterator[str]:
     with context.render_context.push_state(template), context.bind_template(template):
         for node in template.nodelist:
             if isinstance(node, ExtendsNode):
-                message = f"{template.name} extends another template, so it cannot stream."
-                raise TemplateSyntaxError(message)
+                raise TemplateSyntaxError(
+                    f"{template.name} extends another template, so it cannot stream."
+                )
             if isinstance(node, RepeatNode):
                 yield from node.stream(context)
             else:

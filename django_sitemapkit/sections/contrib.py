@@ -76,8 +76,7 @@ class ContribSection(ItemSection):
 
     def object_languages(self, item: Any) -> Sequence[str]:
         """Return the languages in which the contrib sitemap lists an item."""
-        languages: Sequence[str] = self.sitemap.get_languages_for_item(item)
-        return languages
+        return self.sitemap.get_languages_for_item(item)  # type: ignore[no-any-return]
 
 
 def adapt_contrib(

@@ -111,10 +111,9 @@ def _entries_of_page(
 
     ``section`` and ``number`` are resolved in the template context.
     """
-    site = site_of_context(context)
-    found = section_of(site, str(section.resolve(context)))
+    found = section_of(site_of_context(context), str(section.resolve(context)))
     page = page_of(found, int(number.resolve(context))) if found else None
-    return page_entries(found, page, site.scope()) if found and page else ()
+    return page_entries(found, page) if found and page else ()
 
 
 def _parse_block(parser: Parser, end: str) -> NodeList:

@@ -153,8 +153,7 @@ def _rendered_locations(section: SectionReader, keys: KeyRange) -> Iterator[str]
     left: KeyRange | None = keys
     while left is not None:
         found: list[str] = []
-        scope = section.site.scope()
-        rendering = PageRendering(section, left, scope, on_locations=found.extend)
+        rendering = PageRendering(section, left, on_locations=found.extend)
         deque(rendering, maxlen=0)
         yield from found
         ends = rendering.overflow is None or section.keyset is None

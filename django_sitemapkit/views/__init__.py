@@ -113,13 +113,10 @@ def _retry_later_response(reason: str = "") -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponseBase:
     """Answer with the index of the request's site; 404 if it is empty."""
     site, responder = site_for(request), Responder(request)
-    response = None
-    if settings.SERVE_FROM != "live":
-        response = published_index(site, responder)
+    response = published_index(site, responder) if settings.SERVE_FROM != "live" else None
     response = response or live_index(site, responder)
     if response is None:
-        why = english_of(registry.why_no_url)
-        raise Http404(f"There is no sitemap to list in it: {why}.")
+        raise Http404(f"There is no sitemap to list in it: {english_of(registry.why_no_url)}.")
     return response
 
 
@@ -153,8 +150,7 @@ def robots(request: HttpRequest) -> HttpResponse:
     No URLconf includes it: add ``path("robots.txt", views.robots)``. Override the template
     ``sitemapkit/robots.txt`` to say more.
     """
-    content_type = "text/plain; charset=utf-8"
-    return render(request, "sitemapkit/robots.txt", content_type=content_type)
+    return render(request, "sitemapkit/robots.txt", content_type="text/plain; charset=utf-8")
 
 
 @public_view

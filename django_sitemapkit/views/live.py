@@ -83,10 +83,7 @@ def empty_news_page(
     without a URL breaks the schema, so no other page is served like this, and no index lists it.
     """
     declared = registry.get(site, name) if number == 1 else None
-    if declared is None or not declared.has_news:
-        return None
-    section = section_of(site, name)
-    if section is None:
+    if declared is None or not declared.has_news or section_of(site, name) is None:
         return None
     # With another namespace it would not be a news sitemap, and an empty one is not valid.
     only_news = {"news": NAMESPACES["news"]}
@@ -117,12 +114,10 @@ def page_response(
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _page_blocks(rendering, section, page, planned=planned)
-    first = list(islice(blocks, 2))
+    first = list(islice(blocks, 3))
     if not first:
         return None
-    whole = rendering.complete
-    if whole:
-        first += blocks  # It has no more of them, but has yet to record what it found out.
+    whole = len(first) < 3  # Then one block has all URLs, and the other is the closing tag.
     if whole and planned:
         digest = digest or document_digest(*first)
     response = responder.blocks_response(chained_blocks(first, blocks), digest=digest, whole=whole)

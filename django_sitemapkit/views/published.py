@@ -34,7 +34,7 @@ from django_sitemapkit.rendering import (
 )
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.live import index_response, page_response
-from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, StreamedResponse
 
 
 def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
@@ -190,9 +190,8 @@ def _last_modified(file: Place) -> str:
 def _file_response(file: Place, responder: Responder) -> HttpResponseBase:
     """Return a response with a stored file in the requested form. Raises FileLost if it is lost."""
     digest, modified = file.page.sha256[:32], _last_modified(file)
-    response = responder.not_modified_response(digest, exists=True, modified=modified)
-    if response is not None:
-        return response
+    if unchanged := responder.not_modified_response(digest, exists=True, modified=modified):
+        return unchanged
     storage = SitemapStorage()
     # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
     is_gzip_file = responder.file and not responder.text
@@ -229,9 +228,8 @@ def _streamed_response(
         response = FileResponse(stored)
         del response.headers["Content-Disposition"]
     else:
-        response = responder.streaming_response(
-            _stored_blocks(stored, responder, as_stored=as_stored), stored
-        )
+        blocks = _stored_blocks(stored, responder, as_stored=as_stored)
+        response = StreamedResponse(request, blocks, stored)
     if not responder.text:
         size = file.page.stored_bytes if as_stored else file.page.xml_bytes
         response.headers["Content-Length"] = str(size)

@@ -86,19 +86,9 @@ class Responder:
             response = HttpResponse(b"" if self.request.method == "HEAD" else content)
             response.headers["Content-Length"] = str(len(content))
         else:
-            response = self.streaming_response(body)
+            response = StreamedResponse(self.request, body)
         self.set_headers(response, digest, modified)
         return response
-
-    def streaming_response(
-        self, body: Iterator[bytes], file: IO[bytes] | None = None
-    ) -> HttpResponseBase:
-        """Return a response that streams a body in its final form, and then closes ``file``.
-
-        A response to HEAD streams too, or CommonMiddleware would set a length of 0.
-        """
-        body = iter(()) if self.request.method == "HEAD" else body
-        return StreamedResponse(self.request, body, file)
 
     def in_requested_form(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the blocks of an XML document as text or XML, compressed if that is requested."""
@@ -127,7 +117,10 @@ class Responder:
 
 
 class StreamedResponse(StreamingHttpResponse):
-    """A response that streams blocks under WSGI and ASGI, and always closes their file."""
+    """A response that streams blocks under WSGI and ASGI, and always closes their file.
+
+    A response to HEAD streams too, without a block, or CommonMiddleware would set a length of 0.
+    """
 
     def __init__(
         self,
@@ -136,6 +129,7 @@ class StreamedResponse(StreamingHttpResponse):
         file: IO[bytes] | None = None,
         **options: Any,
     ) -> None:
+        blocks = iter(()) if request.method == "HEAD" else blocks
         in_async = isinstance(request, ASGIRequest)
         super().__init__(AsyncBlocks(blocks) if in_async else blocks, **options)
         self._file = file

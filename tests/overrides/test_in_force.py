@@ -355,7 +355,7 @@ def test_a_value_that_is_wrong_is_left_out_and_told(things, tag, value, code):
     (problem,) = rendering.problems.examples
     assert (problem.key, problem.skipped) == (things[1].pk, False)
     assert problem.code == code or code.startswith("invalid")
-    assert (rendering.pipeline.changes_at is not None) == (tag == "lastmod")
+    assert (rendering.pipeline.tags.changes_at is not None) == (tag == "lastmod")
 
 
 def test_wrong_values_keep_no_right_one_from_its_row(things):

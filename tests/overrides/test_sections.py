@@ -177,18 +177,18 @@ def test_as_many_extra_urls_as_there_are_make_pages(site, client, settings):
 # What is remembered
 
 
-def test_few_sites_are_remembered(site, settings, monkeypatch):
+def test_few_sites_are_remembered(site, settings):
     """Those asked for last; the others are read again."""
-    monkeypatch.setattr(module, "MAX_CACHED_SITES", 2)
-    module._cached.clear()
+    module._cached_by_state.cache_clear()
     settings.SITEMAPKIT_SITES = {
-        key: {"BASE_URL": f"https://{key}.example"} for key in ("one", "two", "three")
+        f"site-{n}": {"BASE_URL": f"https://site-{n}.example"}
+        for n in range(module.MAX_CACHED_SITES + 1)
     }
-    one, two, three = all_sites()
-    known = module.overrides_of(one)
-    module.overrides_of(two)
-    assert module.overrides_of(one) is known
-    module.overrides_of(three)
-    assert module.overrides_of(one) is known
-    assert len(module._cached) == 2
-    assert repr(known) == "<overrides of site 'one', revision 0>"
+    first, second, *others = all_sites()
+    known, forgotten = module.overrides_of(first), module.overrides_of(second)
+    for other in others:
+        assert module.overrides_of(first) is known
+        module.overrides_of(other)
+    assert module.overrides_of(first) is known
+    assert module.overrides_of(second) is not forgotten
+    assert repr(known) == "<overrides of site 'site-0', revision 0>"

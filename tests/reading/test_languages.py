@@ -541,7 +541,7 @@ def test_each_site_asks_for_and_reports_what_it_lists_itself(settings, location)
         rendering, document = render(section)
         assert document.count(b"<video:uploader info") == rendering.urls
         assert set(asked) == {site.key}
-        assert (rendering.pipeline.changes_at is None) == (site.key == "en")
+        assert (rendering.pipeline.tags.changes_at is None) == (site.key == "en")
         codes = [[code for code, _ in some] for some in links(document).values()]
         found[site.key] = dict(rendering.problems.counts), codes
     assert found == {

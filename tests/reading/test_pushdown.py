@@ -423,7 +423,7 @@ def test_future_rows_are_odd(lastmod):
     assert b"".join(rendering).count(b"<lastmod>") == 14
     assert [problem.key for problem in rendering.problems.examples] == [newest.pk]
     assert rendering.pipeline.lastmods.dated == 14
-    assert rendering.pipeline.changes_at is not None
+    assert rendering.pipeline.tags.changes_at is not None
 
 
 @pytest.mark.django_db

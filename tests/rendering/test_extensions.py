@@ -304,7 +304,7 @@ def test_news_of_the_future_is_not_news_yet(at, published):
     assert of(news=article(published)) == ("", {"future-date": 1})
     assert of(videos=lambda self, obj: Video(**VIDEO, published=published))[1] == {"future-date": 1}
     rendering, _ = render(plain(news=article(NOW + 3 * HOUR)))
-    assert rendering.pipeline.changes_at == NOW + 3 * HOUR
+    assert rendering.pipeline.tags.changes_at == NOW + 3 * HOUR
 
 
 def test_a_video_of_the_future_has_no_date_yet(at):
@@ -315,7 +315,7 @@ def test_a_video_of_the_future_has_no_date_yet(at):
     rendering, document = render(section)
     assert texts(document, "v:video/v:view_count") == [["3"]]
     assert texts(document, "v:video/v:publication_date") == [[]]
-    assert rendering.pipeline.changes_at == NOW + HOUR
+    assert rendering.pipeline.tags.changes_at == NOW + HOUR
     at(NOW + HOUR)
     assert len(texts(render(section)[1], "v:video/v:publication_date")[0]) == 1
 
@@ -447,7 +447,7 @@ def test_entries_as_values_carry_them(sections, rf):
     sections.add(type(places(location=COLUMNS, images="cover").options))
     section = places(location=COLUMNS, images="cover")
     document = render(section)[1].decode()
-    found = list(page_entries(section, pages_with_rows(section)[0], SITE.scope()))
+    found = list(page_entries(section, pages_with_rows(section)[0]))
     assert len(found) == 2
     template = engines["django"].from_string(
         "{% load sitemapkit %}{% sitemap_entries 'things' 1 as entry %}{% sitemap_entry entry %}"

@@ -270,7 +270,7 @@ def state_of(section, before=None):
         "newest_key": lastmods.find_key(),
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
-        "changes": rendering.pipeline.changes_at,
+        "changes": rendering.pipeline.tags.changes_at,
         "duplicates": listed.locations,
     }
 

@@ -170,7 +170,7 @@ def test_result_equals_the_packages_own_page(client, ask, sections):
     entries = list(reader.read([body]))
     assert reader.valid, reader.findings
     section = registry.get(SITE, "readings")
-    expected = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    expected = list(page_entries(section, PlannedPage(1, EVERYTHING)))
     assert entries == expected
     assert len(expected) == 4
     page = client.get("/sitemap-readings-1.xml").getvalue()
@@ -472,7 +472,7 @@ def test_entries_heed_the_byte_limit_of_a_page(written, sections, settings, clie
     make_readings(range(200))
     settings.SITEMAPKIT_MAX_BYTES = 5000
     section = registry.get(SITE, "readings")
-    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING)))
     assert 10 < len(entries) < 200
     while len(entries := written(ALL).split()) < 200:
         assert len(pages_with_rows(section)) > 1
@@ -488,7 +488,7 @@ def test_a_full_page_is_read_no_further(sections, django_assert_max_num_queries)
     reads = []
     chunks = section.chunks
     section.chunks = lambda keys: (reads.append(1) or chunk for chunk in chunks(keys))
-    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING)))
     assert len(entries) == 100
     assert len(reads) == 1
 
@@ -499,7 +499,7 @@ def test_an_entry_too_large_for_any_page_is_left_out_of_the_entries(sections, se
     make_readings(range(5))
     settings.SITEMAPKIT_MAX_BYTES = 4096
     section = registry.get(SITE, "huge")
-    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING)))
     assert [(entry.location[-3:], entry.priority) for entry in entries] == [
         (f"/{level}/", f"0.{level}") for level in (1, 2, 3, 4)
     ]

@@ -276,12 +276,11 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
 
     The sections are rendered as live pages are, and read as any other sitemap; nothing is stored.
     """
-    scope = site.scope()
     for section in sections_of(site):
         waiting = deque(page.keys for page in all_pages(section))
         while waiting:
             keys = waiting.popleft()
-            rendering = PageRendering(section, keys, scope)
+            rendering = PageRendering(section, keys)
             blocks = iter(rendering)
             if first := list(islice(blocks, 1)):
                 for url, values in read_entries(chain(first, blocks), []):

@@ -354,7 +354,7 @@ def set_page_facts(row: Place, page: PageRendering) -> None:
     hashes = packed_hashes(page.pipeline.override_hashes)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes
-    row.changes_at = page.pipeline.changes_at
+    row.changes_at = page.pipeline.tags.changes_at
     if row.changes_at is not None and not settings.USE_TZ:
         zone = timezone.get_default_timezone()
         row.changes_at = timezone.make_naive(row.changes_at, zone)

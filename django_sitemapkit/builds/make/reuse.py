@@ -27,7 +27,7 @@ from django_sitemapkit.overrides.patterns import Pattern, first_matching_pattern
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, KeyRange
-from django_sitemapkit.rendering import LinkFingerprints
+from django_sitemapkit.rendering import linked_sections, links_fingerprint
 from django_sitemapkit.sites import SitemapSite
 
 MAX_CHANGES = 10_000
@@ -208,7 +208,7 @@ class Fingerprints:
         self._address = site.address("index")  # Its folder is what may be listed.
         self._codes: dict[str, str] = {}
         self._cached: dict[tuple[str, KeyRange], str] = {}
-        self._links = cache(LinkFingerprints)
+        self._linked_sections = cache(linked_sections)
 
     def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
         """Compute and cache the fingerprints of pages; return how many rows each page has.
@@ -246,7 +246,7 @@ class Fingerprints:
     def _digest_with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
         """Return the digest ``text`` of a page and that of its translation links; "" if unknown."""
         assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
-        links = self._links(section).of_page(keys)
+        links = links_fingerprint(section, self._linked_sections(section), keys)
         return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:

@@ -25,7 +25,7 @@ from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
-from django_sitemapkit.rendering.entry_columns import EntryColumns, only_rows
+from django_sitemapkit.rendering.entries import EntryColumns, only_rows
 from django_sitemapkit.rendering.indexes import ANY_NUMBER
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import Translated

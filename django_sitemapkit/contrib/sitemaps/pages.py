@@ -13,9 +13,8 @@ from django_sitemapkit.protocol.dates import day_of
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
 from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
-from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import adapt_contrib
 from django_sitemapkit.sites import SitemapSite
 

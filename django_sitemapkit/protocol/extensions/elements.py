@@ -135,11 +135,11 @@ def news_element(news: News, zone: dt.tzinfo) -> str:
     article is not checked here: an article that grows old stays valid.
     """
     date = partial(format_lastmod, zone=zone)
-    language = news_language(news.language)
     return (
         f"<news:news><news:publication>"
         f"{_tag(_NEWS['publication/name'], _xml_text, news.publication)}"
-        f"{_tag(_NEWS['publication/language'], _xml_text, language)}</news:publication>"
+        f"{_tag(_NEWS['publication/language'], _xml_text, news_language(news.language))}"
+        "</news:publication>"
         f"{_tag(_NEWS['publication_date'], date, news.published)}"
         f"{_tag(_NEWS['title'], _xml_text, news.title)}</news:news>"
     )
