@@ -150,10 +150,11 @@ class ChunkPipeline:
             chunk.keys,
             locations,
             tags,
-            self._extensions and self._extensions.format_rows(chunk.extensions, chunk.keys, listed),
             versions=chunk.versions,
             translations=chunk.translations,
         )
+        if self._extensions is not None:
+            entries.extensions = self._extensions.format_rows(chunk.extensions, chunk.keys, listed)
         for row, why in refused.items():
             if why is not None and row not in foreign:
                 self.problems.add(chunk.keys[row], why)
