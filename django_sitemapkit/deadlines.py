@@ -6,7 +6,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Timer
 from typing import Any
 
@@ -86,17 +86,10 @@ class _ClosableHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         self._socket: socket.socket | None = None
         self.response: HTTPResponse | None = None
 
-    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        """Send a request over http and return its response."""
-        return self._open(HTTPConnection, req)
-
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        """Send a request over https and return its response."""
-        return self._open(HTTPSConnection, req)
-
-    def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
-        """Send a request on a connection of a class, and return its response."""
-        self.response = response = self.do_open(partial(self._connection, kind), req)
+    def do_open(self, http_class: Any, req: Any, **options: Any) -> HTTPResponse:
+        """Send a request over http or https, on a connection of a class; return its response."""
+        connection = partial(self._connection, http_class)
+        self.response = response = super().do_open(connection, req, **options)
         return response
 
     def close_connection(self) -> None:
