@@ -339,7 +339,8 @@ class Reuse:
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None if it can.
 
-        With ``assume_unchanged``, a page that only rendering could judge counts as unchanged.
+        Without ``keys``, its rows count as unchanged. With ``assume_unchanged``, so do those of a
+        page that only rendering could judge.
         """
         if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
             return Reason.LOST
@@ -348,34 +349,15 @@ class Reuse:
             return Reason.CODE
         if previous.changes_at is not None and previous.changes_at <= timezone.now():
             return Reason.DATE
-        reason = self._why_rows_differ(section, previous, keys)
-        if reason and not (assume_unchanged and reason == Reason.METHODS):
-            return reason
+        now = previous.fingerprint if keys is None else self.fingerprints.of(section, keys)
+        if now != previous.fingerprint or not (now or assume_unchanged):
+            return Reason.ROWS if now else Reason.METHODS
+        since, revision = previous.revision, section.overrides.revision
         look = keys is not None
-        if self._is_affected_by_edits(section, previous, look=look):
+        if since != revision and self._changes(since, revision).affects(
+            section, previous, look=look
+        ):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
         is_compared = bool(previous.urls_digest or previous.duplicate_hashes)
-        hashed = section.get_name() in self.hashed
-        return Reason.AGAIN if is_compared and previous.duplicates and not hashed else None
-
-    def _is_affected_by_edits(self, section: SectionReader, row: Place, *, look: bool) -> bool:
-        """Return whether editors changed anything that affects a page since its file was made."""
-        if row.revision == section.overrides.revision:
-            return False
-        return self._changes(row.revision, section.overrides.revision).affects(
-            section, row, look=look
-        )
-
-    def _why_rows_differ(
-        self, section: SectionReader, previous: Place, keys: KeyRange | None
-    ) -> Reason | None:
-        """Return Reason.ROWS if a page's rows changed, Reason.METHODS if only rendering can tell.
-
-        Returns None if the rows are unchanged; without ``keys`` they count as unchanged.
-        """
-        if keys is None:
-            return None if previous.fingerprint else Reason.METHODS
-        now = self.fingerprints.of(section, keys)
-        if not now:
-            return Reason.METHODS
-        return Reason.ROWS if now != previous.fingerprint else None
+        is_off = section.get_name() not in self.hashed
+        return Reason.AGAIN if is_off and is_compared and previous.duplicates else None
