@@ -17,7 +17,6 @@ from pathlib import Path
 from django_sitemapkit.builds.make.url_hashes import (
     HASH_BYTES,
     NO_URLS,
-    hashes_from_bytes,
     hashes_from_hex,
     hashes_of,
     hashes_to_hex,
@@ -95,7 +94,7 @@ class PageRuns:
     def __getitem__(self, page: PageName) -> "array[int]":
         begin, end = self._places[page]
         self._file.seek(begin * HASH_BYTES)
-        return hashes_from_bytes(self._file.read((end - begin) * HASH_BYTES))
+        return array("q", self._file.read((end - begin) * HASH_BYTES))
 
     def discard(self, page: PageName) -> None:
         """Forget the hashes of a page; their bytes stay in the file."""
@@ -107,8 +106,7 @@ class PageRuns:
         Pages count as earlier in the order of ``pages``. The hashes are compared in parts, with a
         heartbeat for each. Until it is yielded, a duplicate takes eight bytes of memory.
         """
-        found = self._duplicates_by_section(pages)
-        for page in found:
+        for page in self._duplicates_by_section(pages):
             yield {one: section for section, ones in page.items() for one in ones}
 
     def _duplicates_by_section(
@@ -129,8 +127,7 @@ class PageRuns:
                 hashes = self._hashes_below(edge, begins[place], end)
                 begins[place] += len(hashes)
                 some = dict.fromkeys(hashes, section)
-                again = first.keys() & some.keys()
-                for one in again:
+                for one in first.keys() & some.keys():
                     found[place][first[one]].append(one)
                     del some[one]
                 first.update(some)
@@ -256,7 +253,7 @@ class PageComparison:
             try:
                 if page in left:  # Of two processes that made a page, that one has recorded it.
                     made = Place.objects.values_list("url_hashes", flat=True).get(pk=row.pk)
-                    self._runs[page] = hashes_from_bytes(bytes(made or b""))
+                    self._runs[page] = array("q", bytes(made or b""))
                 elif page not in self._runs:
                     self._runs[page] = self._stored_hashes(row)
             except StorageFailure as error:

@@ -29,14 +29,7 @@ def hashes_of(locations: Iterable[str]) -> list[int]:
     digest = salted_hmac("django_sitemapkit.url_hashes", "", algorithm="sha256").digest()
     salt, blake2b = digest[: hashlib.blake2b.SALT_SIZE], hashlib.blake2b
     each = [blake2b(url.encode(), digest_size=8, salt=salt).digest() for url in locations]
-    return hashes_from_bytes(b"".join(each)).tolist()
-
-
-def hashes_from_bytes(data: bytes) -> "array[int]":
-    """Decode hashes from the bytes of 64-bit integers."""
-    hashes = array("q")
-    hashes.frombytes(data)
-    return hashes
+    return array("q", b"".join(each)).tolist()
 
 
 def hashes_to_hex(listed: Mapping[int, str]) -> dict[str, str]:
@@ -53,9 +46,7 @@ def hashes_to_hex(listed: Mapping[int, str]) -> dict[str, str]:
 def hashes_from_hex(texts: Mapping[str, str]) -> dict[int, str]:
     """Decode what ``hashes_to_hex`` encoded: hashes, each with the section that lists its URL."""
     return {
-        one: section
-        for section, text in texts.items()
-        for one in hashes_from_bytes(bytes.fromhex(text))
+        one: section for section, text in texts.items() for one in array("q", bytes.fromhex(text))
     }
 
 
@@ -109,8 +100,7 @@ class PageDeduplicator:
     """
 
     def __init__(self, row: Place, previous: Iterable[Place] = ()) -> None:
-        known = [one for one in (row, *previous) if one.prefix_digest]
-        decided = known[0] if known else row
+        decided = next((one for one in (row, *previous) if one.prefix_digest), row)
         self._section = row.section
         self._decided = decided.urls_digest, decided.duplicate_hashes
         self._prefix = decided.prefix_digest
