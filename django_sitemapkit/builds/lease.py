@@ -160,12 +160,6 @@ class BuildLease:
         return now
 
 
-def lease_of_build(build: Build) -> Lease | None:
-    """Return the lease under which a build is being made; None if nobody holds it any more."""
-    rows = Lease.objects.filter(name=lease_name(build.site), fence=build.fence)
-    return rows.exclude(owner="").first()
-
-
 def close_broken_connection() -> None:
     """Close the database connection of our tables if it is broken or too old.
 
@@ -264,8 +258,7 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
             transaction.set_rollback(True, using=using)
             return None
         if not keys:
-            planned = Build(site=site.key, fence=lease.fence, started_at=StoredNow())
-            planned.save()
+            planned = Build.objects.create(site=site.key, fence=lease.fence, started_at=StoredNow())
             keys = [planned.pk]
         Build.objects.filter(pk__in=keys).update(
             status=Build.Status.ABANDONED,
@@ -369,8 +362,7 @@ def pages_to_make(build: Build) -> PlaceQuerySet:
     A page over its limit that may fit without its duplicates is not among them: it waits until all
     pages are compared.
     """
-    pending = Place.objects.filter(build=build, status=Place.Status.PENDING)
-    return pending.filter(url_hashes=None)
+    return Place.objects.filter(build=build, status=Place.Status.PENDING, url_hashes=None)
 
 
 class ClaimLease(BuildLease):
@@ -387,7 +379,6 @@ class ClaimLease(BuildLease):
         super().__init__(row, settings.LEASE_SECONDS)
         self._build = build
         self._limits = limits
-        self._duration = dt.timedelta(seconds=settings.LEASE_SECONDS)
         self._page = Place.objects.none()
         self._bounds: tuple[int, str | None] = (0, None)
 
@@ -453,7 +444,9 @@ class ClaimLease(BuildLease):
 
     def _renew_claim(self) -> None:
         """Extend the claim of the page by SITEMAPKIT_LEASE_SECONDS from now."""
-        self._page.update(claimed_until=DatabaseNow() + self._duration)
+        self._page.update(
+            claimed_until=DatabaseNow() + dt.timedelta(seconds=settings.LEASE_SECONDS)
+        )
 
     def _take_rate_limit_slot(self) -> bool:
         """Return whether the limit of pages a minute allows a claim now.

@@ -5,6 +5,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import IO, Any
@@ -134,6 +135,11 @@ def planned_rows_of(section: SectionReader, pages: Sequence[PlannedPage]) -> lis
     ]
 
 
+def rows_in_index_order(build: Build) -> list[Place]:
+    """Return all rows of a build as they are recorded, in the order of the index."""
+    return sorted(Place.objects.in_build(build), key=index_order)
+
+
 def index_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
     """Yield the index entries of pages: the address, and when the file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
@@ -204,14 +210,14 @@ def answering_places(site: SitemapSite) -> dict[PageName, tuple[str, int, int]]:
     return answers
 
 
+@dataclass
 class SiteBuilds:
     """The published and the held build of a site with their rows, each read once.
 
     Under the lease of the site nobody else changes any of it.
     """
 
-    def __init__(self, site: SitemapSite) -> None:
-        self.site = site
+    site: SitemapSite
 
     @cached_property
     def publication(self) -> Publication | None:
@@ -241,14 +247,8 @@ class SiteBuilds:
     @cached_property
     def _rows(self) -> dict[int, list[Place]]:
         """The rows of the published and the held build by its id, in the order of the index."""
-        builds = [build.pk for build in (self.published, self.held) if build]
-        rows: defaultdict[int, list[Place]] = defaultdict(list)
-        stored = Place.objects.filter(build__in=builds).select_related("page")
-        for row in stored if builds else ():
-            rows[row.build_id].append(row)
-        for found in rows.values():
-            found.sort(key=index_order)
-        return rows
+        builds = (self.published, self.held)
+        return {build.pk: rows_in_index_order(build) for build in builds if build}
 
     def rows_of(self, build: Build | None) -> Sequence[Place]:
         """Return all rows of ``build``, the published or the held one; none for None."""
@@ -256,8 +256,7 @@ class SiteBuilds:
 
     def index_of(self, build: Build | None) -> Place | None:
         """Return the row of the index of ``build``, the published or the held one, or None."""
-        indexes = [row for row in self.rows_of(build) if not row.section]
-        return indexes[0] if indexes else None
+        return next((row for row in self.rows_of(build) if not row.section), None)
 
     def finished_pages(self) -> dict[PageName, list[Place]]:
         """Return by page its finished rows, with URLs or without: published first, then held."""
@@ -269,40 +268,43 @@ class SiteBuilds:
 
     def page_sizes_of(self, section: str) -> dict[int, tuple[int, int]]:
         """Return by number how many bytes and URLs each published page of a section has."""
-        rows = [row for row in self.rows_of(self.published) if row.section == section]
-        return {row.number: (row.xml_bytes, row.urls) for row in rows}
+        return {
+            row.number: (row.xml_bytes, row.urls)
+            for row in self.rows_of(self.published)
+            if row.section == section
+        }
 
 
+@dataclass
 class StoredFiles:
-    """Which files of a site the storage has: by one listing, where it can list them.
+    """Which files of a site the storage has: by one listing, where it can list them."""
 
-    Otherwise each file is asked for. Without ``ask`` a storage elsewhere than on the local disk is
-    asked for nothing, and all count as stored. Files that are ``distrusted`` count as lost.
+    site: SitemapSite
+    ask: bool = True
+    """Whether to ask for each file if there is no listing.
+
+    Otherwise a storage elsewhere than on the local disk is asked for nothing, and all files count
+    as stored.
     """
-
-    def __init__(
-        self, site: SitemapSite, *, ask: bool = True, distrusted: Collection[str] = ()
-    ) -> None:
-        self._site = site
-        self._ask = ask
-        self._distrusted = distrusted
+    distrusted: Collection[str] = ()
+    """The names of files that count as lost."""
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
         """The names of the stored files; None if each has to be asked for, or none is."""
-        storage, folder = SitemapStorage(), folder_of(self._site)
-        if not self._ask and storage.local_path(folder) is None:
+        storage, folder = SitemapStorage(), folder_of(self.site)
+        if not self.ask and storage.local_path(folder) is None:
             return None
         names = storage.names(folder)
         return None if names is None else frozenset(names)
 
     def has(self, name: str) -> bool:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
-        if name in self._distrusted:
+        if name in self.distrusted:
             return False
         if self._names is not None:
             return name in self._names
-        return not self._ask or SitemapStorage().has(name)
+        return not self.ask or SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:
         """Return the rows whose files are not stored, with a heartbeat for each.

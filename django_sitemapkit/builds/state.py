@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import InlineRunner, Runner
 from django_sitemapkit.builds.make.reuse import Reuse
-from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles, index_order, page_rows_of
+from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles, page_rows_of
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
@@ -124,10 +124,6 @@ class BuildState:
             heartbeat=self.lease.heartbeat,
         )
         return self.finished
-
-    def reload_rows(self) -> None:
-        """Read the rows again, as this process and others have recorded them."""
-        self.rows = sorted(Place.objects.in_build(self.build), key=index_order)
 
     def report_file(self, result: FileResult, total: int) -> None:
         """Record the result of a file and call ``on_file``; ``total`` is the expected number."""

@@ -24,6 +24,7 @@ from django_sitemapkit.builds.manifest import (
     page_rows_of,
     planned_rows_of,
     rows_in_batches,
+    rows_in_index_order,
     unsaved_copy,
 )
 from django_sitemapkit.builds.publication.delivery import export_and_announce, prune
@@ -137,7 +138,9 @@ def adopt_and_reuse(state: BuildState) -> None:
     judge, and all of a full build, are published as they are; a build that has to follow at once
     renders them.
     """
-    adoptable = {build.pk for build in state.unfinished if _is_adoptable(state, build)}
+    adoptable = {
+        build.pk for build in state.unfinished if _fate_of_pages(state, build) == "adopted"
+    }
     stored = _reusable_rows_by_page(state, adoptable)
     sections = {section.get_name(): section for section in state.sections}
     for row in state.pending if stored else ():
@@ -168,15 +171,13 @@ def record_draft(state: BuildState) -> None:
             Place.objects.bulk_create(some)
     _give_up_unfinished(state)
     state.begun.add(record.pk)
-    state.reload_rows()
+    state.rows = rows_in_index_order(record)
     announce_started(record, pages=len(state.pending), adopted=state.adopted)
 
 
 def make_pages(state: BuildState) -> None:
     """Have the runner make the pending pages, and compare them, until each URL is listed once."""
-    builder = PageBuilder(
-        *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
-    )
+    builder = PageBuilder(*(state.builds, state.build, state.lease, state.sections, state.hashed))
     with builder:
         comparison = None
         if state.hashed:
@@ -194,7 +195,7 @@ def make_pages(state: BuildState) -> None:
             for result in state.runner.run(builder, pending):
                 state.report_file(result, total)
             if state.pending or builder.has_split:  # Or other processes have recorded them.
-                state.reload_rows()
+                state.rows = rows_in_index_order(state.build)
                 builder.has_split = False
 
 
@@ -212,8 +213,7 @@ def compare_pages(state: BuildState, comparison: PageComparison) -> None:
     if again:
         _set_pending(state, again)
         return
-    left = Place.objects.filter(build=state.build, url_hashes__isnull=False)
-    left.update(url_hashes=None)
+    Place.objects.filter(build=state.build, url_hashes__isnull=False).update(url_hashes=None)
 
 
 def rebuild_lost_pages(state: BuildState) -> None:
@@ -289,7 +289,7 @@ def _set_pending(state: BuildState, rows: Sequence[Place]) -> None:
             Place.objects.bulk_update(some, changed)
     again = set(map(page_name_of, rows))
     state.files = [file for file in state.files if (file.section, file.number) not in again]
-    state.reload_rows()
+    state.rows = rows_in_index_order(state.build)
 
 
 def _lost_pages(state: BuildState) -> list[Place]:
@@ -299,8 +299,7 @@ def _lost_pages(state: BuildState) -> list[Place]:
 
 def _prune_or_log(state: BuildState) -> None:
     """Delete the files of builds that are over; an error is logged, not raised."""
-    published = state.builds.rows_of(state.builds.published)
-    known = {row.name for row in (*state.rows, *published)}
+    known = {row.name for row in (*state.rows, *state.builds.rows_of(state.builds.published))}
     try:
         prune(state.site, state.lease, state.storage, export=state.export, known=known)
     except LeaseLost as error:
@@ -311,35 +310,30 @@ def _prune_or_log(state: BuildState) -> None:
         )
 
 
-def _is_adoptable(state: BuildState, left: Build) -> bool:
-    """Return whether the pages that a build has stored may be adopted."""
-    return _has_same_declaration(state, left) and (left.options["full"] or not state.full)
+def _fate_of_pages(state: BuildState, left: Build) -> str:
+    """Return "adopted" if the pages of an unfinished build may be adopted, or a code why not.
 
-
-def _has_same_declaration(state: BuildState, left: Build) -> bool:
-    """Return whether an earlier build had the same declaration as this one: code and settings."""
-    return bool(left.options.get("declaration") == state.build.options["declaration"])
+    It is "changed" if its declaration was not the same as that of this build: code and settings.
+    """
+    if left.options.get("declaration") != state.build.options["declaration"]:
+        return "changed"
+    return "adopted" if left.options["full"] or not state.full else "interrupted"
 
 
 def _give_up_unfinished(state: BuildState) -> None:
     """Give up the builds that ended early: their usable pages are adopted by now."""
     for left in state.unfinished:
-        reason = left.reason or _reason_to_give_up(state, left)
+        code = _fate_of_pages(state, left)
+        reason = left.reason or {"code": code}
         state.lease.abandon_builds([left.pk], reason)
-        if not _has_same_declaration(state, left):
+        if code == "changed":
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
-            key = state.site.key
-            ended = BuildResult(site=key, build=left.pk, status="abandoned", cause=reason)
+            ended = BuildResult(
+                site=state.site.key, build=left.pk, status="abandoned", cause=reason
+            )
             announce_ended(left.pk, ended, is_followed=True)
     state.unfinished = ()
-
-
-def _reason_to_give_up(state: BuildState, left: Build) -> State:
-    """Return why an unfinished build is given up: its pages are adopted, or why not."""
-    if not _has_same_declaration(state, left):
-        return {"code": "changed"}
-    return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}
 
 
 def _end_with_error(state: BuildState, error: BaseException) -> None:

@@ -81,8 +81,9 @@ class CeleryRunner(QueueRunner):
         """
         if not self.supports_requests:
             return False
-        arguments = request_arguments(site, kinds)
-        process_requests.apply_async(arguments, countdown=delay or None, **self._sending)
+        process_requests.apply_async(
+            request_arguments(site, kinds), countdown=delay or None, **self._sending
+        )
         return True
 
     def check(self) -> Iterable[CheckMessage]:

@@ -22,11 +22,11 @@ from django_sitemapkit.builds.lease import (
     ClaimState,
     PageChanged,
     close_broken_connection,
-    lease_of_build,
     pages_to_make,
 )
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.exceptions import (
@@ -36,7 +36,8 @@ from django_sitemapkit.exceptions import (
     RepeatedRow,
     StorageFailure,
 )
-from django_sitemapkit.models import Build, Place
+from django_sitemapkit.models import Build, Lease, Place
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import all_sites, site_by_key
@@ -116,6 +117,7 @@ def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
 
 def require_shared_databases() -> None:
     """Raise BuildFailed if other processes could not read what this process reads."""
+    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
     for alias in connections:
         connection: Any = connections[alias]
         if connection.vendor == "sqlite" and connection.is_in_memory_db():
@@ -123,22 +125,14 @@ def require_shared_databases() -> None:
                 f"The database {alias!r} is in memory, so worker processes cannot use it. Use"
                 " the runner 'inline'."
             )
-        _require_known_tenant(alias, connection)
-
-
-def _require_known_tenant(alias: str, connection: Any) -> None:
-    """Raise BuildFailed if a connection is switched to a schema, but not by django-tenants.
-
-    A worker's connection begins in the public schema, and would read other rows than the process
-    that builds. It can only be switched as django-tenants does it.
-    """
-    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
-    schema = getattr(connection, "schema_name", None)
-    if schema and schema != public and getattr(connection, "tenant", None) is None:
-        raise BuildFailed(
-            f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
-            " connect to the public schema. Use the runner 'inline' (--workers 1)."
-        )
+        # A worker's connection begins in the public schema, and would read other rows than this
+        # process. It can only be switched as django-tenants does it.
+        schema = getattr(connection, "schema_name", None)
+        if schema and schema != public and getattr(connection, "tenant", None) is None:
+            raise BuildFailed(
+                f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
+                " connect to the public schema. Use the runner 'inline' (--workers 1)."
+            )
 
 
 def claim_and_make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
@@ -176,7 +170,8 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
     Returns whether this process can help later: it has the code and settings of the process that
     builds, and the build goes on. Raises LeaseLost if the build ends meanwhile.
     """
-    held = lease_of_build(record)
+    leases = Lease.objects.filter(name=lease_name(record.site), fence=record.fence)
+    held = leases.exclude(owner="").first()
     if held is None:
         return False
     if ClaimState.of(record).claims_left(limits) < 1:
@@ -192,8 +187,8 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
         )
         return False
     lease = ClaimLease(held, record, limits)
-    builder = PageBuilder(SiteBuilds(site), record, lease, sections)
-    with builder:
+    hashed = hashed_sections(sections, builds_all=not chosen)
+    with PageBuilder(SiteBuilds(site), record, lease, sections, hashed) as builder:
         while claim_and_make_page(builder, lease) and time.monotonic() < until:
             pass
     return True
@@ -251,8 +246,7 @@ class Coordinator:
     def _new_results(self) -> Iterator[FileResult]:
         """Yield the results of pages that were recorded since the last call."""
         new = set(self._made.values_list("pk", flat=True)) - self._known
-        made = Place.objects.in_build(self._record)
-        for row in sorted(made.in_bulk(new).values(), key=index_order):
+        for row in sorted(self._made.in_bulk(new).values(), key=index_order):
             yield self._builder.result_of(row)
         self._known |= new
 
@@ -267,7 +261,10 @@ class Coordinator:
                 raise BuildFailed(f"{row} failed {attempts} times: {error}: {text}")
 
     def _start_missing_helpers(self, state: ClaimState) -> None:
-        """Start as many helpers as the limits allow, without those that are still starting."""
+        """Start as many helpers as the limits allow, without those that are still starting.
+
+        Raises QueueDown if the queue has not taken any message of this build.
+        """
         now = time.monotonic()
         if self._start is None or now < self._next_start:
             return
@@ -279,25 +276,18 @@ class Coordinator:
         if self._limits.pages_per_minute is None and missing > 0:
             self._next_start = now + START_SECONDS
         for _ in range(missing):
-            if not self._start_helper(self._start) or time.monotonic() - now > START_SECONDS:
-                return  # The queue is down, or runs each helper at once.
-
-    def _start_helper(self, start: Callable[[], None]) -> bool:
-        """Start a helper; return False if the queue did not take the message.
-
-        Raises QueueDown if it has not taken any message of this build.
-        """
-        try:
-            start()
-        except Exception as error:
-            self._note = f"No helper could be enqueued: {type(error).__name__}: {error}"
-            if not self._is_queue_up:
-                raise QueueDown(self._note) from error
-            logger.warning("Site %r: %s.", self._record.site, self._note)
-            return False
-        self._is_queue_up = True
-        self._started += 1
-        return True
+            try:
+                self._start()
+            except Exception as error:
+                self._note = f"No helper could be enqueued: {type(error).__name__}: {error}"
+                if not self._is_queue_up:
+                    raise QueueDown(self._note) from error
+                logger.warning("Site %r: %s.", self._record.site, self._note)
+                return
+            self._is_queue_up = True
+            self._started += 1
+            if time.monotonic() - now > START_SECONDS:
+                return  # The queue runs each helper at once.
 
     def _work_or_wait(self, state: ClaimState) -> None:
         """Make pages if helpers make none, or wait, until the next look at the database."""

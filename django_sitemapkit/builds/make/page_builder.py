@@ -25,11 +25,7 @@ from django_sitemapkit.builds.make.page_file import (
     rendering_of,
 )
 from django_sitemapkit.builds.make.reuse import Fingerprints, packed_hashes
-from django_sitemapkit.builds.make.url_hashes import (
-    PageDeduplicator,
-    hashed_sections,
-    hashes_of_rows,
-)
+from django_sitemapkit.builds.make.url_hashes import PageDeduplicator, hashes_of_rows
 from django_sitemapkit.builds.manifest import (
     SiteBuilds,
     StoredFiles,
@@ -93,8 +89,7 @@ class PageBuilder:
         record: Build,
         lease: BuildLease,
         sections: Collection[SectionReader],
-        *,
-        hashed: Collection[str] | None = None,
+        hashed: Collection[str],
     ) -> None:
         self.site = site = builds.site
         self.record_of_build = record
@@ -102,8 +97,6 @@ class PageBuilder:
         self._sections = {section.get_name(): section for section in sections}
         self.has_split = False
         """Whether a page was split, so that there is a row which the caller does not know."""
-        if hashed is None:
-            hashed = hashed_sections(sections, builds_all=not record.options.get("sections"))
         self.hashed = hashed
         """The names of the sections whose URLs are compared."""
         self._runs: PageRuns | None = None
@@ -117,8 +110,7 @@ class PageBuilder:
         self._connection_lock = RLock()
 
     def __enter__(self) -> "PageBuilder":
-        work_folder = self._storage.work_folder(folder_of(self.site))
-        self.folder = self._open.enter_context(work_folder)
+        self.folder = self._open.enter_context(self._storage.work_folder(folder_of(self.site)))
         self._compression = self._open.enter_context(compression_thread())
         return self
 
@@ -157,7 +149,9 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
-        deduplicator = self._deduplicator_of(row)
+        is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
+        is_compared = row.section in self.hashed or is_known
+        deduplicator = PageDeduplicator(row, self.previous_of(row)) if is_compared else None
         keys = key_range_of(row, section)
         if difference := section.method_difference(keys):
             disable_methods_as_columns(section, difference)
@@ -231,12 +225,6 @@ class PageBuilder:
         names = {previous.name for previous in self.previous_of(row)}
         return replace(result, state="stored") if row.name and row.name not in names else result
 
-    def _deduplicator_of(self, row: Place) -> PageDeduplicator | None:
-        """Return what leaves out the duplicates on a page; None if its URLs are not compared."""
-        is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
-        is_compared = row.section in self.hashed or is_known
-        return PageDeduplicator(row, self.previous_of(row)) if is_compared else None
-
     def _make_again_if_over_limit(self, row: Place, section: SectionReader, file: PageFile) -> bool:
         """Split a page over its limit, or store its hashes; return whether it is made again.
 
@@ -272,8 +260,11 @@ class PageBuilder:
         if not page.rendering.urls:
             row.status = Place.Status.EMPTY
             return "empty"
-        stored = [previous for previous in self.previous_of(row) if previous.page_id]
-        same = [previous for previous in stored if previous.page.sha256 == page.sha256]
+        same = [
+            previous
+            for previous in self.previous_of(row)
+            if previous.page_id and previous.page.sha256 == page.sha256
+        ]
         for previous in same:
             if self._files.has(previous.page.name):
                 copy_file_facts(row, previous)
@@ -307,13 +298,13 @@ class PageBuilder:
         self.has_split = True
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
-        moved: list[int] = []
-        for previous in self.previous_of(row):
-            is_served = previous.build_id == self._published
-            is_listed = previous.status == Place.Status.DONE
-            if is_served and is_listed and not covers(row, previous, keyset):
-                # A reader of the published index asks for this number, and for all of its rows.
-                moved = [row.number]
+        served = [
+            previous
+            for previous in self.previous_of(row)
+            if previous.build_id == self._published and previous.status == Place.Status.DONE
+        ]
+        # A reader of the published index asks for this number, and for all of its rows.
+        moved = [row.number for previous in served if not covers(row, previous, keyset)]
         with self.lease.fenced_transaction():
             row.number = renumber_pages(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
@@ -356,8 +347,7 @@ def set_page_facts(row: Place, page: PageRendering) -> None:
         row.override_hashes = hashes
     row.changes_at = page.pipeline.tags.changes_at
     if row.changes_at is not None and not settings.USE_TZ:
-        zone = timezone.get_default_timezone()
-        row.changes_at = timezone.make_naive(row.changes_at, zone)
+        row.changes_at = timezone.make_naive(row.changes_at, timezone.get_default_timezone())
 
 
 class Runner(ABC):
