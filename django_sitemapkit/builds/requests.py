@@ -240,8 +240,7 @@ def _run_comparison(site: SitemapSite, asked: BuildRequest, choose: Choose) -> S
 
 def _compare_builds(site: SitemapSite, build: Build, before: Build) -> State:
     """Compare two builds and store the differences; return their numbers as a state."""
-    found = store_differences(site, build, before)
-    added, removed, changed = map(found.count, "+-~")
+    added, removed, changed = map(store_differences(site, build, before).count, "+-~")
     return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 
 
