@@ -26,9 +26,16 @@ from django_sitemapkit.exceptions import (
     SitemapKitError,
 )
 from django_sitemapkit.heartbeats import calling_on_heartbeat
-from django_sitemapkit.models import Build, DatabaseNow, Lease, Place, StoredNow
-from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
-from django_sitemapkit.models.leases import lease_name
+from django_sitemapkit.models import (
+    INDEX_ORDER,
+    Build,
+    DatabaseNow,
+    Lease,
+    Place,
+    PlaceQuerySet,
+    StoredNow,
+    lease_name,
+)
 from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_tenants

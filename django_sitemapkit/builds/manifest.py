@@ -15,16 +15,14 @@ from django.utils import timezone
 
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.models import Build, Place, Publication, StoredNow
-from django_sitemapkit.models.builds import INDEX_ORDER
+from django_sitemapkit.models import INDEX_ORDER, Build, Place, Publication, StoredNow
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.writers import escaped, unescaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import KeyRange, Keyset
+from django_sitemapkit.reading import KeyRange, Keyset, SectionReader
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import gzip_decompressor, page_address_getter
 from django_sitemapkit.sites import SitemapSite

@@ -25,8 +25,7 @@ from django_sitemapkit.exceptions import (
     QueueDown,
     SitemapKitError,
 )
-from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
-from django_sitemapkit.models.builds import OVERDUE_SECONDS
+from django_sitemapkit.models import OVERDUE_SECONDS, Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.printable import logger, printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import BackgroundJobs, current_tenants

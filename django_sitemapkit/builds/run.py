@@ -16,7 +16,13 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.make.comparison import PageComparison, PageRuns
+from django_sitemapkit.builds.make.deduplication import (
+    PageComparison,
+    PageDeduplicator,
+    PageRuns,
+    hashed_sections,
+    hashes_of_rows,
+)
 from django_sitemapkit.builds.make.page_builder import (
     BuildMustRestart,
     InlineRunner,
@@ -25,11 +31,6 @@ from django_sitemapkit.builds.make.page_builder import (
 )
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.reuse import packed_hashes
-from django_sitemapkit.builds.make.url_hashes import (
-    PageDeduplicator,
-    hashed_sections,
-    hashes_of_rows,
-)
 from django_sitemapkit.builds.manifest import (
     PageName,
     SiteBuilds,

@@ -8,10 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from django_sitemapkit.builds.make.comparison import PageComparison, prove_unchanged_by_digests
+from django_sitemapkit.builds.make.deduplication import (
+    PageComparison,
+    hashed_sections,
+    prove_unchanged_by_digests,
+)
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart, PageBuilder
 from django_sitemapkit.builds.make.reuse import Reuse
-from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import (
     DECIDED,
     SPACING,

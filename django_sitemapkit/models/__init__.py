@@ -9,17 +9,20 @@ if not apps.is_installed("django_sitemapkit"):
     )
 
 from django_sitemapkit.models.builds import (
+    INDEX_ORDER,
+    OVERDUE_SECONDS,
     Build,
     BuildDifferences,
     BuildRequest,
     Place,
+    PlaceQuerySet,
     Publication,
     SitemapsOverview,
     StoredPage,
 )
 from django_sitemapkit.models.fields import SitemapFields
 from django_sitemapkit.models.files import FilePiece, StoredFile
-from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
+from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow, lease_name
 from django_sitemapkit.models.overrides import (
     ExclusionRule,
     ExtraUrl,
@@ -31,6 +34,8 @@ from django_sitemapkit.models.overrides import (
 from django_sitemapkit.models.plans import Page, Plan
 
 __all__ = [
+    "INDEX_ORDER",
+    "OVERDUE_SECONDS",
     "Build",
     "BuildDifferences",
     "BuildRequest",
@@ -41,6 +46,7 @@ __all__ = [
     "Lease",
     "Page",
     "Place",
+    "PlaceQuerySet",
     "Plan",
     "Publication",
     "Revision",
@@ -52,4 +58,5 @@ __all__ = [
     "StoredPage",
     "UrlOverride",
     "hash_of",
+    "lease_name",
 ]

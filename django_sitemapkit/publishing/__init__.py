@@ -4,6 +4,6 @@ Which of these files a site serves is decided by ``builds.publication``.
 """
 
 from django_sitemapkit.publishing.database import DatabaseStorage
-from django_sitemapkit.publishing.storage import SitemapStorage, file_name, folder_of
+from django_sitemapkit.publishing.storage import SitemapStorage, file_name, folder_of, sync_file
 
-__all__ = ["DatabaseStorage", "SitemapStorage", "file_name", "folder_of"]
+__all__ = ["DatabaseStorage", "SitemapStorage", "file_name", "folder_of", "sync_file"]

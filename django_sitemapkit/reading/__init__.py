@@ -7,6 +7,7 @@ readers; the project's own section is a reader's ``options``.
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
+from django_sitemapkit.reading.keysets import EVERYTHING, MAX_PARAMETERS, KeyRange, Keyset
 from django_sitemapkit.reading.pushdown import why_not_as_text
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.text_queries import TextChunk
@@ -19,9 +20,13 @@ from django_sitemapkit.sections import (
 )
 
 __all__ = [
+    "EVERYTHING",
+    "MAX_PARAMETERS",
     "Chunk",
     "ContribReader",
     "ItemReader",
+    "KeyRange",
+    "Keyset",
     "QuerySetReader",
     "SectionReader",
     "StaticReader",

@@ -24,9 +24,9 @@ from django_sitemapkit.builds.lease import (
     close_broken_connection,
     pages_to_make,
 )
+from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.make.url_hashes import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.exceptions import (
@@ -36,8 +36,7 @@ from django_sitemapkit.exceptions import (
     RepeatedRow,
     StorageFailure,
 )
-from django_sitemapkit.models import Build, Lease, Place
-from django_sitemapkit.models.leases import lease_name
+from django_sitemapkit.models import Build, Lease, Place, lease_name
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import all_sites, site_by_key

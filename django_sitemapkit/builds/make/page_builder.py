@@ -16,7 +16,7 @@ from django.core.checks import CheckMessage
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.comparison import PageRuns
+from django_sitemapkit.builds.make.deduplication import PageDeduplicator, PageRuns, hashes_of_rows
 from django_sitemapkit.builds.make.page_file import (
     PageFile,
     compression_thread,
@@ -25,7 +25,6 @@ from django_sitemapkit.builds.make.page_file import (
     rendering_of,
 )
 from django_sitemapkit.builds.make.reuse import Fingerprints, packed_hashes
-from django_sitemapkit.builds.make.url_hashes import PageDeduplicator, hashes_of_rows
 from django_sitemapkit.builds.manifest import (
     SiteBuilds,
     StoredFiles,
@@ -42,8 +41,7 @@ from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import disable_methods_as_columns
 from django_sitemapkit.planning import PlannedPage, renumber_pages, reserve_page_number, split_page
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, Keyset
+from django_sitemapkit.reading import EVERYTHING, Keyset, SectionReader
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 

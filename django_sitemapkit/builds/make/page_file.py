@@ -16,15 +16,14 @@ from xml.parsers import expat
 
 from django.db import connections
 
-from django_sitemapkit.builds.make.url_hashes import PageDeduplicator
+from django_sitemapkit.builds.make.deduplication import PageDeduplicator
 from django_sitemapkit.builds.manifest import difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import StoredPage
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.publishing.storage import sync_file
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.publishing import sync_file
+from django_sitemapkit.reading import KeyRange, SectionReader
 from django_sitemapkit.rendering import PageRendering, gzip_compressor
 
 Rows = TypeVar("Rows")

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
-from django_sitemapkit.builds.make.url_hashes import hashes_of
+from django_sitemapkit.builds.make.deduplication import hashes_of
 from django_sitemapkit.builds.manifest import StoredFiles, digest, key_range_of, locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
@@ -25,7 +25,7 @@ from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.reading import QuerySetReader, SectionReader
+from django_sitemapkit.reading import MAX_PARAMETERS, KeyRange, QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, KeyRange
 from django_sitemapkit.rendering import linked_sections, links_fingerprint
 from django_sitemapkit.sites import SitemapSite

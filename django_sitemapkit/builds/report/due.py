@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import override
 
+from django_sitemapkit.builds.make.deduplication import NO_URLS, hashed_sections, next_prefix_digest
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
-from django_sitemapkit.builds.make.url_hashes import NO_URLS, hashed_sections, next_prefix_digest
 from django_sitemapkit.builds.manifest import PageName, SiteBuilds, StoredFiles, page_name_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Place

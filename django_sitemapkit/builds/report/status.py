@@ -19,7 +19,7 @@ from django.db.models import (
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds.lease import is_being_built, living_leases, with_is_alive
-from django_sitemapkit.builds.make.url_hashes import hashed_sections
+from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at

@@ -15,9 +15,13 @@ from hypothesis.extra.django import TestCase
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import InlineRunner, PageBuilder, Runner
 from django_sitemapkit.builds.lease import ClaimLease, ClaimLimits, PageChanged
-from django_sitemapkit.builds.make import comparison as page_runs
-from django_sitemapkit.builds.make.comparison import PageRuns
-from django_sitemapkit.builds.make.url_hashes import hashes_from_hex, hashes_of, hashes_to_hex
+from django_sitemapkit.builds.make import deduplication as page_runs
+from django_sitemapkit.builds.make.deduplication import (
+    PageRuns,
+    hashes_from_hex,
+    hashes_of,
+    hashes_to_hex,
+)
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Place

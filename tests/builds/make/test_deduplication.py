@@ -16,7 +16,7 @@ from hypothesis.extra.django import TestCase
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.make.url_hashes import (
+from django_sitemapkit.builds.make.deduplication import (
     PageDeduplicator,
     hashes_of,
     hashes_to_hex,
