@@ -207,8 +207,7 @@ def take_requests_for_build(
     if not full:
         rows = rows.filter(full=False)
     keys = list(rows.values_list("pk", flat=True))
-    if keys:
-        BuildRequest.objects.filter(pk__in=keys).update(dedup_key=None)
+    BuildRequest.objects.filter(pk__in=keys).update(dedup_key=None)
     return keys
 
 

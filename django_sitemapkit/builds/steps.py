@@ -180,7 +180,9 @@ def record_draft(state: BuildState) -> None:
 
 def make_pages(state: BuildState) -> None:
     """Have the runner make the pending pages, and compare them, until each URL is listed once."""
-    builder = PageBuilder(*(state.builds, state.build, state.lease, state.sections, state.hashed))
+    builder = PageBuilder(
+        *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
+    )
     with builder:
         comparison = None
         if state.hashed:

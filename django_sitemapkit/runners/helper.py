@@ -24,7 +24,6 @@ from django_sitemapkit.builds.lease import (
     close_broken_connection,
     pages_to_make,
 )
-from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
@@ -186,8 +185,7 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
         )
         return False
     lease = ClaimLease(held, record, limits)
-    hashed = hashed_sections(sections, builds_all=not chosen)
-    with PageBuilder(SiteBuilds(site), record, lease, sections, hashed) as builder:
+    with PageBuilder(SiteBuilds(site), record, lease, sections) as builder:
         while claim_and_make_page(builder, lease) and time.monotonic() < until:
             pass
     return True

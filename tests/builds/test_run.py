@@ -486,7 +486,7 @@ def test_a_page_that_is_made_twice_has_two_names(storage):
     line = Place.objects.filter(build=record, status="done").first()
     with (
         acquire(SITE) as lease,
-        PageBuilder(SiteBuilds(SITE), record, lease, sections_of(SITE), ()) as builder,
+        PageBuilder(SiteBuilds(SITE), record, lease, sections_of(SITE)) as builder,
     ):
         names = set()
         for _ in range(3):

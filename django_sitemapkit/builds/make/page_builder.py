@@ -16,7 +16,12 @@ from django.core.checks import CheckMessage
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.deduplication import PageDeduplicator, PageRuns, hashes_of_rows
+from django_sitemapkit.builds.make.deduplication import (
+    PageDeduplicator,
+    PageRuns,
+    hashed_sections,
+    hashes_of_rows,
+)
 from django_sitemapkit.builds.make.page_file import (
     PageFile,
     compression_thread,
@@ -87,7 +92,8 @@ class PageBuilder:
         record: Build,
         lease: BuildLease,
         sections: Collection[SectionReader],
-        hashed: Collection[str],
+        *,
+        hashed: Collection[str] | None = None,
     ) -> None:
         self.site = site = builds.site
         self.record_of_build = record
@@ -95,6 +101,8 @@ class PageBuilder:
         self._sections = {section.get_name(): section for section in sections}
         self.has_split = False
         """Whether a page was split, so that there is a row which the caller does not know."""
+        if hashed is None:
+            hashed = hashed_sections(sections, builds_all=not record.options.get("sections"))
         self.hashed = hashed
         """The names of the sections whose URLs are compared."""
         self._runs: PageRuns | None = None

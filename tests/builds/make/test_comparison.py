@@ -59,8 +59,7 @@ class Scattered(Runner):
             if not Place.objects.filter(pk=row.pk, number=row.number, upper=row.upper).exists():
                 continue  # A process that begins a page which another one has split gives it up.
             record = Build.objects.get(pk=builder.record_of_build.pk)
-            of_build = (record, builder.lease, sections_of(SITE), builder.hashed)
-            with PageBuilder(SiteBuilds(SITE), *of_build) as worker:
+            with PageBuilder(SiteBuilds(SITE), record, builder.lease, sections_of(SITE)) as worker:
                 self.made.append((row.section, row.number))
                 result = worker.build(row)
             if result is not None and row.pk not in ended:
@@ -253,7 +252,7 @@ def test_a_page_recorded_late_changes_nothing(storage):
                 builds, record = SiteBuilds(SITE), builder.record_of_build
                 lease = ClaimLease(builder.lease.row, record, ClaimLimits(in_flight=1))
                 self.late = stack.enter_context(
-                    PageBuilder(builds, record, lease, sections_of(SITE), builder.hashed)
+                    PageBuilder(builds, record, lease, sections_of(SITE))
                 )
                 page = self.late.render(lease.claim())
                 yield from super().run(builder, rows)
