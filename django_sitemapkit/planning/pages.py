@@ -1,7 +1,7 @@
 """The pages of a plan: stored and found, planned where there is none, split when full."""
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count, pairwise
@@ -37,10 +37,6 @@ EditState = tuple[int, int]
 
 StoredPlans = dict[str, list[Page]]
 """The stored pages of plans, by the section's name."""
-
-
-MakePlan = Callable[[SectionReader, Keyset], "list[PlannedPage]"]
-"""Plans a section that was never planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +226,8 @@ def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[Planned
     raises NotPlanned as ``pages_with_rows`` does.
     """
     plans = stored_plans(sections)
-    return [_stored_or_new_pages(plans, section, _plan_under_lease) for section in sections]
+    planned = [(section, stored_pages_of(plans, section)) for section in sections]
+    return [_plan_under_lease(section) if known is None else known for section, known in planned]
 
 
 def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
@@ -248,35 +245,27 @@ def stored_pages_of(plans: StoredPlans, section: SectionReader) -> list[PlannedP
     """Return a section's pages from ``plans``, in the order of their keys.
 
     ``plans`` is a result of ``stored_plans``. Returns None if it has no plan by the section's
-    present key.
+    present key. A section without a keyset needs none.
     """
-    stored, keyset = plans.get(section.get_name()), section.keyset
-    if not stored or keyset is None or stored[0].plan.key != keyset.identity:
-        return None
     require_pageable(section)
+    stored, keyset = plans.get(section.get_name()), section.keyset
+    if keyset is None:
+        return pages_by_position(section)
+    if not stored or stored[0].plan.key != keyset.identity:
+        return None
     return in_key_order([planned_page_of(page, keyset) for page in stored])
 
 
-def all_pages(section: SectionReader, plans: StoredPlans | None = None) -> list[PlannedPage]:
+def all_pages(section: SectionReader) -> list[PlannedPage]:
     """Return all pages of a section's plan, with and without rows.
 
     If the section has no plan, these are the pages that a new one would have; they are not stored.
-    ``plans`` is a result of ``stored_plans``; without it, the plan is read.
     """
-    return _stored_or_new_pages(
-        stored_plans([section]) if plans is None else plans, section, _unstored_pages
-    )
-
-
-def _stored_or_new_pages(
-    plans: StoredPlans, section: SectionReader, make_plan: MakePlan
-) -> list[PlannedPage]:
-    """Return a section's pages from ``plans`` or, if it has no plan there, from ``make_plan``."""
-    require_pageable(section)
-    if section.keyset is None:
-        return pages_by_position(section)
-    known = stored_pages_of(plans, section)
-    return make_plan(section, section.keyset) if known is None else known
+    pages = stored_pages_of(stored_plans([section]), section)
+    if pages is not None:
+        return pages
+    ranges = _new_page_ranges(section, section.required_keyset)
+    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 
 
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
@@ -293,7 +282,7 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
         return planned_page_of(stored, section.keyset)
     plan = current_plan(section)
     if plan is None:
-        pages = _plan_under_lease(section, section.keyset)
+        pages = _plan_under_lease(section)
         return next((page for page in pages if page.number == number), None)
     if number > plan.last_number:
         return None
@@ -378,18 +367,13 @@ def reserve_page_number(section: SectionReader) -> int | None:
         return _reserve_numbers(plan, 1)
 
 
-def _unstored_pages(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    """Return the pages that a new plan of a section would have, without storing it."""
-    ranges = _new_page_ranges(section, keyset)
-    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
-
-
-def _plan_under_lease(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
+def _plan_under_lease(section: SectionReader) -> list[PlannedPage]:
     """Plan a section and return its pages, unless another process is planning it.
 
     In that case, and if the plan cannot be stored, a section that fits on one page gets that page
     without a plan; for others NotPlanned is raised.
     """
+    keyset = section.required_keyset
     try:
         lease = Lease.objects.acquire(
             f"plan:{section.site.key}:{section.get_name()}", seconds=PLANNING_SECONDS

@@ -117,16 +117,20 @@ class _DueCounter:
                 self.published.setdefault(row.section, {})[row.number] = row
 
     def count_due(self, section: SectionReader, published: PublishedRows | None) -> Counter[Reason]:
-        """Count a section's due pages by reason; take the planned pages out of ``published``."""
-        planned = stored_pages_of(self._plans, section)
-        if planned is None and not self._rows:
-            self.add_to_prefix(section.get_name(), Reason.DUPLICATES)
-            return _count_due_without_plan(section, published)
-        if planned is None:
-            planned = all_pages(section, self._plans)
+        """Count a section's due pages by reason; take the planned pages out of ``published``.
+
+        Pages that are not planned are not counted if no row may be read: then it is 0.
+        """
+        name, reads_by_key = section.get_name(), section.keyset is not None
+        planned = stored_pages_of(self._plans, section) if self._rows or reads_by_key else None
+        if planned is None and self._rows:
+            planned = all_pages(section)
+        if published is None or planned is None:
+            self.add_to_prefix(name, Reason.DUPLICATES)
         if published is None:
-            self.add_to_prefix(section.get_name(), Reason.DUPLICATES)
-            return Counter({Reason.NEVER: len(planned)})
+            return Counter({Reason.NEVER: len(planned or ())})
+        if planned is None:
+            return Counter({Reason.CODE: 0} if reads_by_key else {Reason.METHODS: len(published)})
         reasons: Counter[Reason] = Counter()
         for page in planned:
             reason, urls_digest = self._reason_and_digest(
@@ -134,7 +138,7 @@ class _DueCounter:
             )
             if reason is not None:
                 reasons[reason] += 1
-            self.add_to_prefix(section.get_name(), reason or urls_digest)
+            self.add_to_prefix(name, reason or urls_digest)
         return reasons + self.count_removed(published)
 
     def _reason_and_digest(
@@ -184,12 +188,3 @@ def _later_files_by_page(builds: SiteBuilds) -> dict[PageName, Place]:
     if not builds.held and (rolled_back := Build.objects.rolled_back(builds.published)):
         rows = Place.objects.in_build(rolled_back)
     return {page_name_of(row): row for row in rows}
-
-
-def _count_due_without_plan(
-    section: SectionReader, published: PublishedRows | None
-) -> Counter[Reason]:
-    """Count the due pages of a section without a plan, by reason; 0 if their number is unknown."""
-    if published is None:
-        return Counter({Reason.NEVER: 0})
-    return Counter({Reason.METHODS: len(published)} if section.keyset is None else {Reason.CODE: 0})
