@@ -46,6 +46,7 @@ from django_sitemapkit import (
     checks,
     conf,
     planning,
+    publishing,
     views,
 )
 from django_sitemapkit.admin import differences, extras, url_inspection
@@ -62,7 +63,6 @@ from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, section_class_for, sitemap_options_of
 from django_sitemapkit.overrides import transfer
 from django_sitemapkit.planning import pages, refresh_plan
-from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.sources import FIELD_PATHS
 from django_sitemapkit.reading.validation import option_names
@@ -834,7 +834,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.COUNT_SECONDS) == (5_000, 20, 1.0)
     assert changes.LOSS == 0.05
     assert differences.MAX_KEPT == 50_000
-    assert (delivery.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
+    assert (delivery.ORPHAN_AGE.days, publishing.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.MAX_NEIGHBOURS_READ
     assert of_people == (250, 20, 100, 5)
 

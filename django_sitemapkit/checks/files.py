@@ -13,8 +13,7 @@ from django_sitemapkit.builds.report.due import files_missing_here
 from django_sitemapkit.checks.base import Found, check, setting_value, sites_with_urlconf
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.extras import how_to_install
-from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
-from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.publishing import ALIAS, DatabaseStorage, SitemapStorage
 from django_sitemapkit.reading.validation import Mistake, closest_option
 from django_sitemapkit.rendering.compression import CODECS, is_codec_installed
 from django_sitemapkit.words import english_of

@@ -13,8 +13,7 @@ from django_sitemapkit.builds.manifest import parse_entry, stored_entries_of
 from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
-from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.publishing import ALIAS, SitemapStorage
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}

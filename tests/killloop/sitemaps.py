@@ -5,12 +5,11 @@ import os
 from django.conf import settings
 from django.db.models import F
 
-from django_sitemapkit import Route, Section, StaticSection, register
-from django_sitemapkit.publishing import database
+from django_sitemapkit import Route, Section, StaticSection, publishing, register
 from tests.killloop.models import Item, Word
 
 if os.environ.get("KILLLOOP_STORAGE") == "database":
-    database.PIECE_BYTES = 100  # Some rows for each file.
+    publishing.PIECE_BYTES = 100  # Some rows for each file.
 
 LIMIT = 60 if "KILLLOOP_S3" in os.environ else 20
 

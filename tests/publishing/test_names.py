@@ -2,8 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.publishing import file_name, folder_of
-from django_sitemapkit.publishing.storage import ALLOWED
+from django_sitemapkit.publishing import ALLOWED, file_name, folder_of
 from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE
 

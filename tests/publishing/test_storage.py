@@ -10,10 +10,9 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
+from django_sitemapkit import publishing as module
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
-from django_sitemapkit.publishing import storage as module
-from django_sitemapkit.publishing.storage import sync_folder
+from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage, sync_folder
 from tests.builds.storages import (
     Database,
     Disk,

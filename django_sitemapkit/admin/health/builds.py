@@ -36,7 +36,7 @@ from django_sitemapkit.builds.report.status import (
     states_of_sites,
 )
 from django_sitemapkit.models import Build, BuildRequest, Place
-from django_sitemapkit.publishing.database import stored_bytes
+from django_sitemapkit.publishing import stored_bytes
 from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import code_of, words_of

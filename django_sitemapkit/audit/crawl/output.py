@@ -25,7 +25,7 @@ from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.publishing.storage import sync_file, sync_folder
+from django_sitemapkit.publishing import sync_file, sync_folder
 from django_sitemapkit.reading.keysets import CHUNK, read_by_key
 from django_sitemapkit.rendering import write_index
 from django_sitemapkit.sites import SitemapSite, all_sites

@@ -40,8 +40,7 @@ from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.printable import count_of, logger
 from django_sitemapkit.protocol.texts import text_blocks
-from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.publishing.storage import sync_file
+from django_sitemapkit.publishing import SitemapStorage, sync_file
 from django_sitemapkit.rendering import gzipped, page_address_getter
 from django_sitemapkit.sites import SitemapSite, all_sites
 

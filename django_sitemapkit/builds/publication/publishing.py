@@ -43,8 +43,7 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.publishing import file_name, folder_of
-from django_sitemapkit.publishing.storage import sync_file
+from django_sitemapkit.publishing import file_name, folder_of, sync_file
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import RenderedIndex, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
