@@ -73,11 +73,16 @@ def request_builds(models: Collection[type[Model]]) -> None:
     """Request and start a build of each site that lists rows of one of these models.
 
     With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
-    are as long as there is no site, and always with django-tenants.
+    are as long as there is no site, and always with django-tenants. If no site is known, it is
+    logged.
     """
+    try:
+        sites = all_sites()
+    except ImproperlyConfigured as error:
+        logger.warning("A change requests no build: %s", error)
+        return
     changed = {identity_model(model): model._meta.label_lower for model in models}
     listed: set[type[Model]] = set()
-    sites = all_sites()
     is_complete = bool(sites) and not current_tenants()  # Another one may list other models.
     for site in sites:
         try:
@@ -97,16 +102,8 @@ def request_builds(models: Collection[type[Model]]) -> None:
         watch_models(listed, is_complete=is_complete)
 
 
-def request_builds_or_warn(models: list[type[Model]]) -> None:
-    """Request builds after changes of some models; log a warning if no site is known."""
-    try:
-        request_builds(set(models))
-    except ImproperlyConfigured as error:  # No site is known, or a wrong one.
-        logger.warning("A change requests no build: %s", error)
-
-
 _changes = BackgroundJobs(
-    request_builds_or_warn,
+    request_builds,
     "No build could be requested after a change.",
     delay_seconds=DELAY_SECONDS,
 )
@@ -139,9 +136,9 @@ def watch_models(listed: Collection[type[Model]], *, is_complete: bool) -> None:
     would keep Django from deleting rows of any model without reading them, so it is there only
     until the models are known.
     """
-    _connect(model for model in apps.get_models() if identity_model(model) in listed)
+    _watch(model for model in apps.get_models() if identity_model(model) in listed)
     if is_complete:
-        _disconnect([None])
+        _watch([None], stop=True)
 
 
 def watch_if_set() -> None:
@@ -150,25 +147,22 @@ def watch_if_set() -> None:
     Which models sections list is found out at the first change: to find them now would read the
     database while Django starts.
     """
-    _disconnect([None, *apps.get_models()])
+    _watch([None, *apps.get_models()], stop=True)
     _models_by_section.clear()
     with suppress(ImproperlyConfigured):  # A system check reports it.
         if settings.REBUILD == "on_change":
-            _connect([None])
+            _watch([None])
 
 
-def _connect(senders: Iterable[type[Model] | None]) -> None:
-    """Connect ``model_changed`` to the save and delete signals of models; None for all models."""
+def _watch(senders: Iterable[type[Model] | None], *, stop: bool = False) -> None:
+    """Connect ``model_changed`` to the save and delete signals of models; None for all models.
+
+    With ``stop`` it is disconnected from them.
+    """
     for sender in senders:
         for signal in SIGNALS:
-            signal.connect(model_changed, sender=sender)
-
-
-def _disconnect(senders: Iterable[type[Model] | None]) -> None:
-    """Disconnect ``model_changed`` from the save and delete signals of models; None for all."""
-    for sender in senders:
-        for signal in SIGNALS:
-            signal.disconnect(model_changed, sender=sender)
+            change = signal.disconnect if stop else signal.connect
+            change(model_changed, sender=sender)
 
 
 @receiver(setting_changed)
