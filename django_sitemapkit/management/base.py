@@ -66,13 +66,17 @@ class Exit(IntegerChoices):
     OUTPUT_CLOSED = 141, "the output was closed, as by head"
 
 
+EXIT_CODES: dict[type[Exception], Exit] = {
+    BuildCancelled: Exit.CANCELLED,
+    BuildRunning: Exit.RUNNING,
+    MissingExtra: Exit.USAGE,
+}
+"""The exit codes of errors; other errors are failures."""
+
+
 def exit_code_of(error: Exception) -> Exit:
     """Return the exit code of a command that ends with an error."""
-    if isinstance(error, BuildRunning):
-        return Exit.RUNNING
-    if isinstance(error, MissingExtra):
-        return Exit.USAGE
-    return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
+    return EXIT_CODES.get(type(error), Exit.FAILED)
 
 
 @contextmanager
@@ -242,9 +246,9 @@ class SiteCommand(BaseCommand):
             raise CommandError(printable(error), returncode=Exit.USAGE) from error
         for key in keys or ():
             if key not in known:
-                names = ", ".join(known)
                 raise CommandError(
-                    f"Site {key!r} does not exist. Known sites: {names}.", returncode=Exit.USAGE
+                    f"Site {key!r} does not exist. Known sites: {', '.join(known)}.",
+                    returncode=Exit.USAGE,
                 )
         return [known[key] for key in keys or known]
 
@@ -392,9 +396,8 @@ def file_lines(result: FileResult) -> Iterator[str]:
         f" {result.seconds:>5.2f} s"
     )
     if result.skipped:
-        text = f"  {count_of(result.skipped, 'row')} skipped"
         duplicates = f", {result.duplicates:,} of them duplicates" if result.duplicates else ""
-        yield text + duplicates
+        yield f"  {count_of(result.skipped, 'row')} skipped{duplicates}"
 
 
 def size_text(count: int) -> str:

@@ -177,16 +177,14 @@ def planned_page_of(page: Page, keyset: Keyset) -> PlannedPage:
 def in_key_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
     """Return a plan's pages in the order of their keys, as a chain without gaps.
 
-    Each page begins where the one before it ends. If a page is missing, the list ends before the
-    gap.
+    Each page begins where the one before it ends, the first at the open end None. If a page is
+    missing, the list ends before the gap.
     """
     by_lower = {page.keys.lower: page for page in pages}
     ordered: list[PlannedPage] = []
     lower = None
     while (page := by_lower.pop(lower, None)) is not None:
         ordered.append(page)
-        if page.keys.upper is None:
-            break
         lower = page.keys.upper
     return ordered
 
@@ -276,18 +274,17 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     as ``pages_with_rows`` does.
     """
     require_pageable(section)
-    if section.keyset is None:
-        return next((page for page in pages_by_position(section) if page.number == number), None)
-    if stored is not None and stored.plan.key == section.keyset.identity:
-        return planned_page_of(stored, section.keyset)
+    keyset = section.keyset
+    if keyset is not None and stored is not None and stored.plan.key == keyset.identity:
+        return planned_page_of(stored, keyset)
     plan = current_plan(section)
-    if plan is None:
-        pages = _plan_under_lease(section)
+    if keyset is None or plan is None:
+        pages = pages_by_position(section) if keyset is None else _plan_under_lease(section)
         return next((page for page in pages if page.number == number), None)
     if number > plan.last_number:
         return None
     page = plan.pages.filter(number=number).first()
-    return planned_page_of(page, section.keyset) if page else None
+    return planned_page_of(page, keyset) if page else None
 
 
 def split_page(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int | None:

@@ -105,11 +105,14 @@ class Command(SiteCommand):
                 try:
                     skipped += self._build_site(site, options)
                 except (SitemapKitError, ImproperlyConfigured) as error:
-                    running = isinstance(error, BuildRunning)
-                    if not (running and options["skip_if_running"]):
+                    if not (isinstance(error, BuildRunning) and options["skip_if_running"]):
                         message = "\n".join([*self.held, str(error)])
                         raise CommandError(message, returncode=exit_code_of(error)) from error
-                    self._print_busy(site, str(error))
+                    busy = BuildResult(
+                        site=site.key, build=None, status="running", cause=str(error)
+                    )
+                    self.write_json(_result_document(busy))
+                    self.say(f"Site {site.key!r} skipped: {error}", self.style.WARNING)
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
         # A build without a change is not held: there would be nothing to publish.
@@ -185,12 +188,6 @@ class Command(SiteCommand):
         if not options["dry_run"] and (result.status != "held" or pause_of(site)):
             self._run_queued_requests(site)
         return result.skipped
-
-    def _print_busy(self, site: SitemapSite, reason: str) -> None:
-        """Print that a site is skipped because another process is building it."""
-        busy = BuildResult(site=site.key, build=None, status="running", cause=reason)
-        self.write_json(_result_document(busy))
-        self.say(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
         """Print a line for each kind of problem in the files, at the default verbosity.
@@ -269,8 +266,8 @@ def _summary_lines(result: BuildResult) -> Iterator[str]:
     )
     text = f"It took {result.seconds:.2f} s."
     if (rendered := result.rendered_urls) and result.seconds:
-        rate = rendered / result.seconds
-        text = f"{text[:-1]}; {count_of(rendered, 'URL')} rendered, {rate:,.0f} per second."
+        rate = f"{rendered / result.seconds:,.0f} per second"
+        text = f"{text[:-1]}; {count_of(rendered, 'URL')} rendered, {rate}."
     if skipped := _skipped_text(result):
         text += f" Skipped: {skipped}."
     if result.exported is not None:

@@ -1,7 +1,6 @@
 """Show which URLs a build, or another sitemap, adds, removes and changes."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from django.apps import apps
@@ -130,15 +129,14 @@ class Command(PublishedCommand):
             raise CommandError(printable(error), returncode=Exit.USAGE) from error
 
 
-def _comparison_class() -> Callable[..., Any]:
+def _comparison_class() -> Any:
     """Return the class that compares a site with another sitemap.
 
     An installed app names it in ``sitemapkit_comparison``; without one, raises CommandError.
     """
     for app in apps.get_app_configs():
         if path := getattr(app, "sitemapkit_comparison", ""):
-            compare: Callable[..., Any] = import_string(path)
-            return compare
+            return import_string(path)
     raise CommandError(
         '--against needs the app "django_sitemapkit.audit": add it to INSTALLED_APPS.',
         returncode=Exit.USAGE,

@@ -55,7 +55,11 @@ class Command(PublishedCommand):
         if options["resume"]:
             self._end_pause(sites)
             return
-        for site, build in self._builds_to_publish(sites, options["build"]):
+        if options["previous"]:
+            chosen = [(site, self._previous_build_id(site)) for site in sites]
+        else:
+            chosen = [(self.site_of_build(sites, options["build"]), options["build"])]
+        for site, build in chosen:
             exported = publish(site, build, pause=pause)
             self.write_json({"site": site.key, "build": build, "exported": exported})
             text = f"Site {site.key!r} now serves build {build}."
@@ -74,18 +78,6 @@ class Command(PublishedCommand):
             self.write_json({"site": site.key, "resumed": resumed})
             state = "is resumed" if resumed else "was not paused"
             self.say(f"Publishing of site {site.key!r} {state}.")
-
-    def _builds_to_publish(
-        self, sites: list[SitemapSite], build: int | None
-    ) -> list[tuple[SitemapSite, int]]:
-        """Return each site with the id of the build to publish.
-
-        This is the site that has ``build``; for None, each site with its previously published
-        build.
-        """
-        if build is None:
-            return [(site, self._previous_build_id(site)) for site in sites]
-        return [(self.site_of_build(sites, build), build)]
 
     def _previous_build_id(self, site: SitemapSite) -> int:
         """Return the id of the build that a site published before its current one.

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.changes import rollback_states
+from django_sitemapkit.builds.report.published import rollback_states
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_text, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
@@ -158,30 +158,34 @@ class Command(PublishedCommand):
 
     def _print_next_steps(self, report: SiteStatus, *, quick: bool) -> None:
         """Print what to do next for a site, such as to review or to run a build."""
+        write, style, held = self.stdout.write, self.style, report.held
         if report.missing:
-            self.stdout.write(f"  {english_of(report.missing)}", self.style.WARNING)
-        if held := report.held:
+            write(f"  {english_of(report.missing)}", style.WARNING)
+        if held is not None:
             what = "a preview" if held.outcome == "preview" else "held for review"
-            self.stdout.write(f"  Build {held.pk} is {what}:", self.style.WARNING)
-            self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
+            write(f"  Build {held.pk} is {what}:", style.WARNING)
+            write(f"  {how_to_review(held.pk)}", style.WARNING)
             if report.pause is None and code_of(held.reason) == "paused":
-                text = "The pause is over: run build_sitemaps to publish what is current."
-                self.stdout.write(f"  {text}", self.style.NOTICE)
+                write(
+                    "  The pause is over: run build_sitemaps to publish what is current.",
+                    style.NOTICE,
+                )
         if any(item.error for item in report.due):
-            text = "A build would fail: correct what cannot be read."
-            self.stdout.write(f"  {text}", self.style.WARNING)
+            write("  A build would fail: correct what cannot be read.", style.WARNING)
         elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
-            text = f"Run build_sitemaps: it adopts the pages of build {report.progress.build}."
-            self.stdout.write(f"  {text}", self.style.NOTICE)
+            write(
+                f"  Run build_sitemaps: it adopts the pages of build {report.progress.build}.",
+                style.NOTICE,
+            )
         elif _is_build_due(report) and not report.lease:
-            self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
+            write("  Run build_sitemaps to build what is due.", style.NOTICE)
             if report.is_idle(hours=24):
-                self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
+                write(f"  {NO_SCHEDULE}", style.NOTICE)
         elif not (_is_build_due(report) or held):
             else_due = "Nothing else is due. Only a build tells whether these files change."
             what = else_due if report.due else "Nothing is due."
             looked = " Rows were not compared; files were looked for on a local disk only."
-            self.stdout.write(f"  {what}{looked * quick}", self.style.SUCCESS)
+            write(f"  {what}{looked * quick}", style.SUCCESS)
 
 
 def _is_build_due(report: SiteStatus) -> bool:
