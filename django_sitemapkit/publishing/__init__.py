@@ -174,7 +174,7 @@ class LocalFile(File):  # type: ignore[type-arg]
 
     def temporary_file_path(self) -> str:
         """Return the path from which ``FileSystemStorage`` moves the file."""
-        return str(self.file.name)
+        return str(self.file.name)  # type: ignore[union-attr]  # It is open.
 
 
 class SitemapStorage:

@@ -48,17 +48,19 @@ def export_and_announce(state: BuildState, *, everything: bool = False) -> None:
     if publication is None:
         return
     build = publication.build
+    published_at, notified_at = build.published_at, build.notified_at
+    is_announced = bool(published_at and notified_at and notified_at >= published_at)
     if export is not None:
         everything |= bool(publication.export_doubt)
-        outside = set() if _is_announced(build) else _build_ids_known_to_readers(publication)
+        outside = set() if is_announced else _build_ids_known_to_readers(publication)
         if export.has_other_index({build.pk, *outside}):
             # The database or the export was restored: caches may have anything of any build.
             with lease.fenced_transaction():
                 Build.objects.filter(site=state.site.key).update(notified_at=None)
-            build.notified_at = None
+            is_announced = False
         copied = _update_export(export, publication, lease, everything=everything)
         state.exported = (state.exported or 0) + copied
-    if everything or not _is_announced(build):
+    if everything or not is_announced:
         if sitemaps_published.has_listeners(Publication):
             send_published_signal(
                 state.site, build.pk, _changed_pages(state.site, publication, everything=everything)
@@ -68,18 +70,11 @@ def export_and_announce(state: BuildState, *, everything: bool = False) -> None:
             build.save(update_fields=["notified_at"])
 
 
-def _is_announced(build: Build) -> bool:
-    """Return whether a build was exported, and the signal sent, since it was published."""
-    published_at, notified_at = build.published_at, build.notified_at
-    return bool(published_at and notified_at and notified_at >= published_at)
-
-
 def _update_export(
     export: Export, publication: Publication, lease: BuildLease, *, everything: bool
 ) -> int:
     """Copy what differs from the published build to the export; return how many files."""
     doubt = publication.export_doubt
-    rows = Publication.objects.filter(pk=publication.pk)
     with doubt_export_if_lease_lost(publication.site, lease), lease.keep_alive():
         copied = export.copy_build(
             publication.build, lease, everything=everything, doubt=bool(doubt)
@@ -87,7 +82,7 @@ def _update_export(
     if doubt:  # Else another process may have recorded one meanwhile.
         publication.export_doubt = 0
         with lease.fenced_transaction():
-            rows.filter(export_doubt=doubt).update(export_doubt=0)
+            Publication.objects.filter(pk=publication.pk, export_doubt=doubt).update(export_doubt=0)
     return copied
 
 

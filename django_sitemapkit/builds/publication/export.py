@@ -21,7 +21,6 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from urllib.parse import unquote
 
-from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import storages
 from django.db import DatabaseError
@@ -190,9 +189,8 @@ class Export:
 
         Raises StorageFailure if it cannot be read.
         """
-        indexes = Place.objects.filter(build__in=builds, section="")
-        is_ours = indexes.filter(page__sha256=self._index_hash)
-        return self._index_hash is not None and not is_ours.exists()
+        ours = Place.objects.filter(build__in=builds, section="", page__sha256=self._index_hash)
+        return self._index_hash is not None and not ours.exists()
 
     def missing_files(self, files: Mapping[str, Place]) -> set[str]:
         """Return the names of the files that are missing, or are cut short.
@@ -290,11 +288,10 @@ class Export:
         at_once = {self._name_of(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
         for name, since in sorted(manifest.gone.items()):
             is_unwanted = name.endswith(TEXT_FORM) and not settings.EXPORT_TEXT
-            if not (since <= grace or name in at_once or is_unwanted):
-                continue
-            lease.heartbeat()
-            if self.target.delete(name):
-                del manifest.files[name], manifest.gone[name]
+            if since <= grace or name in at_once or is_unwanted:
+                lease.heartbeat()
+                if self.target.delete(name):
+                    del manifest.files[name], manifest.gone[name]
         if (manifest.files, manifest.gone) != before:
             self._store_manifest(lease)
         self.target.delete_stale_work_folders(self._folder, timezone.now() - dt.timedelta(days=1))
@@ -373,9 +370,8 @@ class ExportStatus:
     """Why the next run will copy files; "" if it has no reason to."""
 
 
-def export_status(site: SitemapSite) -> ExportStatus | None:
-    """Return the state of a site's export; None without an export or a published build."""
-    publication = Publication.objects.filter(site=site.key).select_related("build").first()
+def export_status(site: SitemapSite, publication: Publication | None) -> ExportStatus | None:
+    """Return the state of a site's export; None without an export or a ``publication``."""
     try:
         export = Export.of(site)
     except ImproperlyConfigured as error:
@@ -387,7 +383,7 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
         files = export.files_of(publication.build)
         due = _why_due(publication, export, files)
         if export.has_copied(files):
-            zone = dt.UTC if django_settings.USE_TZ else None
+            zone = timezone.now().tzinfo  # None under USE_TZ = False.
             exported_at = dt.datetime.fromtimestamp(export.manifest.completed, zone)
     except StorageFailure as error:
         due = str(error)

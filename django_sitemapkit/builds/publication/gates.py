@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
-from django.conf import settings as django_settings
 from django.utils import timezone
 
 from django_sitemapkit.builds.manifest import PageName, page_name_of, page_rows_of
@@ -123,7 +122,7 @@ def pause_at(publication: Publication, now: dt.datetime) -> Pause | None:
     """Return the pause of a site that is in force at the time ``now``; None if there is none."""
     if not (values := publication.pause):
         return None
-    zone = dt.UTC if django_settings.USE_TZ else None
+    zone = timezone.now().tzinfo  # None under USE_TZ = False.
     since, until = (
         values[name] and dt.datetime.fromtimestamp(values[name], zone)
         for name in ("since", "until")
@@ -219,7 +218,10 @@ def _losses_of(finished: FinishedBuild, removed: Counter[str] | None) -> Iterato
     ``removed`` has by section how many published URLs the build lists nowhere. Without it, no
     missing URL counts as moved to another section.
     """
-    before, after = _urls_by_section(finished.published), _urls_by_section(finished.pages)
+    before, after = Counter[str](), Counter[str]()
+    for urls, pages in ((before, finished.published), (after, finished.pages)):
+        for row in pages:
+            urls[row.section] += row.page.urls
     leaving, names = Counter(finished.leaving), sorted(before)
     leaving |= Counter({name: before[name] - after[name] for name in finished.may_shrink})
     for counts in (before, after, leaving, removed or Counter()):
@@ -307,14 +309,6 @@ def reason_to_hold(finished: FinishedBuild) -> State:
     return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
-def _urls_by_section(pages: Iterable[Place]) -> Counter[str]:
-    """Return how many URLs the pages of each section list."""
-    counts: Counter[str] = Counter()
-    for row in pages:
-        counts[row.section] += row.page.urls
-    return counts
-
-
 def warnings_of(finished: FinishedBuild) -> Iterator[State]:
     """Yield warnings about a build, as states.
 
@@ -331,7 +325,7 @@ def warnings_of(finished: FinishedBuild) -> Iterator[State]:
             }
     yield from _republished_files(finished)
     stored = {page_name_of(row): row for row in finished.published}
-    dated = (row for row in finished.pages if row.page.lastmods)
+    dated = [row for row in finished.pages if row.page.lastmods]
     for _section, section_rows in groupby(dated, attrgetter("section")):
         rows = list(section_rows)
         yield from _identical_lastmods(rows)

@@ -13,7 +13,6 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
     STORED,
-    StoredFiles,
     copy_file_facts,
     index_entries_of,
     page_name_of,
@@ -94,10 +93,8 @@ def publish_finished(state: BuildState) -> BuildResult:
     if reason:
         with lease.fenced_transaction():
             _record_end(record, Build.Status.HELD, reason=reason)
-        _give_up_superseded(state, record)
-        return state.result(Build.Status.HELD, reason)
     _give_up_superseded(state, record)
-    return state.result(Build.Status.PUBLISHED)
+    return state.result(record.status, reason)
 
 
 def end_if_unchanged(state: BuildState) -> BuildResult | None:
@@ -108,9 +105,9 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     decides then.
     """
     finished, published, record = state.set_finished(), state.builds.published, state.build
-    entries = index_entries_of(state.site, finished.pages)
     state.externals = [*external_entries(state.site)]
-    index = state.index = write_index([*entries, *state.externals])
+    index = write_index([*index_entries_of(state.site, finished.pages), *state.externals])
+    state.index = index
     if index is None or index.problem:
         return None
     record.warnings = list(warnings_of(finished))
@@ -135,8 +132,7 @@ def _date_changed_pages(
     now = timezone.now()
     for row in new:
         row.page.lastmod = now
-    entries = index_entries_of(state.site, pages)
-    return new, write_index([*entries, *externals])
+    return new, write_index([*index_entries_of(state.site, pages), *externals])
 
 
 def _redate_stored_build(state: BuildState, rows: Collection[Place]) -> None:
@@ -159,9 +155,11 @@ def _redate_stored_build(state: BuildState, rows: Collection[Place]) -> None:
 
 def _is_index_stored(state: BuildState, index: RenderedIndex, row: Place | None) -> bool:
     """Return whether the file of a row is an index with the same bytes, and is still stored."""
-    if row is None or row.page.sha256 != _sha256(index):
-        return False
-    return state.stored_files.has(row.page.name)
+    return (
+        row is not None
+        and row.page.sha256 == hashlib.sha256(index.data).hexdigest()
+        and state.stored_files.has(row.page.name)
+    )
 
 
 def _store_index(
@@ -178,8 +176,11 @@ def _store_index(
     else:
         copy_file_facts(row, same)
     _save_index_and_dates(state, row, dated)
-    seconds = time.perf_counter() - started
-    return replace(result_of_row(row), state="same" if same else "stored", seconds=seconds)
+    return replace(
+        result_of_row(row),
+        state="same" if same else "stored",
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _save_index_and_dates(state: BuildState, row: Place, dated: Sequence[Place]) -> None:
@@ -198,10 +199,11 @@ def _store_index_file(state: BuildState, index: RenderedIndex, row: Place) -> No
     lease, site, storage = state.lease, state.site, state.storage
     # A restored database gives out the same build and fence once more.
     extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
+    sha256 = hashlib.sha256(index.data).hexdigest()
     row.page = StoredPage(
         site=site.key,
-        name=file_name(site, str(row), _sha256(index), row.build_id, extension),
-        sha256=_sha256(index),
+        name=file_name(site, str(row), sha256, row.build_id, extension),
+        sha256=sha256,
         urls=index.sitemaps,
         xml_bytes=len(index.data),
         stored_bytes=len(index.data),
@@ -217,20 +219,14 @@ def _store_index_file(state: BuildState, index: RenderedIndex, row: Place) -> No
             storage.put(row.page.name, path)
 
 
-def _sha256(index: RenderedIndex) -> str:
-    """Return the SHA-256 of an index, in hex."""
-    return hashlib.sha256(index.data).hexdigest()
-
-
 def _is_identical(
     state: BuildState, build: Build, finished: FinishedBuild, index: RenderedIndex
 ) -> bool:
     """Return whether another build has the same pages and index, with its index still stored."""
-    builds = state.builds
-    same_pages = _comparable_facts(page_rows_of(builds.rows_of(build))) == _comparable_facts(
-        finished.pages
+    pages = page_rows_of(state.builds.rows_of(build))
+    return _comparable_facts(pages) == _comparable_facts(finished.pages) and _is_index_stored(
+        state, index, state.builds.index_of(build)
     )
-    return same_pages and _is_index_stored(state, index, builds.index_of(build))
 
 
 def _end_as_identical(
@@ -302,10 +298,9 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
         record = publishable_build(site, build)
         state = BuildState(site=site, lease=lease)
         rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
-        if lost := StoredFiles(site).lost(rows):
-            name = lost[0].page.name
+        if lost := state.stored_files.lost(rows):
             raise BuildFailed(
-                f"Build {build} cannot be published: {name} is missing from the storage."
+                f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
             )
         for row in rows:
             lease.heartbeat()
@@ -348,25 +343,30 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
         if not is_new:
             publication.save(update_fields=["build"])
         # A build that is gone back to ended when it did: the age of what is served is its own.
-        published_at = record.published_at if is_live else now
-        published = {"published_at": published_at, "replaced_at": None, "reason": ""}
-        _record_end(record, Build.Status.PUBLISHED, ended_at=record.ended_at or now, **published)
+        _record_end(
+            record,
+            Build.Status.PUBLISHED,
+            ended_at=record.ended_at or now,
+            published_at=record.published_at if is_live else now,
+            replaced_at=None,
+            reason="",
+        )
     state.builds.publication = publication
     # The signal follows after the export.
-    text = f"Build {record.pk} is published."
-    log_event(logging.INFO, "published", site.key, record.pk, text)
+    log_event(logging.INFO, "published", site.key, record.pk, f"Build {record.pk} is published.")
     return ""
 
 
-def _record_end(record: Build, status: Build.Status, **values: Any) -> None:
+def _record_end(
+    record: Build, status: Build.Status, *, ended_at: Any = None, **values: Any
+) -> None:
     """Record how a build ended, with ``values``; by default it ends now by the database's clock."""
-    ended_at = values.pop("ended_at", StoredNow())
     record.status = status
     for name, value in values.items():
         setattr(record, name, value)
     Build.objects.filter(pk=record.pk).update(
         status=status,
-        ended_at=ended_at,
+        ended_at=ended_at or StoredNow(),
         warnings=record.warnings,
         previous=record.previous_id,
         **values,
