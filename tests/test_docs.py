@@ -56,7 +56,8 @@ from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, search_published
 from django_sitemapkit.builds.publication import delivery, gates
-from django_sitemapkit.builds.report import changes, matches, status
+from django_sitemapkit.builds.report import published, status
+from django_sitemapkit.builds.report.differences import LOSS
 from django_sitemapkit.contrib.people import index, parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
@@ -831,8 +832,12 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert import_module("django_sitemapkit.admin.activity").MAX_LISTED_ENTRIES == 10_000
     assert import_module("django_sitemapkit.admin.history").MAX_LOGGED_ROWS == 1_000
     assert (transfer.MAX_CSV_LINES, transfer.MAX_CSV_BYTES) == (50_000, 5_000_000)
-    assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.COUNT_SECONDS) == (5_000, 20, 1.0)
-    assert changes.LOSS == 0.05
+    assert (extras.MAX_PASTED_LINES, published.MAX_MATCHES, published.COUNT_SECONDS) == (
+        5_000,
+        20,
+        1.0,
+    )
+    assert LOSS == 0.05
     assert differences.MAX_KEPT == 50_000
     assert (delivery.ORPHAN_AGE.days, publishing.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.MAX_NEIGHBOURS_READ

@@ -54,8 +54,8 @@ from django_sitemapkit.admin.url_counts import (
     url_counts_by_build,
 )
 from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
-from django_sitemapkit.builds.report.changes import is_complete
-from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
+from django_sitemapkit.builds.report.published import is_complete, problems_by_section
+from django_sitemapkit.builds.report.status import STATES, states_by_build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import object_by_paging_key
 from django_sitemapkit.inspection.attempts import try_read

@@ -20,7 +20,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.builds.report.matches import count_published_paths
+from django_sitemapkit.builds.report.published import count_published_paths
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import ExtraUrl

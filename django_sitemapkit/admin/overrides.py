@@ -51,8 +51,8 @@ from django_sitemapkit.admin.history import (
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds import publish_override
-from django_sitemapkit.builds.report.changes import LOSS
-from django_sitemapkit.builds.report.matches import count_published_paths
+from django_sitemapkit.builds.report.differences import LOSS
+from django_sitemapkit.builds.report.published import count_published_paths
 from django_sitemapkit.exceptions import InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_of, object_by_key, verbose_name_of
 from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none

@@ -50,7 +50,7 @@ from django_sitemapkit.admin.url_counts import (
 from django_sitemapkit.builds import SiteStatus, prune, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.changes import UrlChange
+from django_sitemapkit.builds.report.differences import UrlChange
 from django_sitemapkit.builds.report.status import (
     STATES,
     build_progress,

@@ -47,7 +47,6 @@ from django_sitemapkit.builds import (
 )
 from django_sitemapkit.builds.lease import cancellable_lease, discard_build
 from django_sitemapkit.builds.publication.gates import is_valid_pause_end, pause_at
-from django_sitemapkit.builds.report.changes import is_complete
 from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_TO_PUBLISH,
     MAX_KEPT,
@@ -55,7 +54,7 @@ from django_sitemapkit.builds.report.differences import (
     kept_differences,
     stored_or_quick_differences,
 )
-from django_sitemapkit.builds.report.published import sections_served_live
+from django_sitemapkit.builds.report.published import is_complete, sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.inspection.attempts import try_read

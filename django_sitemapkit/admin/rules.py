@@ -16,8 +16,8 @@ from django_sitemapkit.admin.base import BaseAdmin, SiteFilter, id_or_none, scre
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
 from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds.manifest import url_finder
-from django_sitemapkit.builds.report.changes import LOSS
-from django_sitemapkit.builds.report.matches import COUNT_SECONDS, UrlMatches, match_counter
+from django_sitemapkit.builds.report.differences import LOSS
+from django_sitemapkit.builds.report.published import COUNT_SECONDS, UrlMatches, match_counter
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of
 from django_sitemapkit.inspection.attempts import try_read

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import moment_text, number_text
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete
-from django_sitemapkit.builds.report.matches import UrlMatches
+from django_sitemapkit.builds.report.differences import UrlChange
+from django_sitemapkit.builds.report.published import UrlMatches, is_complete
 from django_sitemapkit.models import Build, Place
 
 CHART_BUILDS = 30

@@ -10,7 +10,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.admin import rules
 from django_sitemapkit.admin.rules import count_matches
 from django_sitemapkit.builds import build
-from django_sitemapkit.builds.report.matches import UrlMatches
+from django_sitemapkit.builds.report.published import UrlMatches
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import (

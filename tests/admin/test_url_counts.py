@@ -10,7 +10,7 @@ from django_sitemapkit.admin.url_counts import (
     url_counts_by_build,
 )
 from django_sitemapkit.builds import build, publish
-from django_sitemapkit.builds.report.changes import UrlChange
+from django_sitemapkit.builds.report.differences import UrlChange
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.testing.factories import PlaceFactory
 from tests.admin.operating import OVERVIEW, page, person, text_of

@@ -27,8 +27,8 @@ from django_sitemapkit.admin.health.items import (
 )
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.report.changes import rollback_states
 from django_sitemapkit.builds.report.due import due_by_section, files_missing_here
+from django_sitemapkit.builds.report.published import rollback_states
 from django_sitemapkit.builds.report.status import (
     INTERRUPTED,
     SiteState,

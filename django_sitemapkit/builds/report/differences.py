@@ -1,4 +1,4 @@
-"""What a build adds, removes and changes, URL by URL, from the files that changed and no others.
+"""What a build adds, removes and changes: how many URLs and, from the files that changed, which.
 
 URLs move between pages when these split and merge, so that all changed files are compared at once.
 They are dealt out by a hash of the URL into parts that fit into memory, and each part is compared
@@ -21,7 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.html import format_html
 from django.utils.text import Truncator
+from django.utils.translation import gettext as _
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
@@ -36,6 +38,7 @@ from django_sitemapkit.models import Build, BuildDifferences, Place
 from django_sitemapkit.protocol.writers import unescaped
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import Count
 
 PART = 20_000
 """URLs of a part, about: what is in memory at a time."""
@@ -45,8 +48,6 @@ BUFFERED = 20_000
 
 MAX_KEPT_URLS = 500_000
 """URLs in files that did not change up to which these are read: about 50 MB of memory."""
-
-_TAB = b"\t"
 
 _ELEMENT = re.compile(r"<(?P<tag>[\w:]+)[^>]*?(?:/>|>.*?</(?P=tag)>)", re.DOTALL)
 
@@ -80,6 +81,60 @@ MAX_GROUPS = 1_000
 
 OTHER_FOLDERS = "*"
 """Stands for the folders beyond them."""
+
+LOSS = 0.05
+"""The share of its URLs that a site or section may lose before that is marked."""
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlChange:
+    """A number of URLs, and the number in the build before.
+
+    Example::
+
+        UrlChange(after=1330, before=1000).text  # "+330 (+33 %)"
+    """
+
+    after: int
+    """How many there are."""
+    before: int | None
+    """How many there were; None if there is no build before."""
+
+    @property
+    def count(self) -> str:
+        """How many there are, as text."""
+        return str(Count(self.after))
+
+    @property
+    def text(self) -> str:
+        """The difference, with its share if that is a percent or more; "" if there is none."""
+        if self.before is None or self.after == self.before:
+            return ""
+        more = self.after - self.before
+        text = _signed(more)
+        percent = round(100 * more / self.before) if self.before else 0
+        if not percent:
+            return text
+        return _("%(change)s (%(percent)s %%)") % {"change": text, "percent": _signed(percent)}
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether more than LOSS of the URLs are gone, so that somebody should look."""
+        return bool(self.before) and self.before - self.after > LOSS * self.before  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        """Return the number and the difference as HTML."""
+        if not self.text:
+            return self.count
+        kind = "sitemapkit-loss" if self.is_loss else "quiet"
+        return format_html('{} <span class="{}" dir="ltr">{}</span>', self.count, kind, self.text)
+
+
+def _signed(value: int) -> str:
+    """Return a number with its sign and with thousands separators."""
+    return f"{'+' if value > 0 else MINUS}{Count(abs(value))}"
 
 
 class DifferenceKind(Enum):
@@ -160,11 +215,6 @@ def _differences_in_parts(
 ) -> Iterator[Difference]:
     """Yield the differences between changed files, by parts of the URLs that fit into memory."""
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
-    if parts == 1:
-        yield from _compare_entries(
-            _entries_of(old, storage), _entries_of(new, storage), duplicates
-        )
-        return
     _partition(_entries_of(old, storage), parts, folder, "old")
     _partition(_entries_of(new, storage), parts, folder, "new")
     for part in range(parts):
@@ -253,7 +303,7 @@ def _partition(entries: Iterable[Entry], parts: int, folder: Path, side: str) ->
         buffered.clear()
 
     for count, entry in enumerate(entries, start=1):
-        buffered[zlib.crc32(entry[0]) % parts].append(_TAB.join(entry))
+        buffered[zlib.crc32(entry[0]) % parts].append(b"\t".join(entry))
         if count % BUFFERED == 0:
             flush()
             heartbeat()
@@ -264,7 +314,7 @@ def _entries_in(part: Path) -> Iterator[Entry]:
     """Yield the entries of a part, which has no file if there are none."""
     with suppress(FileNotFoundError), part.open("rb") as lines:
         for line in lines:
-            location, page, values = line.split(_TAB, 2)
+            location, page, values = line.split(b"\t", 2)
             yield location, page, values
 
 
@@ -288,8 +338,7 @@ def differences_of(
     if earlier is None:
         raise BuildFailed(f"Build {record.pk} has no previous build: all of its URLs are new.")
     previous = publishable_build(site, earlier)
-    old = list(Place.objects.in_build(previous).pages())
-    new = list(Place.objects.in_build(record).pages())
+    old, new = (list(Place.objects.in_build(each).pages()) for each in (previous, record))
     yield from differences_between(old, new, duplicates)
 
 
@@ -335,8 +384,7 @@ def store_differences(site: SitemapSite, build: Build, before: Build | None) -> 
         values = _difference_values(site, build, before)
         with lease.fenced_transaction():
             publishable_build(site, build.pk)  # It may have been pruned meanwhile.
-            rows = BuildDifferences.objects
-            return rows.update_or_create(build=build, before=before, defaults=values)[0]
+            return build.differences.update_or_create(before=before, defaults=values)[0]
 
 
 def _difference_values(site: SitemapSite, build: Build, before: Build | None) -> dict[str, Any]:

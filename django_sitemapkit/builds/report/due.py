@@ -104,12 +104,11 @@ class _DueCounter:
         self, builds: SiteBuilds, sections: Sequence[SectionReader], *, rows: bool
     ) -> None:
         self._builds = builds
-        site = builds.site
         self._rows = rows
         self._plans = stored_plans(sections)
         self._prefix = NO_URLS
-        self._files = StoredFiles(site, ask=rows)
-        self._reuse = Reuse(site, self._files, hashed=hashed_sections(sections))
+        self._files = StoredFiles(builds.site, ask=rows)
+        self._reuse = Reuse(builds.site, self._files, hashed=hashed_sections(sections))
         self._later = {} if rows else _later_files_by_page(builds)
         self.published: dict[str, PublishedRows] = {}
         for row in builds.rows_of(builds.published):
@@ -145,23 +144,20 @@ class _DueCounter:
         self, section: SectionReader, page: PlannedPage, published: Place | None
     ) -> tuple[Reason | None, str]:
         """Return why a page is due, or None; and the digest of its file's URLs."""
-        keys = page.keys if self._rows else None
-        stored = [published] if published else []
         later = self._later.get((section.get_name(), page.number)) if published else None
-        previous, reason = self._reuse.find_reusable(
-            section, keys, [later, *stored] if later else stored
-        )
+        candidates = [row for row in (later, published) if row is not None]
+        keys = page.keys if self._rows else None
+        previous, reason = self._reuse.find_reusable(section, keys, candidates)
         if previous is None:
             return reason, ""
         if published and later and later.page_id != published.page_id:
             return Reason.LATER, ""
-        return self._duplicates_reason(previous), previous.urls_digest
-
-    def _duplicates_reason(self, row: Place) -> Reason | None:
-        """Return Reason.DUPLICATES if a page may leave out other URLs now, else None."""
-        if row.section not in self._reuse.hashed or row.prefix_digest == self._prefix:
-            return None
-        return Reason.DUPLICATES if row.duplicate_hashes or not row.prefix_digest else None
+        may_leave_out_others = (
+            previous.section in self._reuse.hashed
+            and previous.prefix_digest != self._prefix
+            and (previous.duplicate_hashes or not previous.prefix_digest)
+        )
+        return Reason.DUPLICATES if may_leave_out_others else None, previous.urls_digest
 
     def add_to_prefix(self, section: str, urls_digest: str) -> None:
         """Add a page's URLs to the digest of all pages before the next one.
@@ -173,8 +169,8 @@ class _DueCounter:
 
     def count_removed(self, published: PublishedRows) -> Counter[Reason]:
         """Count the files that the next build will drop."""
-        gone = sum(row.status == Place.Status.DONE for row in published.values())
-        return Counter({Reason.GONE: gone} if gone else {})
+        gone = (row for row in published.values() if row.status == Place.Status.DONE)
+        return Counter(Reason.GONE for _ in gone)
 
     def has_lost_index(self) -> bool:
         """Return whether the stored file of the index is gone."""

@@ -1,24 +1,32 @@
-"""What is published: the file at an address, one URL in all files, and whether these are whole."""
+"""What is published: the file at an address, one URL in all files, and whether these are whole.
+
+How many published URLs match is counted in the stored pages, whose bytes are not parsed.
+"""
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from django.db.models import Exists, FilteredRelation, Q
+from django.db.models import Exists, FilteredRelation, Q, Sum
 
 from django_sitemapkit.builds.manifest import (
+    FindUrls,
     answering_places,
     damage_of,
     entries_at,
+    find_all,
     key_range_of,
+    locations_of,
 )
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import paging_key
-from django_sitemapkit.models import Build, Place, Publication
+from django_sitemapkit.models import Build, ExclusionRule, Place, Publication
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS
@@ -27,6 +35,15 @@ from django_sitemapkit.sites import SitemapSite
 
 SECTIONS_PER_QUERY = 100
 """Sections looked for by one query."""
+
+MAX_MATCHES = 20
+"""The first matches, which are kept."""
+
+COUNT_SECONDS = 1.0
+"""How long a request counts; another one goes on where it has ended."""
+
+PAGES_PER_QUERY = 100
+"""How many stored pages are looked up at a time."""
 
 
 def published_build_and_file(
@@ -91,6 +108,45 @@ def sections_served_live(build: Build, names: Sequence[str]) -> set[str]:
     none.
     """
     return sections_not_in(build, names) if settings.SERVE_FROM == "auto" else set()
+
+
+def is_complete(build: Build) -> bool:
+    """Return whether a build made all its files: it was published, or is held for review."""
+    return build.published_at is not None or build.status == Build.Status.HELD
+
+
+def rollback_states(states: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the sites' states whose next build undoes a roll-back, each with what comes back.
+
+    What comes back is a state with the code "returning" and the id of the build that was rolled
+    back, and with the URL counts of the live build and of that one.
+    """
+    rolled_back = [each for each in states if each.rolled_back]
+    wanted = {pk for each in rolled_back for pk in (each.build, each.rolled_back.pk)}
+    places = Place.objects.filter(build__in=wanted)
+    urls = {total["build"]: total["urls"] for total in places.totals("build")} if wanted else {}
+    for each in rolled_back:
+        counts = {"before": urls.get(each.build, 0), "urls": urls.get(each.rolled_back.pk, 0)}
+        yield each, {"code": "returning", "build": each.rolled_back.pk, **counts}
+
+
+def problems_by_section(build: Build) -> dict[str, int]:
+    """Return how many rows and values a build left out, by section; only sections with any."""
+    kept: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    faulty = Place.objects.filter(build=build).exclude(problems={}, skipped=0)
+    for name, kinds, rows in faulty.values_list("section", "problems", "skipped"):
+        kept[name] += sum(kind["count"] for kind in kinds.values())
+        skipped[name] += rows
+    return dict(kept | skipped)
+
+
+def checked_at_by_section(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
+    """Return by section when the last build ended that compared it with its rows."""
+    checkers = build.checking_build_ids(sections)
+    ended = Build.objects.filter(pk__in=set(checkers.values())).exclude(ended_at=None)
+    moments: dict[int, Any] = dict(ended.values_list("pk", "ended_at"))
+    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,3 +313,91 @@ def _fault_of(storage: SitemapStorage, file: Place) -> str:
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         return f"{file.page.name} cannot be read: {error}"
     return damage and f"{file.page.name} is damaged: {damage}"
+
+
+@dataclass(slots=True, kw_only=True)
+class UrlMatches:
+    """A counter of matching URLs that can go on where it stopped: those read and those matched."""
+
+    build: Build | None
+    """The build whose stored pages are read; None if the live sections are."""
+    total: int | None
+    """How many URLs there are; None as long as the live sections have not been read."""
+    read: int = 0
+    """How many were read."""
+    matched: int = 0
+    """How many of these match: a URL that two sections list counts twice."""
+    last: int = 0
+    """The primary key of the last place that was read."""
+    locations: list[str] = field(default_factory=list)
+    """The first matches."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all URLs were read, so that ``matched`` is exact."""
+        return self.read == self.total
+
+    def add(self, locations: list[str]) -> None:
+        """Count some URLs as matching."""
+        self.matched += len(locations)
+        self.locations += locations[: MAX_MATCHES - len(self.locations)]
+
+    def continue_reading(self, find: FindUrls, seconds: float = COUNT_SECONDS) -> None:
+        """Count on for ``seconds``, up to the end of a stored page; at least one page is read.
+
+        ``find`` finds the URLs that match. Raises StorageFailure where a page is lost or damaged.
+        """
+        end, storage = monotonic() + seconds, SitemapStorage()
+        rows = Place.objects.in_build(self.build).pages().order_by("pk")  # type: ignore[arg-type]
+        while some := list(rows.filter(pk__gt=self.last)[:PAGES_PER_QUERY]):
+            for row in some:
+                for locations in locations_of(row, storage, find):
+                    self.add(locations)
+                self.read += row.page.urls
+                self.last = row.pk
+                if monotonic() > end:
+                    return
+
+
+def published_match_counter(site: SitemapSite) -> UrlMatches | None:
+    """Return a match counter for the published build that has read nothing yet.
+
+    Returns None if the site has no published build.
+    """
+    build = Build.objects.published(site)
+    if build is None:
+        return None
+    pages = Place.objects.in_build(build).pages()
+    return UrlMatches(build=build, **pages.aggregate(total=Sum("page__urls", default=0)))
+
+
+def match_counter(site: SitemapSite, rule: ExclusionRule | None = None) -> UrlMatches:
+    """Return a match counter that has read nothing yet: of the published build or live sections.
+
+    It is of the live sections if nothing is published, or if the stored ``rule`` has excluded URLs
+    from the published build.
+    """
+    matches = published_match_counter(site)
+    if matches is None or (rule is not None and _has_excluded_urls(matches.build, rule)):
+        return UrlMatches(build=None, total=None)
+    return matches
+
+
+def _has_excluded_urls(build: Build | None, rule: ExclusionRule) -> bool:
+    """Return whether a stored rule has excluded a URL from a build."""
+    known = Place.objects.filter(build=build).exclude(override_hashes=b"")
+    hashes = known.values_list("override_hashes", flat=True)
+    return any(rule.hash in array("q", bytes(met)) for met in hashes)
+
+
+def count_published_paths(site: SitemapSite, paths: Iterable[str]) -> UrlMatches | None:
+    """Count for a second which of some paths the published build lists; return the counter.
+
+    Returns None without a published build. Raises StorageFailure where a stored page is lost or
+    damaged.
+    """
+    matches = published_match_counter(site)
+    if matches is not None:
+        wanted = {f"{site.origin}{path}".encode() for path in paths}
+        matches.continue_reading(lambda block: wanted.intersection(find_all(block)))
+    return matches

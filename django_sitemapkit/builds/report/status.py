@@ -2,20 +2,12 @@
 
 import datetime as dt
 import json
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from django.db.models import (
-    Count,
-    DurationField,
-    ExpressionWrapper,
-    F,
-    Q,
-    Subquery,
-    Sum,
-)
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Sum
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds.lease import is_being_built, living_leases, with_is_alive
@@ -23,18 +15,16 @@ from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import Pause, pause_at
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete
+from django_sitemapkit.builds.report.differences import UrlChange
 from django_sitemapkit.builds.report.due import SectionDue, due_by_section, files_missing_here
-from django_sitemapkit.builds.report.published import sections_served_live
-from django_sitemapkit.conf import settings
-from django_sitemapkit.models import (
-    Build,
-    BuildRequest,
-    Lease,
-    Place,
-    Publication,
-    StoredNow,
+from django_sitemapkit.builds.report.published import (
+    checked_at_by_section,
+    is_complete,
+    problems_by_section,
+    sections_served_live,
 )
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models import Build, BuildRequest, Lease, Place, Publication, StoredNow
 from django_sitemapkit.models.builds import rolled_back_among
 from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.overrides import disabled_sections_of, overrides_of, sections_of
@@ -199,37 +189,36 @@ class SiteState:
 
 def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
     """Return the state of each site: builds, requests and publication."""
-    return [SiteState(**values) for values in site_state_values(sites)]
-
-
-def site_state_values(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
-    """Yield for each site the values of its SiteState's fields."""
     keys = [site.key for site in sites]
     rows = Publication.objects.filter(site__in=keys).select_related("build")
     publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
     builds = defaultdict(list)
     for build in Build.objects.publishable(*keys):
         builds[build.site].append(build)
-    owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
-    leases = {lease.name: lease for lease in with_is_alive(owned)}
+    named = Lease.objects.filter(name__in=[lease_name(key) for key in keys])
+    leases = {lease.name: lease for lease in with_is_alive(named)}
     requests = list(BuildRequest.objects.open(*sites))
+    states = []
     for site in sites:
         publication = publications.get(site.key)
         live = publication and publication.build
         held = [build for build in builds[site.key] if build.status == Build.Status.HELD]
-        yield {
-            "site": site.key,
-            "base_url": site.base,
-            "publication": publication,
-            "build": live and live.pk,
-            "published_at": live and live.published_at,
-            "as_of": publication and publication.now,
-            "pause": publication and pause_at(publication, publication.now),
-            "lease": leases.get(lease_name(site.key)),
-            "held": held[-1] if held else None,
-            "rolled_back": rolled_back_among(builds[site.key], live),
-            "requests": [request for request in requests if request.site == site.key],
-        }
+        states.append(
+            SiteState(
+                site=site.key,
+                base_url=site.base,
+                publication=publication,
+                build=live and live.pk,
+                published_at=live and live.published_at,
+                as_of=publication and publication.now,
+                pause=publication and pause_at(publication, publication.now),
+                lease=leases.get(lease_name(site.key)),
+                held=held[-1] if held else None,
+                rolled_back=rolled_back_among(builds[site.key], live),
+                requests=[request for request in requests if request.site == site.key],
+            )
+        )
+    return states
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,56 +301,51 @@ class SiteStatus(SiteState):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as JSON takes it, in English."""
-        found: dict[str, Any] = json.loads(
-            json.dumps(
+        values = {
+            "site": self.site,
+            "base_url": self.base_url,
+            "build": self.build,
+            "published_at": self.published_at,
+            "checked_at": self.checked_at,
+            "succeeded_at": self.succeeded_at,
+            "files": self.files,
+            "problems": self.problems,
+            "urls": self.urls,
+            "urls_before": self.urls_before,
+            "as_of": self.as_of,
+            "running": english_of(self.running),
+            "progress": self.progress and asdict(self.progress),
+            "sections": list(map(asdict, self.sections)),
+            "switched_off": self.switched_off,
+            "due": [item.as_dict() for item in self.due],
+            "missing": english_of(self.missing),
+            "builds": [
                 {
-                    "site": self.site,
-                    "base_url": self.base_url,
-                    "build": self.build,
-                    "published_at": self.published_at,
-                    "checked_at": self.checked_at,
-                    "succeeded_at": self.succeeded_at,
-                    "files": self.files,
-                    "problems": self.problems,
-                    "urls": self.urls,
-                    "urls_before": self.urls_before,
-                    "as_of": self.as_of,
-                    "running": english_of(self.running),
-                    "progress": self.progress and asdict(self.progress),
-                    "sections": list(map(asdict, self.sections)),
-                    "switched_off": self.switched_off,
-                    "due": [item.as_dict() for item in self.due],
-                    "missing": english_of(self.missing),
-                    "builds": [
-                        {
-                            "build": build.pk,
-                            "status": build.state,
-                            "started_at": build.started_at.replace(microsecond=0),
-                            "reason": english_of(build.reason),
-                            "code": code_of(build.reason),
-                            "warnings": list(map(english_of, build.warnings)),
-                            "urls": build.urls,
-                            "urls_before": build.urls_before,
-                        }
-                        for build in self.builds
-                    ],
-                    "export": self.export and asdict(self.export),
-                    "pause": self.pause and asdict(self.pause),
-                    "requests": [
-                        {
-                            "kind": row.kind,
-                            "section": row.section,
-                            "requested_by": row.requested_by,
-                            "requested_at": row.requested_at.replace(microsecond=0),
-                            "is_overdue": row.is_overdue,
-                        }
-                        for row in self.requests
-                    ],
-                },
-                default=dt.datetime.isoformat,
-            )
-        )
-        return found
+                    "build": build.pk,
+                    "status": build.state,
+                    "started_at": build.started_at.replace(microsecond=0),
+                    "reason": english_of(build.reason),
+                    "code": code_of(build.reason),
+                    "warnings": list(map(english_of, build.warnings)),
+                    "urls": build.urls,
+                    "urls_before": build.urls_before,
+                }
+                for build in self.builds
+            ],
+            "export": self.export and asdict(self.export),
+            "pause": self.pause and asdict(self.pause),
+            "requests": [
+                {
+                    "kind": row.kind,
+                    "section": row.section,
+                    "requested_by": row.requested_by,
+                    "requested_at": row.requested_at.replace(microsecond=0),
+                    "is_overdue": row.is_overdue,
+                }
+                for row in self.requests
+            ],
+        }
+        return dict(json.loads(json.dumps(values, default=dt.datetime.isoformat)))
 
     @property
     def headline(self) -> State:
@@ -408,29 +392,25 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
     nothing is read from the storage that the files are exported to.
     """
-    (state,) = site_state_values([site])
+    (state,) = states_of_sites([site])
     builds = SiteBuilds(site)
-    builds.publication = state["publication"]  # These are read already.
-    builds.running_or_held = [state["held"]] if state["held"] else []
+    builds.publication = state.publication  # These are read already.
+    builds.running_or_held = [state.held] if state.held else []
     of_site = Build.objects.filter(site=site.key)
     # Only an unchanged preview has a reason: it says nothing of what builds the site.
     unchanged = Q(status=Build.Status.UNCHANGED, reason="")
     good = of_site.filter(Q(status=Build.Status.PUBLISHED) | unchanged)
-    newest: list[Any] = list(
-        of_site.annotate(
-            good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
-        ).order_by("-pk")[:SHOWN_BUILDS]
-    )
-    published = builds.published
+    newest: list[Any] = list(of_site.order_by("-pk")[:SHOWN_BUILDS])
+    published = state.published
     if published is not None and published not in newest:
         newest.append(published)
     states = states_by_build(newest)
     before = {each.pk: each.previous_id for each in newest if is_complete(each)}
     # Not the one before it when it was new: someone may have gone back to it.
-    gone = of_site.filter(replaced_at=published.published_at).first() if published else None
-    replaced = gone.pk if gone else None
+    gone = of_site.filter(replaced_at=published.published_at) if published else of_site.none()
+    replaced = gone.values_list("pk", flat=True).first()
     wanted = {*states, *before.values(), replaced} - {None}
-    counts: dict[Any, dict[str, dict[str, Any]]] = defaultdict(dict)
+    counts: dict[Any, dict[str, Any]] = defaultdict(dict)
     for total in Place.objects.filter(build__in=wanted).totals("build", "section"):
         counts[total.pop("build")][total.pop("section")] = total
     for build in newest:
@@ -440,44 +420,36 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         build.urls_before = _sum_over_sections(counts[before.get(build.pk)], "urls")
     overrides = overrides_of(site)
     sections, off = sections_of(site, overrides), disabled_sections_of(site, overrides)
+    dues = due_by_section(site, rows=rows, builds=builds, sections=sections)
     return SiteStatus(
-        **state,
-        **_published_status_values(sections, published, counts[state["build"]], counts[replaced]),
+        **{field.name: getattr(state, field.name) for field in fields(state)},
+        **_published_status_values(sections, published, counts[state.build], counts[replaced]),
         replaced=replaced,
-        succeeded_at=newest[0].good_at if newest else None,
+        succeeded_at=good.order_by("-ended_at").values_list("ended_at", flat=True).first(),
         progress=build_progress(site),
         switched_off=[each.get_name() for each in off if each.options.enabled],
-        due=tuple(
-            item
-            for item in due_by_section(site, rows=rows, builds=builds, sections=sections)
-            if item.pages
-        ),
+        due=[item for item in dues if item.pages],
         builds=newest,
         missing=files_missing_here(builds),
-        export=export_status(site) if export else None,
+        export=export_status(site, state.publication) if export else None,
     )
 
 
-def _sum_over_sections(totals: dict[str, dict[str, Any]], name: str) -> int | None:
+def _sum_over_sections(totals: dict[str, Any], name: str) -> int | None:
     """Return the sum of a total over all sections; None if there are no files."""
     return sum(total[name] for total in totals.values()) if totals else None
 
 
 def _published_status_values(
-    readers: Sequence[Any],
-    build: Build | None,
-    now: dict[str, dict[str, Any]],
-    before: dict[str, dict[str, Any]],
+    readers: Sequence[Any], build: Build | None, now: dict[str, Any], before: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the fields of a SiteStatus that are about its sections and their totals.
 
     ``now`` has the totals of the published build by section, ``before`` those of the build that was
     live before it.
     """
-    checked = _checked_at_by_section(build, now) if build else {}
+    checked = checked_at_by_section(build, now) if build else {}
     problems = problems_by_section(build) if build else {}
-    for name, total in now.items():
-        total["problems"] = problems.get(name, 0)
     hashed = hashed_sections(readers)
     others = "proven" if settings.DEDUPLICATE else ""
     names = [reader.get_name() for reader in readers]
@@ -489,6 +461,7 @@ def _published_status_values(
             built=name in now,
             removed=name not in names,
             served_live=name in live and settings.SERVE_FROM != "published",
+            problems=problems.get(name, 0),
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,
             urls_before=before[name]["urls"] if name in before else 0 if before else None,
@@ -500,28 +473,7 @@ def _published_status_values(
         "sections": sections,
         "checked_at": min(checked.values(), default=None),
         "files": _sum_over_sections(now, "pages") or 0,
-        "problems": sum(total["problems"] for total in now.values()),
+        "problems": sum(problems.values()),
         "urls": _sum_over_sections(now, "urls") or 0,
         "urls_before": _sum_over_sections(before, "urls"),
     }
-
-
-def problems_by_section(build: Build) -> dict[str, int]:
-    """Return how many rows and values a build left out, by section; only sections with any."""
-    kept: Counter[str] = Counter()
-    skipped: Counter[str] = Counter()
-    faulty = Place.objects.filter(build=build).exclude(problems={}, skipped=0)
-    for name, kinds, rows in faulty.values_list("section", "problems", "skipped"):
-        kept[name] += sum(kind["count"] for kind in kinds.values())
-        skipped[name] += rows
-    return dict(kept | skipped)
-
-
-def _checked_at_by_section(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
-    """Return by section when the last build ended that compared it with its rows."""
-    checkers = build.checking_build_ids(sections)
-    moments: dict[int, Any] = {build.pk: build.ended_at}
-    if others := set(checkers.values()) - {build.pk}:
-        ended = Build.objects.filter(pk__in=others).exclude(ended_at=None)
-        moments |= dict(ended.values_list("pk", "ended_at"))
-    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
