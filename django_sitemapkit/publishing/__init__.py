@@ -10,6 +10,7 @@ import hashlib
 import os
 import random
 import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -384,9 +385,16 @@ def folder_of(site: SitemapSite) -> str:
     return f"{ROOT}/{shown}-{digest}"
 
 
-def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: str) -> str:
-    """Return a name for a file of a site, made of its stem, part of its hash and its build."""
-    name = f"{folder_of(site)}/{stem.lower()}-{sha256[:16]}-{build}.{extension}"
+def file_name(
+    site: SitemapSite, stem: str, sha256: str, build: int, fence: int, extension: str
+) -> str:
+    """Return a new name for a file of a site: of its stem, part of its hash, its build and fence.
+
+    A process that died may have stored a file of the same content, and a restored database gives
+    out the same build and fence once more: so a part of the name is random.
+    """
+    unique = f"{sha256[:16]}-{build}.{fence}-{secrets.token_hex(3)}"
+    name = f"{folder_of(site)}/{stem.lower()}-{unique}.{extension}"
     if not ALLOWED.fullmatch(name):
         raise ValueError(f"{name!r} has characters that a storage might change")
     return name

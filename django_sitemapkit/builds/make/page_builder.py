@@ -1,6 +1,5 @@
 """Making the pages of a build: each row of the manifest rendered, compared, stored, recorded."""
 
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -275,10 +274,8 @@ class PageBuilder:
             if self._files.has(previous.page.name):
                 copy_file_facts(row, previous)
                 return "same"
-        stem = f"{row.section}-{row.number}"
-        # A process that made this page before and died may have stored a file of the same content.
-        extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
-        name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
+        build, fence = self.record_of_build.pk, self.lease.fence
+        name = file_name(self.site, str(row), page.sha256, build, fence, "xml.gz")
         row.page = page.stored_page(
             site=self.site.key,
             name=name,

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -197,12 +196,10 @@ def _save_index_and_dates(state: BuildState, row: Place, dated: Sequence[Place])
 def _store_index_file(state: BuildState, index: RenderedIndex, row: Place) -> None:
     """Store an index as a file, and set its facts in the row, without saving that."""
     lease, site, storage = state.lease, state.site, state.storage
-    # A restored database gives out the same build and fence once more.
-    extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
     sha256 = hashlib.sha256(index.data).hexdigest()
     row.page = StoredPage(
         site=site.key,
-        name=file_name(site, str(row), sha256, row.build_id, extension),
+        name=file_name(site, str(row), sha256, row.build_id, lease.fence, "xml"),
         sha256=sha256,
         urls=index.sitemaps,
         xml_bytes=len(index.data),
