@@ -37,8 +37,6 @@ from django_sitemapkit.tenants import BackgroundJobs, current_tenants
 DELAY_SECONDS = 5.0
 """Seconds from the first change to the request for a build; what changes meanwhile is in it."""
 
-SIGNALS = (post_save, post_delete)
-
 
 def model_changed(
     sender: type[Model], *, using: str | None = None, raw: bool = False, **kwargs: Any
@@ -99,7 +97,11 @@ def request_builds(models: Collection[type[Model]]) -> None:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)
     if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
-        watch_models(listed, is_complete=is_complete)
+        _watch(model for model in apps.get_models() if identity_model(model) in listed)
+        # A receiver for all models would keep Django from deleting rows of any model without
+        # reading them, so it is there only until the models are known.
+        if is_complete:
+            _watch([None], stop=True)
 
 
 _changes = BackgroundJobs(
@@ -129,18 +131,6 @@ def listed_models_of(site: SitemapSite) -> set[type[Model]]:
     return found
 
 
-def watch_models(listed: Collection[type[Model]], *, is_complete: bool) -> None:
-    """Connect ``model_changed`` to the signals of the models in ``listed``.
-
-    If these are all, it is disconnected from the signals of all others. A receiver for all models
-    would keep Django from deleting rows of any model without reading them, so it is there only
-    until the models are known.
-    """
-    _watch(model for model in apps.get_models() if identity_model(model) in listed)
-    if is_complete:
-        _watch([None], stop=True)
-
-
 def watch_if_set() -> None:
     """Connect ``model_changed`` to the signals of all models, or of none, as the setting says.
 
@@ -160,7 +150,7 @@ def _watch(senders: Iterable[type[Model] | None], *, stop: bool = False) -> None
     With ``stop`` it is disconnected from them.
     """
     for sender in senders:
-        for signal in SIGNALS:
+        for signal in (post_save, post_delete):
             change = signal.disconnect if stop else signal.connect
             change(model_changed, sender=sender)
 
