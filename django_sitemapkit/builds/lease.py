@@ -218,18 +218,18 @@ def is_being_built(site: SitemapSite) -> bool:
 
 def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
     """Return the leases of the sites with these keys whose holders are alive."""
-    names = [lease_name(key) for key in keys]
-    return with_is_alive(Lease.objects.filter(name__in=names)).filter(is_alive=True)
+    return held_leases(keys).filter(is_alive=True)
 
 
-def with_is_alive(leases: QuerySet[Lease]) -> "QuerySet[Any]":
-    """Return those leases that are held, with ``is_alive``: whether the holder is alive.
+def held_leases(keys: Iterable[str]) -> "QuerySet[Any]":
+    """Return the leases of the sites with these keys that are held, with ``is_alive``.
 
-    It is if its last heartbeat is at most SITEMAPKIT_LEASE_SECONDS old.
+    A holder is alive if its last heartbeat is at most SITEMAPKIT_LEASE_SECONDS old.
     """
+    held = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
     is_alive = ExpressionWrapper(Q(heartbeat__gte=silence), output_field=BooleanField())
-    return leases.exclude(owner="").annotate(is_alive=is_alive)
+    return held.annotate(is_alive=is_alive)
 
 
 def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Build | None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Sum
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.builds.lease import is_being_built, living_leases, with_is_alive
+from django_sitemapkit.builds.lease import held_leases, is_being_built, living_leases
 from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
@@ -24,9 +24,8 @@ from django_sitemapkit.builds.report.published import (
     sections_served_live,
 )
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildRequest, Lease, Place, Publication, StoredNow
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication, StoredNow, lease_name
 from django_sitemapkit.models.builds import rolled_back_among
-from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.overrides import disabled_sections_of, overrides_of, sections_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
@@ -195,8 +194,7 @@ def states_of_sites(sites: Sequence[SitemapSite]) -> list[SiteState]:
     builds = defaultdict(list)
     for build in Build.objects.publishable(*keys):
         builds[build.site].append(build)
-    named = Lease.objects.filter(name__in=[lease_name(key) for key in keys])
-    leases = {lease.name: lease for lease in with_is_alive(named)}
+    leases = {lease.name: lease for lease in held_leases(keys)}
     requests = list(BuildRequest.objects.open(*sites))
     states = []
     for site in sites:
