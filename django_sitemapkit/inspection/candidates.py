@@ -13,7 +13,7 @@ from django.utils.translation import get_language_from_path
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
@@ -21,7 +21,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
 from django_sitemapkit.reading.sources import Column, Formula, Method
-from django_sitemapkit.sections import Translated
+from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 
 MAX_CANDIDATES = 3
@@ -81,10 +81,11 @@ def is_searchable(section: SectionReader) -> bool:
     of a Route. A section that raises cannot be searched.
     """
     with suppress(Exception):  # A section that fails cannot be searched.
-        if section.label is None or not isinstance(section, QuerySetReader):
-            return section.label is None and section.count_items() <= MAX_ITEMS
-        is_of_route = section.route is not None and not section.route.suffix
-        return not isinstance(section.location_source, Method | Formula) or is_of_route
+        if section.label is None:
+            return section.count_items() <= MAX_ITEMS
+        if isinstance(section, QuerySetReader):
+            is_method = isinstance(section.location_source, Method | Formula)
+            return not is_method or route_of(section) is not None
     return False
 
 
@@ -101,14 +102,12 @@ def unlisted_locations(section: SectionReader, pk: Any) -> list[str]:
     return []
 
 
-def listed_rows(section: SectionReader) -> QuerySet[Any]:
-    """Return the rows that a section reads from its queryset; raises TypeError without a keyset."""
-    return section.required_keyset.queryset
-
-
 def all_rows(section: SectionReader) -> QuerySet[Any]:
-    """Return all rows of the model of a section, also those outside its queryset."""
-    queryset = listed_rows(section)
+    """Return all rows of the model of a section, also those outside its queryset.
+
+    Raises TypeError if the section has no keyset.
+    """
+    queryset = section.required_keyset.queryset
     rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
     return rows
 
@@ -126,7 +125,7 @@ def object_by_paging_key(site: SitemapSite, name: str, key: str) -> Model | None
 
     ``name`` is that of the section, ``key`` the text of the paging key.
     """
-    section = next((each for each in sections_of(site) if each.get_name() == name), None)
+    section = section_of(site, name)
     if section is None or section.keyset is None:
         return None
     with suppress(ValidationError, ValueError, OverflowError):
@@ -156,7 +155,7 @@ def _primary_keys(
     The filters may name fields, and ``columns``, which are expressions. At most
     ``MAX_CANDIDATES`` keys are returned.
     """
-    rows = listed_rows(section) if listed else all_rows(section)
+    rows = section.required_keyset.queryset if listed else all_rows(section)
     try:
         with section.site.active():
             found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)
@@ -178,13 +177,10 @@ def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
         return None
 
 
-def has_route_to(section: SectionReader, match: ResolverMatch | None) -> bool:
-    """Return whether a section declares a Route to the view of a URLconf's match.
-
-    It is False for a Route with a suffix.
-    """
+def route_of(section: SectionReader) -> Route | None:
+    """Return the Route of the URLs of a section; None without one, or if it has a suffix."""
     route = section.route if isinstance(section, QuerySetReader) else None
-    return bool(match and route and not route.suffix and route.viewname == match.view_name)
+    return route if route and not route.suffix else None
 
 
 def _lookups_for_match(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
@@ -194,8 +190,8 @@ def _lookups_for_match(section: SectionReader, match: ResolverMatch) -> Iterator
     """
     # The arguments of a get_absolute_url() are most often fields of the same names.
     model = all_rows(section).model
-    route = section.route if isinstance(section, QuerySetReader) else None
-    if route is not None and not route.suffix:
+    route = route_of(section)
+    if route is not None:
         if route.viewname != match.view_name:
             return
         said = [(column, match.kwargs.get(name)) for name, column in route.kwargs.items()]

@@ -16,12 +16,11 @@ from django_sitemapkit.inspection.candidates import (
     all_rows,
     candidate_rows,
     find_item,
-    has_route_to,
     is_searchable,
     label_or_none,
     listed_locations_of,
     listed_row_indexes,
-    listed_rows,
+    route_of,
     unlisted_locations,
     url_match,
 )
@@ -202,7 +201,8 @@ def _why_unlisted_at(
         return hidden.section, None, _switched_off_text(hidden.section), "section"
     match = url_match(site, path) if all(map(is_searchable, sections)) else None
     for reader in [*sections, *disabled_sections_of(site)] if match else ():
-        if has_route_to(reader, match):
+        route = route_of(reader)
+        if match and route and route.viewname == match.view_name:
             text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"
     return "", None, "", "section"
@@ -291,12 +291,11 @@ def _inspect_row(
 
 def _why_row_absent(section: SectionReader, pk: Any) -> str:
     """Return why the queryset of a section does not contain a row, as a sentence."""
-    if isinstance(section, QuerySetReader) and section.row_value_columns:
-        model = section.rows.model
-        if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
-            return _("Its own setting “list in the sitemap” excludes it.")
-    text = _("Section %(section)s does not list it: it is not in the queryset.")
     obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
+    has_own_values = isinstance(section, QuerySetReader) and section.row_value_columns
+    if has_own_values and obj and not obj.sitemap_include:
+        return _("Its own setting “list in the sitemap” excludes it.")
+    text = _("Section %(section)s does not list it: it is not in the queryset.")
     if values := ", ".join(_failed_filter_texts(section, obj) if obj else ()):
         text = _("Section %(section)s does not list it: %(values)s.")
     own = _own_reason(section, obj) if obj else ""
@@ -307,7 +306,7 @@ def _failed_filter_texts(section: SectionReader, obj: Model) -> list[str]:
     """Return the values by which filters exclude an object, as texts; [] if they are not known."""
     names = set[str]()
     with suppress(Exception):  # What filters it may be anything that Django can write.
-        for rows, columns in querysets_by_condition(listed_rows(section)):
+        for rows, columns in querysets_by_condition(section.required_keyset.queryset):
             if not rows.filter(pk=obj.pk).exists():
                 names |= columns
     return [_field_value_clause(obj, name) for name in sorted(names)]
