@@ -49,8 +49,7 @@ from django_sitemapkit import (
     publishing,
     views,
 )
-from django_sitemapkit.admin import differences, extras, url_inspection
-from django_sitemapkit.admin.health import items
+from django_sitemapkit.admin import differences, extras, health, url_inspection
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
@@ -208,7 +207,7 @@ def run_models(block):
 
 def run_admin(block):
     """Register what the admin has no fault to find with, and leave no trace of it."""
-    before, count = dict(admin.site._registry), len(items.sources)
+    before, count = dict(admin.site._registry), len(health.sources)
     inspectors = len(url_inspection._registered)
     try:
         found = executed(block)
@@ -219,12 +218,12 @@ def run_admin(block):
             for model, each in site._registry.items()
             if site is not admin.site or model not in before
         ]
-        contributed = len(items.sources) > count or len(url_inspection._registered) > inspectors
+        contributed = len(health.sources) > count or len(url_inspection._registered) > inspectors
         assert registered or contributed
         assert [message for each in registered for message in each.check()] == []
         assert all(model in before for site in sites for model in site._registry)
     finally:
-        del items.sources[count:]
+        del health.sources[count:]
         del url_inspection._registered[inspectors:]
         admin.site._registry.clear()
         admin.site._registry.update(before)
@@ -830,7 +829,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     ) == (30, 300)
     assert MAX_NAME == 80
     assert import_module("django_sitemapkit.admin.activity").MAX_LISTED_ENTRIES == 10_000
-    assert import_module("django_sitemapkit.admin.history").MAX_LOGGED_ROWS == 1_000
+    assert import_module("django_sitemapkit.admin.activity").MAX_LOGGED_ROWS == 1_000
     assert (transfer.MAX_CSV_LINES, transfer.MAX_CSV_BYTES) == (50_000, 5_000_000)
     assert (extras.MAX_PASTED_LINES, published.MAX_MATCHES, published.COUNT_SECONDS) == (
         5_000,

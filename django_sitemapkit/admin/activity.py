@@ -1,10 +1,16 @@
-"""The page "Activity": who did what in the admin, when and why, from Django's own log."""
+"""Django's log of what users did in the admin: how actions are recorded, and the page "Activity".
+
+Django's ``LogEntry`` has one text for all readers. Of actions that are more than a change of
+fields, it stores one of these sentences in English, so that entries can be found by it; the page
+translates it. What a user has added is on the next line.
+"""
 
 import datetime as dt
+import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django import forms
@@ -20,7 +26,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 from django.utils.text import capfirst
-from django.utils.translation import get_language, gettext, ngettext, override
+from django.utils.translation import get_language, gettext, gettext_noop, ngettext, override
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import (
@@ -34,17 +40,6 @@ from django_sitemapkit.admin.base import (
     screen,
     without_origin,
 )
-from django_sitemapkit.admin.history import (
-    BUILD_CANCELLED,
-    BUILD_DISCARDED,
-    EXCLUDED,
-    HISTORY_SENTENCES,
-    PAUSED,
-    PUBLISHED,
-    REQUEST_STARTED,
-    RESUMED,
-    ROLLED_BACK,
-)
 from django_sitemapkit.models import (
     Build,
     BuildRequest,
@@ -57,6 +52,48 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.overrides.transfer import CSV_ROWS_PER_QUERY, csv_lines
 from django_sitemapkit.registry import EXTRA_URLS
+
+MAX_LOGGED_ROWS = 1_000
+"""Rows of an action that are logged one by one."""
+
+EXCLUDED = gettext_noop("Excluded from the sitemap.")
+INCLUDED = gettext_noop("Included in the sitemap.")
+NO_LONGER_EXCLUDED = gettext_noop("No longer excluded by this override.")
+SWITCHED_OFF = gettext_noop("Section switched off.")
+PUBLISHED = gettext_noop("Published.")
+ROLLED_BACK = gettext_noop("Rolled back to this build.")
+PAUSED = gettext_noop("Publishing paused.")
+"""Its reason is on the next line."""
+RESUMED = gettext_noop("Publishing resumed.")
+BUILD_CANCELLED = gettext_noop("Build cancelled.")
+BUILD_DISCARDED = gettext_noop("Build discarded.")
+
+REQUEST_STARTED = {
+    "changed": gettext_noop("Build of changes requested."),
+    "full": gettext_noop("Full build requested."),
+    "section": gettext_noop("Build of a section requested."),
+    "check": gettext_noop("File check requested."),
+    "preview": gettext_noop("Preview of the next build requested."),
+    "prune": gettext_noop("Cleanup requested."),
+}
+"""The sentence for each button of the overview."""
+
+HISTORY_SENTENCES = frozenset(
+    {
+        EXCLUDED,
+        INCLUDED,
+        NO_LONGER_EXCLUDED,
+        SWITCHED_OFF,
+        PUBLISHED,
+        ROLLED_BACK,
+        PAUSED,
+        RESUMED,
+        BUILD_CANCELLED,
+        BUILD_DISCARDED,
+        *REQUEST_STARTED.values(),
+    }
+)
+"""All sentences; any other message is Django's own."""
 
 ACTIONS_PER_PAGE = 100
 """Entries on a page."""
@@ -102,6 +139,60 @@ ACTIONS: dict[str, tuple[Any, Q]] = {
 """By the name that the query string has for it: a kind of action, and which entries are of it."""
 
 
+# Recording ----------------------------------------------------------------------------------------
+
+
+def exclusion_message(row: Any, changed: Collection[str]) -> str:
+    """Return ``EXCLUDED`` if ``include`` is among the changed fields and is now False, else ""."""
+    return EXCLUDED if "include" in changed and row.include is False else ""
+
+
+def log_rows(
+    user: Any,
+    rows: Sequence[Model],
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
+    *,
+    count: int | None = None,
+) -> None:
+    """Record in Django's admin log that a user added, changed or deletes rows.
+
+    ``user`` is the user's primary key, ``flag`` a constant of ``LogEntry``, ``fields`` the names
+    of the changed fields; ``message`` replaces Django's own message. ``count`` is the number of
+    rows if ``rows`` are only the first ones. There is an entry for each row, or one for all if
+    there are more than ``MAX_LOGGED_ROWS``: it names only their number, and is in no row's history.
+    """
+    if not rows:
+        return
+    model, count = type(rows[0]), len(rows) if count is None else count
+    message = message or _change_message(model, flag, fields)
+    if count <= MAX_LOGGED_ROWS:
+        LogEntry.objects.log_actions(user, rows, flag, message)
+    else:
+        LogEntry.objects.create(
+            user_id=user,
+            content_type=ContentType.objects.get_for_model(model),
+            object_repr=f"{number_text(count)} {model._meta.verbose_name_plural}",
+            action_flag=flag,
+            change_message=message,
+        )
+
+
+def _change_message(model: type[Model], flag: int, fields: Iterable[str]) -> str:
+    """Return Django's own message on a change, as JSON that Django translates when it is shown."""
+    if flag == ADDITION:
+        return json.dumps([{"added": {}}])
+    if flag != CHANGE:
+        return ""
+    with override(None):
+        names = [str(getattr(model._meta.get_field(name), "verbose_name", name)) for name in fields]
+    return json.dumps([{"changed": {"fields": names}}])
+
+
+# The page "Activity" ------------------------------------------------------------------------------
+
+
 class ActivityFilterForm(forms.Form):
     """The filters of the page "Activity"; an empty field filters nothing."""
 
@@ -133,70 +224,26 @@ class ActivityFilterForm(forms.Form):
         if not self.is_valid():
             return entries.none()
         values = self.cleaned_data
+        kind, since, until = values["kind"], values["since"], values["until"]
+        lookups = {
+            f"user__{get_user_model().USERNAME_FIELD}__icontains": values["user"],
+            "content_type": kind and ContentType.objects.get_for_model(self._models[kind]),
+            "action_time__gte": since and _start_of_day(since),
+            "action_time__lt": until and _start_of_day(until + dt.timedelta(days=1)),
+        }
+        entries = entries.filter(**{name: value for name, value in lookups.items() if value})
         if text := values["q"]:
             encoded = Q(object_repr__icontains=iri_to_uri(text))
             entries = entries.filter(Q(object_repr__icontains=text) | encoded)
-        if values["user"]:
-            name = f"user__{get_user_model().USERNAME_FIELD}__icontains"
-            entries = entries.filter(**{name: values["user"]})
-        if values["kind"]:
-            type_of_kind = ContentType.objects.get_for_model(self._models[values["kind"]])
-            entries = entries.filter(content_type=type_of_kind)
-        if values["action"]:
-            entries = entries.filter(ACTIONS[values["action"]][1])
-        if values["since"]:
-            entries = entries.filter(action_time__gte=_start_of_day(values["since"]))
-        if values["until"]:
-            entries = entries.filter(
-                action_time__lt=_start_of_day(values["until"] + dt.timedelta(days=1))
-            )
-        return entries
+        return entries.filter(ACTIONS[values["action"]][1]) if values["action"] else entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedAction:
-    """An entry of Django's admin log, with the object that it is about."""
+def logged_actions(entries: Sequence[LogEntry]) -> list[dict[str, Any]]:
+    """Return a template row for each log entry; it takes one query for each kind of object.
 
-    entry: LogEntry
-    """The entry."""
-    kind: str
-    """What the object is, such as "URL override"."""
-    obj: Any
-    """The object as it is now; None if it was deleted, or if the entry is about many."""
-
-    @property
-    def text(self) -> str:
-        """What was done, translated."""
-        message = self.entry.get_change_message()
-        sentence, _newline, why = message.partition("\n")
-        if sentence in HISTORY_SENTENCES:
-            return f"{gettext(sentence)} {why}".rstrip()
-        return message or str(_FLAGS.get(self.entry.action_flag, ""))
-
-    @property
-    def note(self) -> str:
-        """The object's note, or the reason of a build, as stored now; "" if there is neither."""
-        return str(getattr(self.obj, "note", "") or getattr(self.obj, "reason_text", ""))
-
-    @property
-    def site(self) -> str:
-        """The key of the object's site; "" if the object was deleted."""
-        return str(getattr(self.obj, "site", ""))
-
-    def linked_name(self, admin_site: AdminSite) -> str:
-        """Return the object's name when it was logged, linked to its page if it still exists.
-
-        A build request is linked to the page of its build.
-        """
-        obj = self.obj
-        if isinstance(obj, BuildRequest):
-            obj = Build(pk=obj.build_id) if obj.build_id else None
-        name = self.entry.object_repr
-        return name if obj is None else link_to(admin_site, obj, name)
-
-
-def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
-    """Return a LoggedAction for each log entry; it takes one query for each kind of object."""
+    ``obj`` is the object as it is now; None if it was deleted, or if the entry is about many.
+    ``note`` is the object's note, or the reason of a build, as stored now.
+    """
     kinds: dict[int | None, type[Model]] = {
         found.pk: model
         for model, found in ContentType.objects.get_for_models(*OPERATED, *EDITED).items()
@@ -210,14 +257,30 @@ def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
         ]
         found = model._default_manager.in_bulk(keys)
         objects |= {(type_id, str(pk)): obj for pk, obj in found.items()}
+    logged = [(entry, objects.get((entry.content_type_id, entry.object_id))) for entry in entries]
     return [
-        LoggedAction(
-            entry=entry,
-            kind=str(capfirst(kinds[entry.content_type_id]._meta.verbose_name)),
-            obj=objects.get((entry.content_type_id, entry.object_id)),
-        )
-        for entry in entries
+        {
+            "name": entry.object_repr,
+            "time": entry.action_time,
+            "minute": entry.action_time.replace(second=0, microsecond=0),
+            "user": entry.user,
+            "kind": str(capfirst(kinds[entry.content_type_id]._meta.verbose_name)),
+            "obj": obj,
+            "site": str(getattr(obj, "site", "")),
+            "text": _action_text(entry),
+            "note": str(getattr(obj, "note", "") or getattr(obj, "reason_text", "")),
+        }
+        for entry, obj in logged
     ]
+
+
+def _action_text(entry: LogEntry) -> str:
+    """Return what was done, translated."""
+    message = entry.get_change_message()
+    sentence, _newline, why = message.partition("\n")
+    if sentence in HISTORY_SENTENCES:
+        return f"{gettext(sentence)} {why}".rstrip()
+    return message or str(_FLAGS.get(entry.action_flag, ""))
 
 
 def edits_context(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
@@ -310,7 +373,6 @@ def activity_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseB
     listed = paged_context(request, found[:MAX_LISTED_ENTRIES], ACTIONS_PER_PAGE)
     count = listed["page"].paginator.count
     text = ngettext("%(count)s change", "%(count)s changes", count) % {"count": number_text(count)}
-    groups = _action_rows(model_admin.admin_site, listed["page"].object_list)
     return model_admin.render_page(
         request,
         "activity",
@@ -320,7 +382,7 @@ def activity_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseB
         several=len(known_sites(request)) != 1,
         count=text,
         is_cut=count == MAX_LISTED_ENTRIES,
-        groups=groups,
+        groups=_action_rows(model_admin.admin_site, listed["page"].object_list),
     )
 
 
@@ -329,18 +391,24 @@ def _action_rows(admin_site: AdminSite, entries: Iterable[LogEntry]) -> list[dic
 
     Entries about several objects are one row if user, minute, kind, site, text and note are equal.
     """
-
-    def group_key(action: LoggedAction) -> tuple[Any, ...]:
-        """Return what the entries of one row have in common."""
-        minute = action.entry.action_time.replace(second=0, microsecond=0)
-        return (minute, action.entry.user_id, action.kind, action.site, action.text, action.note)
-
     found = []
-    for _key, same in groupby(logged_actions(list(entries)), group_key):
+    what_is_equal = itemgetter("minute", "user", "kind", "site", "text", "note")
+    for _key, same in groupby(logged_actions(list(entries)), what_is_equal):
         first, *others = same
-        names = [action.linked_name(admin_site) for action in (first, *others)]
+        names = [_linked_name(admin_site, action) for action in (first, *others)]
         found.append({"action": first, "name": names[0], "others": names[1:]})
     return found
+
+
+def _linked_name(admin_site: AdminSite, action: Mapping[str, Any]) -> str:
+    """Return the name of an action's object when it was logged, linked to its page if it exists.
+
+    A build request is linked to the page of its build.
+    """
+    obj = action["obj"]
+    if isinstance(obj, BuildRequest):
+        obj = Build(pk=obj.build_id) if obj.build_id else None
+    return action["name"] if obj is None else link_to(admin_site, obj, action["name"])
 
 
 def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:
@@ -350,8 +418,8 @@ def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tup
         with override(language):
             rows = [
                 (
-                    *(action.entry.action_time, action.entry.user.get_username(), action.site),
-                    *(action.kind, action.entry.object_repr, action.text, action.note),
+                    *(action["time"], action["user"].get_username(), action["site"]),
+                    *(action["kind"], action["name"], action["text"], action["note"]),
                 )
                 for action in logged_actions(batch)
             ]

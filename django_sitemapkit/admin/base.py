@@ -235,8 +235,7 @@ class BaseAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _without_single_site(self, request: HttpRequest, items: Any, site_item: Any) -> list[Any]:
         """Return ``items``, without ``site_item`` if there is a single site."""
-        several = len(known_sites(request)) != 1
-        return [item for item in items if several or item != site_item]
+        return [item for item in items if item != site_item or len(known_sites(request)) != 1]
 
     def render_page(self, request: HttpRequest, name: str, **context: Any) -> TemplateResponse:
         """Return a response from the template ``name``, with the context that all pages need."""
@@ -247,8 +246,7 @@ class BaseAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "may_build": request.user.has_perm("sitemapkit.run_build"),
             "may_publish": request.user.has_perm("sitemapkit.publish_build"),
         }
-        template = f"admin/sitemapkit/{name}.html"
-        return TemplateResponse(request, template, {**shared, **context})
+        return TemplateResponse(request, f"admin/sitemapkit/{name}.html", {**shared, **context})
 
 
 def render_build_page(

@@ -37,26 +37,25 @@ from django_sitemapkit.admin.base import (
     request_rows,
     screen,
 )
-from django_sitemapkit.admin.differences import URLS_PER_PAGE, differences_view
-from django_sitemapkit.admin.health.builds import PROBLEMS
-from django_sitemapkit.admin.publishing import (
-    is_older_than_published,
-    is_publishable,
-    publish_error,
-    publish_view,
-)
-from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
-from django_sitemapkit.admin.url_counts import (
+from django_sitemapkit.admin.differences import (
+    URLS_PER_PAGE,
     UrlCounts,
     changes_by_build,
+    differences_view,
     section_changes,
     total_change,
     url_counts_by_build,
 )
+from django_sitemapkit.admin.health.builds import PROBLEMS
+from django_sitemapkit.admin.publishing import (
+    is_older_than_published,
+    publish_error,
+    publish_view,
+)
+from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
 from django_sitemapkit.builds.report.published import is_complete, problems_by_section
-from django_sitemapkit.builds.report.status import STATES, states_by_build
-from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
 from django_sitemapkit.inspection import object_by_paging_key
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place
@@ -113,28 +112,26 @@ def file_view(
     row = get_object_or_404(Place.objects.in_build(obj), pk=file)
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
-    shared = {
-        "title": _display_name(row),
-        "query": query,
-        "file": row,
-        "problems": _problem_rows(row),
-    }
     stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
-    try:
-        found = [
+    found, failure = try_read(
+        lambda: [
             entry
             for entry in map(parse_entry, stored)
             if wanted in unquote(entry.location).casefold()
         ]
-    except StorageFailure as error:
-        return render_build_page(model_admin, request, obj, "file", failure=str(error), **shared)
+    )
+    found = found or []
     shown = paged_context(request, found, URLS_PER_PAGE)
     return render_build_page(
         model_admin,
         request,
         obj,
         "file",
-        **shared,
+        title=_display_name(row),
+        query=query,
+        file=row,
+        problems=_problem_rows(row),
+        failure=failure,
         **shown,
         count=ngettext("%(count)s URL", "%(count)s URLs", len(found))
         % {"count": number_text(len(found))},
@@ -314,9 +311,8 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     problems = [
         row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _problem_rows(file)
     ]
-    asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
-        "differs": is_publishable(build) and previous is not None,
+        "differs": previous is not None and build.pruned_at is None,
         "section": section,
         **shown,
         "has_sections": bool(totals),
@@ -326,7 +322,11 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "problems": problems,
         "problem_count": number_text(sum(problems_by_section(build).values())),
         "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
-        "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
+        "requests": request_rows(
+            build.requests.exclude(kind=BuildRequest.Kind.COMPARE).order_by("pk")[
+                :MAX_BUILD_REQUESTS
+            ]
+        ),
     }
 
 

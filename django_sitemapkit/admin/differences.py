@@ -1,10 +1,16 @@
-"""The page of what a build changes: how much by section and folder, and which URLs."""
+"""How builds differ: how many URLs each lists, and the page of which URLs a build changes.
+
+It counts them by section and folder.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
+from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -14,12 +20,14 @@ from django_sitemapkit.admin.base import (
     csv_response,
     id_or_none,
     known_site_or_reason,
+    moment_text,
     number_or_blank,
     number_text,
     paged_context,
     render_build_page,
     screen,
 )
+from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_AT_ONCE,
     MAX_KEPT,
@@ -31,12 +39,14 @@ from django_sitemapkit.builds.report.differences import (
     kept_differences,
     stored_or_quick_differences,
 )
+from django_sitemapkit.builds.report.matches import UrlMatches
 from django_sitemapkit.builds.report.published import sections_served_live
 from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.models import Build, BuildDifferences, BuildRequest
+from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
 from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.sites import SitemapSite
 
 MAX_GROUPS_SHOWN = 50
 """Folders that the page counts by themselves."""
@@ -47,6 +57,15 @@ URLS_PER_PAGE = 200
 REFRESH_SECONDS = 2
 """Seconds after which a page that waits for the comparison is loaded again."""
 
+CHART_BUILDS = 30
+"""Builds that a chart shows."""
+
+CHART_TOP, CHART_BOTTOM = 12, 120
+"""Where the highest and the lowest line of a chart are, in pixels."""
+
+UrlCounts = dict[str, int]
+"""URLs by section."""
+
 KINDS: dict[str, tuple[DifferenceKind, Any]] = {
     "removed": (DifferenceKind.REMOVED, _("Removed")),
     "added": (DifferenceKind.ADDED, _("Added")),
@@ -55,6 +74,134 @@ KINDS: dict[str, tuple[DifferenceKind, Any]] = {
 """By the name that the query string has for it: the kind, and its title."""
 
 COMPARE = BuildRequest.Kind.COMPARE
+
+
+# Numbers of URLs ----------------------------------------------------------------------------------
+
+
+def url_counts_by_build(build_ids: Iterable[int | None]) -> dict[int | None, UrlCounts]:
+    """Return the numbers of URLs by section of the builds with some ids; it takes one query.
+
+    Builds without files, and the id None, have no sections.
+    """
+    found: dict[int | None, UrlCounts] = {pk: {} for pk in build_ids}
+    files = Place.objects.filter(build__in=[pk for pk in found if pk is not None])
+    for total in files.totals("build", "section"):
+        if total["pages"]:
+            found[total["build"]][total["section"]] = total["urls"]
+    return found
+
+
+def total_change(after: UrlCounts, before: UrlCounts | None) -> UrlChange:
+    """Return how the number of URLs of all sections changed; ``before`` None compares nothing."""
+    return UrlChange(sum(after.values()), None if before is None else sum(before.values()))
+
+
+def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, UrlChange]:
+    """Return how the number of URLs of each section changed, by name.
+
+    Sections that only the build before has are included. ``before`` None compares nothing.
+    """
+    return {
+        name: UrlChange(after.get(name, 0), None if before is None else before.get(name, 0))
+        for name in sorted(after.keys() | (before or {}).keys())
+    }
+
+
+def changes_by_build(builds: Collection[Build]) -> dict[int, UrlChange]:
+    """Return how many URLs each build lists, and how many its previous build lists, by id.
+
+    A build that was neither published nor held for review is compared with nothing; one without
+    files is left out.
+    """
+    before = {build.pk: build.previous_id for build in builds if is_complete(build)}
+    counts = url_counts_by_build([*(build.pk for build in builds), *before.values()])
+    return {
+        build.pk: total_change(counts[build.pk], counts.get(before.get(build.pk)) or None)
+        for build in builds
+        if counts[build.pk]
+    }
+
+
+def chart_context(site: SitemapSite) -> dict[str, Any] | None:
+    """Return the context of an SVG chart of a site's last builds; None for fewer than two.
+
+    A line connects the published builds, in the order in which they went live last; builds held for
+    review are points beside it. ``x`` is a share of the width, so that the chart fits any screen.
+    ``text`` says the same.
+    """
+    whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
+    newest_first = Coalesce("published_at", "ended_at").desc()
+    builds = list(Build.objects.filter(whole, site=site.key).order_by(newest_first)[:CHART_BUILDS])
+    counts = url_counts_by_build(build.pk for build in builds)
+    shown = [build for build in reversed(builds) if counts[build.pk]]
+    if len(shown) < 2:
+        return None
+    urls = {build.pk: sum(counts[build.pk].values()) for build in shown}
+    low, step, lines = _chart_scale(list(urls.values()))
+
+    def y_position(value: int) -> str:
+        """Return the y coordinate of a number of URLs, as text."""
+        return f"{CHART_BOTTOM - (CHART_BOTTOM - CHART_TOP) * (value - low) / (step * lines):.1f}"
+
+    points = [
+        {
+            "x": f"{1 + 98 * place / (len(shown) - 1):.1f}%",
+            "y": y_position(urls[build.pk]),
+            "held": build.status == Build.Status.HELD,
+            "date": moment_text(build.published_at or build.started_at, "SHORT_DATE_FORMAT"),
+            "name": gettext("build %(build)s, %(urls)s")
+            % {"build": build.pk, "urls": number_text(urls[build.pk])},
+        }
+        for place, build in enumerate(shown)
+    ]
+    line = [point for point in points if not point["held"]]
+    held = ", ".join(str(point["name"]) for point in points if point["held"])
+    text = gettext("URLs of the last %(builds)s builds: %(first)s to %(last)s.") % {
+        "builds": len(points),
+        "first": points[0]["name"],
+        "last": points[-1]["name"],
+    }
+    return {
+        "points": points,
+        "segments": list(pairwise(line)),
+        "lines": [
+            {"y": y_position(low + step * each), "text": number_text(low + step * each)}
+            for each in range(lines + 1)
+        ],
+        "held": held,
+        "last": points[-1],
+        "text": " ".join(filter(None, (text, held and f"{gettext('Not published:')} {held}"))),
+    }
+
+
+def _chart_scale(values: Sequence[int]) -> tuple[int, int, int]:
+    """Return the scale of a chart: the value of its lowest line, the step, and how many steps."""
+    least = max((max(values) - min(values)) / 2, max(values) / 20, 1)
+    power = 10 ** (len(str(int(least))) - 1)
+    step = next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
+    low = min(values) // step * step
+    return low, step, max(-(-(max(values) - low) // step), 1)
+
+
+def match_texts(matches: UrlMatches) -> dict[str, Any]:
+    """Return the numbers of a count of matches as text, and the first URLs, for templates.
+
+    ``locations`` are pairs of each URL and its readable form; ``published`` is when the counted
+    build was published, or "".
+    """
+    percent = 100 * matches.matched / max(matches.read, 1)
+    return {
+        "matched": number_text(matches.matched),
+        "total": number_text(matches.total),
+        "read": number_text(matches.read),
+        "percent": "<1" if 0 < percent < 0.5 else f"{percent:.0f}",
+        "locations": [(each, unquote(each)) for each in matches.locations],
+        "published": moment_text(matches.build.published_at) if matches.build else "",  # type: ignore[arg-type]
+    }
+
+
+# Which URLs a build changes -----------------------------------------------------------------------
 
 
 @screen("<path:object_id>/differences/", "build_differences", "view")

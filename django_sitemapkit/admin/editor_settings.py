@@ -34,7 +34,7 @@ from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Publication
-from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
+from django_sitemapkit.models.overrides import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
 

@@ -12,13 +12,13 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.activity import log_rows
 from django_sitemapkit.admin.base import BaseAdmin, SiteFilter, known_sites, number_text, screen
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
     add_pending_message,
     site_field,
 )
-from django_sitemapkit.admin.history import log_rows
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds.report.published import count_published_paths
 from django_sitemapkit.inspection import inspect_path

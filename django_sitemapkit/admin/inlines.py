@@ -17,9 +17,9 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.activity import exclusion_message, log_rows
 from django_sitemapkit.admin.base import MAX_LISTED_SITES, known_sites
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_pending_message
-from django_sitemapkit.admin.history import exclusion_message, log_rows
 from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.identities import identity_of
@@ -152,15 +152,14 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         changed = [form for form in cleaned if form.has_changed() and not form.errors]
         stored = self._overrides_of(UrlOverride._default_manager.all(), self.instance)
         for form in changed:
-            site = form.cleaned_data["site"]
-            if form.instance.pk is None and stored.filter(site=site).exists():
+            if form.instance.pk is None and stored.filter(site=form.cleaned_data["site"]).exists():
                 form.add_error(None, ValidationError(_("This override already exists.")))
 
     def save(self, commit: bool = True) -> list[UrlOverride]:
         """Save what has changed, and say that the published files change with the next build."""
         saved: list[UrlOverride] = super().save(commit=commit)
-        changed = [row for row, _fields in self.changed_objects]
         if self.request is not None:
+            changed = (row for row, _fields in self.changed_objects)
             rows = (*self.new_objects, *changed, *self.deleted_objects)
             add_pending_message(self.request, {row.site for row in rows})
         return saved
@@ -189,8 +188,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     ) -> None:
         """Record a change of a row in Django's admin log, if it is written and a request is set."""
         if commit and self.request is not None:
-            message = exclusion_message(row, changed)
-            log_rows(self.request.user.pk, [row], flag, changed, message)
+            log_rows(self.request.user.pk, [row], flag, changed, exclusion_message(row, changed))
 
 
 class SitemapOverrideInlineChecks(InlineModelAdminChecks):

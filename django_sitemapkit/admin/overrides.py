@@ -23,6 +23,14 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.activity import (
+    EXCLUDED,
+    INCLUDED,
+    MAX_LOGGED_ROWS,
+    NO_LONGER_EXCLUDED,
+    exclusion_message,
+    log_rows,
+)
 from django_sitemapkit.admin.base import (
     BUILDING,
     EXCLUDING,
@@ -34,22 +42,13 @@ from django_sitemapkit.admin.base import (
     number_text,
     screen,
 )
+from django_sitemapkit.admin.differences import match_texts
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
     add_pending_message,
     site_keys_of,
 )
-from django_sitemapkit.admin.history import (
-    EXCLUDED,
-    INCLUDED,
-    MAX_LOGGED_ROWS,
-    NO_LONGER_EXCLUDED,
-    exclusion_message,
-    log_bulk_action,
-    log_rows,
-)
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds import publish_override
 from django_sitemapkit.builds.report.differences import LOSS
 from django_sitemapkit.builds.report.published import count_published_paths
@@ -373,10 +372,8 @@ class UrlOverrideAdmin(TransferAdmin):
         count = queryset.count()
         message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
-            if count > MAX_LOGGED_ROWS:
-                log_bulk_action(request.user.pk, self.model, count, CHANGE, values, message)
-            else:
-                log_rows(request.user.pk, list(queryset), CHANGE, values, message)
+            rows = list(queryset[:MAX_LOGGED_ROWS])
+            log_rows(request.user.pk, rows, CHANGE, values, message, count=count)
             queryset.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", count)
         self.message_user(request, text % {"count": number_text(count)}, messages.SUCCESS)
@@ -391,8 +388,11 @@ def _losses_by_site(
     ``queryset`` are the overrides that would exclude them.
     """
     keys = site_keys_of(queryset)
-    sites = [site for site in known_sites(request) if site.key in keys]
-    found = [_loss_of(site, queryset.filter(site=site.key)) for site in sites]
+    found = [
+        _loss_of(site, queryset.filter(site=site.key))
+        for site in known_sites(request)
+        if site.key in keys
+    ]
     return [loss for loss in found if loss is not None]
 
 

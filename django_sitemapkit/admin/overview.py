@@ -7,8 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION
-from django.db.models import Max, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 from django.http import (
     Http404,
     HttpRequest,
@@ -19,7 +18,7 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.activity import edits_context
+from django_sitemapkit.admin.activity import REQUEST_STARTED, edits_context, log_rows
 from django_sitemapkit.admin.base import (
     BaseAdmin,
     duration_text,
@@ -33,20 +32,15 @@ from django_sitemapkit.admin.base import (
     request_text,
     screen,
 )
-from django_sitemapkit.admin.health.builds import STATES_READ, current_items
-from django_sitemapkit.admin.health.items import (
+from django_sitemapkit.admin.differences import chart_context
+from django_sitemapkit.admin.health import (
     attention_context,
     items_by_site,
     newest_first,
     sources,
 )
-from django_sitemapkit.admin.history import REQUEST_STARTED, log_rows
+from django_sitemapkit.admin.health.builds import STATES_READ, current_items, newest_builds
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
-from django_sitemapkit.admin.url_counts import (
-    CHART_BUILDS,
-    chart_context,
-    url_counts_by_build,
-)
 from django_sitemapkit.builds import SiteStatus, prune, status_of
 from django_sitemapkit.builds.lease import cancellable_lease, living_leases
 from django_sitemapkit.builds.make.reuse import Reason
@@ -54,13 +48,12 @@ from django_sitemapkit.builds.report.differences import UrlChange
 from django_sitemapkit.builds.report.status import (
     STATES,
     build_progress,
-    states_by_build,
     states_of_sites,
 )
 from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.words import words_of
@@ -171,7 +164,7 @@ def _overview_list_context(model_admin: BaseAdmin, sites: Sequence[SitemapSite])
         return [
             {
                 "state": state,
-                "url": overview_url(model_admin, state.site),
+                "url": model_admin.screen_url("overview", site=state.site),
                 "pages": number_text(totals.get(state.build, nothing)["pages"]),
                 "urls": number_text(totals.get(state.build, nothing)["urls"]),
                 "skipped": number_or_blank(totals.get(state.build, nothing)["skipped"]),
@@ -203,16 +196,17 @@ def request_view(
     if button == "prune" and "confirmed" not in request.POST:
         return _confirm_pruning(model_admin, request, site)
     section = request.POST.get("section", "") if button == "section" else ""
-    names, _why = try_read(lambda: [each.get_name() for each in sections_of(site)])
-    if button == "section" and section not in (names or ()):
+    if button == "section" and try_read(lambda: section_of(site, section))[0] is None:
         messages.error(request, _("Section “%(section)s” does not exist.") % {"section": section})
-        return HttpResponseRedirect(overview_url(model_admin, site.key))
+        return HttpResponseRedirect(model_admin.screen_url("overview", site=site.key))
     build_request = record_request(
         site, by=request.user.get_username(), section=section, **BUTTONS[button]
     )
     log_rows(request.user.pk, [build_request], ADDITION, message=REQUEST_STARTED[button])
     process_on_commit(site, get_runner)
-    return HttpResponseRedirect(overview_url(model_admin, site.key, request=build_request.pk))
+    return HttpResponseRedirect(
+        model_admin.screen_url("overview", site=site.key, request=build_request.pk)
+    )
 
 
 def _confirm_pruning(
@@ -226,7 +220,7 @@ def _confirm_pruning(
         "overview/prune",
         title=_("Delete old files?"),
         site=site,
-        overview_url=overview_url(model_admin, site.key),
+        overview_url=model_admin.screen_url("overview", site=site.key),
         pruned=pruned,
         failure=failure,
         size=sum(sizes.get(name, 0) for name in (pruned.files if pruned else ())),
@@ -248,11 +242,6 @@ def progress_view(
     return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
 
-def overview_url(model_admin: BaseAdmin, site: str, **query: int) -> str:
-    """Return the URL of the overview of the site with a key; ``query`` is added to it."""
-    return model_admin.screen_url("overview", site=site, **query)
-
-
 def _overview_context(
     model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> dict[str, Any]:
@@ -262,7 +251,7 @@ def _overview_context(
         setattr(request, STATES_READ, [found["status"]])
     message, _reason = try_read(lambda: _request_message(site, request))
     return {
-        "url": overview_url(model_admin, site.key),
+        "url": model_admin.screen_url("overview", site=site.key),
         "failure": failure,
         "message": message,
         **_level_context(found, attention_context(items_by_site(request, [site])[site.key])),
@@ -326,13 +315,13 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     ended = BuildRequest.objects.filter(site=site.key).exclude(
         Q(ended_at=None) | Q(kind=RequestKind.COMPARE)
     )
-    recent = _chart_builds(site)
     sections = _section_rows(status)
+    columns = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
         "edits": edits_context(request, status.build, status.held) if status.build else None,
-        "chart": chart_context(recent, url_counts_by_build(build.pk for build in recent)),
+        "chart": chart_context(site),
         "headline": words_of(status.headline),
         "files": number_text(status.files),
         "problems": number_or_blank(status.problems),
@@ -341,7 +330,12 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
             section.name for section in status.sections if status.build and section.served_live
         ),
         **paged_context(request, sections, SECTIONS_PER_PAGE),
-        "columns": _columns_context(sections, status.builds),
+        # Optional columns that have a value, and how many the row of an unbuilt section spans.
+        "columns": {
+            **columns,
+            "started_by": any(build.started_by for build in status.builds),
+            "width": 4 + sum(columns.values()),
+        },
         "progress": status.progress,
         "progress_text": progress_text(status, status.progress),
         "is_cancellable": bool(status.lease or status.progress)
@@ -364,28 +358,6 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
             }
             for build in status.builds
         ],
-    }
-
-
-def _chart_builds(site: SitemapSite) -> list[Build]:
-    """Return the builds of the chart: those published or held last, the newest first."""
-    whole = Q(published_at__isnull=False) | Q(status=Build.Status.HELD)
-    found = Build.objects.filter(whole, site=site.key)
-    return list(found.order_by(Coalesce("published_at", "ended_at").desc())[:CHART_BUILDS])
-
-
-def _columns_context(
-    sections: Sequence[Mapping[str, Any]], builds: Sequence[Any]
-) -> dict[str, Any]:
-    """Return which optional columns of the tables have a value in some row.
-
-    ``width`` is how many columns a cell spans in the row of a section that is not built.
-    """
-    shown = {name: any(row.get(name) for row in sections) for name in ("change", "problems")}
-    return {
-        **shown,
-        "started_by": any(build.started_by for build in builds),
-        "width": 4 + sum(shown.values()),
     }
 
 
@@ -468,8 +440,6 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
 
 def _held_or_failed_sites() -> set[str]:
     """Return the keys of the sites whose newest build is held for review or has failed."""
-    newest = Build.objects.values("site").annotate(newest=Max("pk")).values("newest")
     wanted = (Build.Status.HELD, Build.Status.FAILED)
-    builds = list(Build.objects.filter(pk__in=newest, status__in=(*wanted, Build.Status.RUNNING)))
-    states = states_by_build(builds)
-    return {build.site for build in builds if states[build.pk] in wanted}
+    newest = newest_builds(Build.objects.all(), *wanted, Build.Status.RUNNING)
+    return {build.site for build, state in newest if state in wanted}

@@ -13,7 +13,15 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.activity import edits_context
+from django_sitemapkit.admin.activity import (
+    BUILD_CANCELLED,
+    BUILD_DISCARDED,
+    PAUSED,
+    PUBLISHED,
+    RESUMED,
+    ROLLED_BACK,
+    edits_context,
+)
 from django_sitemapkit.admin.base import (
     BaseAdmin,
     id_or_none,
@@ -26,18 +34,13 @@ from django_sitemapkit.admin.base import (
     render_build_page,
     screen,
 )
-from django_sitemapkit.admin.differences import KINDS
-from django_sitemapkit.admin.editor_settings import add_pending_message
-from django_sitemapkit.admin.history import (
-    BUILD_CANCELLED,
-    BUILD_DISCARDED,
-    PAUSED,
-    PUBLISHED,
-    RESUMED,
-    ROLLED_BACK,
+from django_sitemapkit.admin.differences import (
+    KINDS,
+    section_changes,
+    total_change,
+    url_counts_by_build,
 )
-from django_sitemapkit.admin.overview import overview_url
-from django_sitemapkit.admin.url_counts import section_changes, total_change, url_counts_by_build
+from django_sitemapkit.admin.editor_settings import add_pending_message
 from django_sitemapkit.builds import (
     Pause,
     cancel_build,
@@ -304,7 +307,7 @@ def _publish_or_discard(
         % {"build": build.pk, "site": site.base},
     )
     _log_pause(model_admin, request, build, pause)
-    return overview_url(model_admin, site.key)
+    return model_admin.screen_url("overview", site=site.key)
 
 
 def is_older_than_published(build: Build) -> bool:
@@ -315,16 +318,11 @@ def is_older_than_published(build: Build) -> bool:
 
 def publish_error(build: Build) -> str:
     """Return why a build cannot be published, as a sentence; "" if it can."""
-    if not is_publishable(build):
-        if build.pruned_at is not None:
-            return gettext("The files of this build were deleted.")
+    if build.pruned_at is not None:
+        return gettext("The files of this build were deleted.")
+    if not is_complete(build):
         return gettext("The build was never published and is not held for review.")
     return gettext("The site already serves this build.") if build.outcome == "live" else ""
-
-
-def is_publishable(build: Build) -> bool:
-    """Return whether a build was published or held for review, and still has its files."""
-    return is_complete(build) and build.pruned_at is None
 
 
 # Pausing ------------------------------------------------------------------------------------------
@@ -339,7 +337,7 @@ def is_publishable(build: Build) -> bool:
 )
 def pause_view(model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite) -> HttpResponseBase:
     """Ask for a reason and an end, then pause publishing of a site."""
-    url = overview_url(model_admin, site.key)
+    url = model_admin.screen_url("overview", site=site.key)
     build = Build.objects.published(site)
     if build is None:
         messages.error(request, gettext("Nothing is currently published."))
@@ -370,7 +368,7 @@ def resume_view(
             model_admin.log_change(request, build, RESUMED)
         messages.success(request, gettext(RESUMED))
         add_pending_message(request, [site.key])
-    return HttpResponseRedirect(overview_url(model_admin, site.key))
+    return HttpResponseRedirect(model_admin.screen_url("overview", site=site.key))
 
 
 def _log_pause(
@@ -396,9 +394,17 @@ def cancel_view(
     model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite
 ) -> HttpResponseBase:
     """Show the progress of a site's build and ask for confirmation; then cancel that build only."""
-    url = overview_url(model_admin, site.key)
+    url = model_admin.screen_url("overview", site=site.key)
     if request.method == "POST":
-        _cancel_posted_build(model_admin, request, site)
+        fence = id_or_none(request.POST.get("fence"))
+        by = request.user.get_username()
+        if fence is not None and (build := cancel_build(site, by=by, fence=fence)):
+            model_admin.log_change(request, build, BUILD_CANCELLED)
+            text = gettext("Build %(build)s is cancelled. It stops in a moment.")
+            messages.success(request, text % {"build": build.pk})
+        else:
+            text = gettext("The build had ended before it could be cancelled.")
+            messages.warning(request, text)
         return HttpResponseRedirect(url)
     lease = cancellable_lease(site)
     if lease is None:
@@ -416,19 +422,4 @@ def cancel_view(
         running=words_of(state.running),
         published=Build.objects.published(site),
         overview_url=url,
-    )
-
-
-def _cancel_posted_build(model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite) -> None:
-    """Cancel the build whose fencing token was posted, and add a message."""
-    by = request.user.get_username()
-    fence = id_or_none(request.POST.get("fence"))
-    build = None if fence is None else cancel_build(site, by=by, fence=fence)
-    if build is None:
-        messages.warning(request, gettext("The build had ended before it could be cancelled."))
-        return
-    model_admin.log_change(request, build, BUILD_CANCELLED)
-    messages.success(
-        request,
-        gettext("Build %(build)s is cancelled. It stops in a moment.") % {"build": build.pk},
     )

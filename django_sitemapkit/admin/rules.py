@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import BaseAdmin, SiteFilter, id_or_none, screen
+from django_sitemapkit.admin.differences import match_texts
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, HashedSettingForm
-from django_sitemapkit.admin.url_counts import match_texts
 from django_sitemapkit.builds.manifest import url_finder
 from django_sitemapkit.builds.report.differences import LOSS
 from django_sitemapkit.builds.report.published import COUNT_SECONDS, UrlMatches, match_counter

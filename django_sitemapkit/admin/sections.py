@@ -16,19 +16,21 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.activity import SWITCHED_OFF, log_rows
 from django_sitemapkit.admin.base import known_sites, number_text, paged_context
+from django_sitemapkit.admin.differences import section_changes, url_counts_by_build
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
     EditorSettingForm,
     add_pending_message,
 )
-from django_sitemapkit.admin.history import SWITCHED_OFF, log_rows
 from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
 from django_sitemapkit.builds.report.published import problems_by_section
+from django_sitemapkit.builds.report.status import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Revision, SectionSettings
-from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
+from django_sitemapkit.models.overrides import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.in_force import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import reader_of
@@ -120,27 +122,15 @@ class SectionForm(EditorSettingForm):
 class SectionSettingsAdmin(EditorSettingAdmin):
     """The admin of section settings: one table of a site's sections, whose empty fields inherit."""
 
-    # Permissions
-
-    def has_edit_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may change the table, which adds, changes and deletes rows."""
-        return (
-            self.has_add_permission(request)
-            and self.has_change_permission(request)
-            and self.has_delete_permission(request)
-        )
-
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Return the permissions that the admin's index shows links for; it has no link to add."""
         return {**super().get_model_perms(request), "add": False}
-
-    # The table
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show a page of the table of a site's sections, or store the posted changes."""
-        may_edit = self.has_edit_permission(request)
+        may_edit = all(super().get_model_perms(request).values())  # It adds, changes and deletes.
         may_look = request.method != "POST" and self.has_view_or_change_permission(request)
         if not (may_edit or may_look):
             raise PermissionDenied

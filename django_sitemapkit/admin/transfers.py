@@ -19,9 +19,9 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_sitemapkit.admin.activity import EXCLUDED, exclusion_message, log_rows
 from django_sitemapkit.admin.base import csv_response, known_sites, number_text, screen
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_pending_message
-from django_sitemapkit.admin.history import EXCLUDED, exclusion_message, log_rows
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import CsvTable
 from django_sitemapkit.overrides.transfer import (

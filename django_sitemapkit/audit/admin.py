@@ -14,8 +14,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import Level
+from django_sitemapkit.admin.activity import EXCLUDED, log_rows
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number_text
-from django_sitemapkit.admin.history import EXCLUDED, log_rows
 from django_sitemapkit.audit.health import findings_url, grouped_by_starts
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage

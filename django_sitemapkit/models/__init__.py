@@ -18,20 +18,18 @@ from django_sitemapkit.models.builds import (
     PlaceQuerySet,
     Publication,
     SitemapsOverview,
-    StoredPage,
 )
-from django_sitemapkit.models.fields import SitemapFields
-from django_sitemapkit.models.files import FilePiece, StoredFile
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow, lease_name
 from django_sitemapkit.models.overrides import (
     ExclusionRule,
     ExtraUrl,
     Revision,
     SectionSettings,
+    SitemapFields,
     UrlOverride,
     hash_of,
 )
-from django_sitemapkit.models.plans import Page, Plan
+from django_sitemapkit.models.pages import FilePiece, Page, Plan, StoredFile, StoredPage
 
 __all__ = [
     "INDEX_ORDER",

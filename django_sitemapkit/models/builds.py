@@ -1,4 +1,4 @@
-"""Builds, their places and stored pages, publications, and requests of the admin."""
+"""Builds, their places, publications, and requests of the admin."""
 
 import datetime as dt
 from collections.abc import Collection, Iterable
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models.leases import PrimaryManager, StoredNow
+from django_sitemapkit.models.pages import StoredPage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import code_of, findings_of, words_of
 
@@ -92,15 +93,18 @@ class PlaceQuerySet(models.QuerySet["Place"]):
         URLs.
         """
         grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
-        places = self.filter(
-            Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
-            self.model.answering_condition(),
-            build__site=site.key,
-            build__status=Build.Status.PUBLISHED,
-            build__pruned_at=None,
+        emptied = Q(status=Place.Status.EMPTY) & ~Q(override_hashes=b"")
+        return (
+            self.filter(
+                Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
+                Q(status=Place.Status.DONE) | emptied,
+                build__site=site.key,
+                build__status=Build.Status.PUBLISHED,
+                build__pruned_at=None,
+            )
+            .select_related("page")
+            .order_by(F("build__replaced_at").desc(nulls_first=True))
         )
-        latest = F("build__replaced_at").desc(nulls_first=True)
-        return places.select_related("page").order_by(latest)
 
 
 FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
@@ -248,33 +252,6 @@ class SitemapsOverview(Build):
         verbose_name_plural = _("sitemaps overview")
 
 
-class StoredPage(models.Model):
-    """The stored file of a page, or of an index; it belongs to each build that lists it.
-
-    It is written once and never changed.
-    """
-
-    site = models.CharField(_("site"), max_length=100)
-    name = models.CharField(_("name in storage"), max_length=250)
-    sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64)
-    urls = models.PositiveIntegerField(_("URLs"))
-    xml_bytes = models.PositiveBigIntegerField(_("bytes of XML"))
-    stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"))
-    lastmod = models.DateTimeField(_("last changed"))
-    """When its XML became different from that of the file before it."""
-    lastmods = models.JSONField(default=dict, blank=True, editable=False)
-    """The ``oldest``, the ``newest`` and its ``key``, and the ``count``; empty without any."""
-
-    objects = PrimaryManager["StoredPage"]()
-
-    class Meta:
-        default_permissions = ()
-        indexes: ClassVar = [models.Index(fields=["site", "name"])]
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Place(models.Model):
     """The place of a page, or of an index, in a build, with its stored page.
 
@@ -380,12 +357,6 @@ class Place(models.Model):
         """The first examples of each kind of problem, in the order in which they were found."""
         examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
         return [text for _place, text, _key in sorted(examples)]
-
-    @classmethod
-    def answering_condition(cls) -> Q:
-        """Return a condition: places that answer requests, with a file or emptied by editors."""
-        emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
-        return Q(status=cls.Status.DONE) | emptied
 
     @classmethod
     def withdrawing_condition(cls) -> Q:

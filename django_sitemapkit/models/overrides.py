@@ -1,21 +1,79 @@
-"""Editor settings, and the revision that changes with any of them."""
+"""What editors set, and the revision that changes with it; and the fields of the values."""
 
 import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connections, models, router, transaction
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of, verbose_name_of
-from django_sitemapkit.models.fields import changefreq_field, priority_field
 from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
+
+CHANGEFREQ_CHOICES = [
+    ("always", _("always")),
+    ("hourly", _("hourly")),
+    ("daily", _("daily")),
+    ("weekly", _("weekly")),
+    ("monthly", _("monthly")),
+    ("yearly", _("yearly")),
+    ("never", _("never")),
+]
+"""The values of the protocol with their translated labels."""
+
+
+def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
+    """Return a model field for a priority from 0.00 to 1.00; null inherits it."""
+    return models.DecimalField(
+        _("priority"),
+        max_digits=3,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))],
+        help_text=_(
+            "From 0.0 to 1.0, relative to this site. Leave empty to inherit."
+            " Google and Bing ignore it."
+        ),
+    )
+
+
+def changefreq_field() -> "models.CharField[str, str]":
+    """Return a model field for a changefreq; "" inherits it."""
+    return models.CharField(
+        _("change frequency"),
+        max_length=10,
+        blank=True,
+        choices=CHANGEFREQ_CHOICES,
+        help_text=_(
+            "How often the page changes. Leave empty to inherit. Google and Bing ignore it."
+        ),
+    )
+
+
+class SitemapFields(models.Model):
+    """Adds sitemap fields to a project's model: each row sets its own values.
+
+    Sections exclude the rows whose ``sitemap_include`` is off. The other two fields take
+    precedence over the section's settings and declaration, but not over a URL override.
+    """
+
+    has_sitemap_fields: ClassVar[bool] = True
+
+    sitemap_include = models.BooleanField(_("list in the sitemap"), default=True)
+    sitemap_priority = priority_field()
+    sitemap_changefreq = changefreq_field()
+
+    class Meta:
+        abstract = True
 
 
 def hash_of(text: str) -> int:

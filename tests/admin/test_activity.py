@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone, translation
 
 from django_sitemapkit.admin import activity
-from django_sitemapkit.admin.history import (
+from django_sitemapkit.admin.activity import (
     EXCLUDED,
     PUBLISHED,
     REQUEST_STARTED,
@@ -146,7 +146,7 @@ def test_entries_of_other_apps_are_not_listed():
 
 def test_what_changes_very_many_is_one_entry(monkeypatch):
     """Which is about no object: it says how many there were."""
-    monkeypatch.setattr("django_sitemapkit.admin.history.MAX_LOGGED_ROWS", 2)
+    monkeypatch.setattr("django_sitemapkit.admin.activity.MAX_LOGGED_ROWS", 2)
     user = User.objects.create(username="ann")
     rows = [UrlOverrideFactory(note="n") for _ in range(3)]
     log_rows(user.pk, rows, CHANGE, ["priority"])

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit import ExternalSection, StaticSection
-from django_sitemapkit.admin import HealthItem, Level, overview, register_health
-from django_sitemapkit.admin.health import builds, items
+from django_sitemapkit.admin import HealthItem, Level, health, overview, register_health
+from django_sitemapkit.admin.health import builds
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
@@ -325,10 +325,10 @@ def test_a_warning_comes_before_a_newer_note(built, monkeypatch):
 @pytest.fixture
 def _own_sources(monkeypatch):
     monkeypatch.setattr(overview, "current_items", lambda site: [])
-    registered = list(items.sources)
-    items.sources.clear()
+    registered = list(health.sources)
+    health.sources.clear()
     yield
-    items.sources[:] = registered
+    health.sources[:] = registered
 
 
 def item(title, hours=0, **values):

@@ -3,11 +3,10 @@
 import pytest
 from django.utils import timezone
 
-from django_sitemapkit.admin.url_counts import (
+from django_sitemapkit.admin.differences import (
     changes_by_build,
     chart_context,
     section_changes,
-    url_counts_by_build,
 )
 from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.report.differences import UrlChange
@@ -116,11 +115,9 @@ def test_only_whole_builds_are_compared(shrunk):
 def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     """How many URLs it had is not known; it did not have none."""
     first, _ = shrunk
-    builds = Build.objects.all()
-    keys = [build.pk for build in builds]
-    assert chart_context(builds, url_counts_by_build(keys)) is not None
+    assert chart_context(SITE) is not None
     Place.objects.filter(build=first.build).delete()
-    assert chart_context(builds, url_counts_by_build(keys)) is None
+    assert chart_context(SITE) is None
 
 
 @pytest.mark.slow
@@ -149,8 +146,7 @@ def test_the_chart_has_the_values_of_each_build_and_marks_held_ones(shrunk):
     held.ended_at = timezone.now()
     held.save()
     PlaceFactory(build=held, section="products", urls=1)
-    builds = Build.objects.order_by("-pk")
-    chart = chart_context(builds, url_counts_by_build([build.pk for build in builds]))
+    chart = chart_context(SITE)
     names = [f"build {pk}, {urls}" for pk, urls in (
         (first.build, first.urls), (second.build, second.urls), (held.pk, 1),
     )]  # fmt: skip

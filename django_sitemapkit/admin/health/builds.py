@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import number_text, pause_text, request_text
-from django_sitemapkit.admin.health.items import (
+from django_sitemapkit.admin.health import (
     HealthItem,
     Level,
     items_or_failure,
@@ -161,15 +161,10 @@ def _undone_rollback_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
 
 def _unfinished_build_items(keys: Iterable[str]) -> Iterator[HealthItem]:
     """Yield an item for each site whose newest build failed, or was interrupted."""
-    newest = Build.objects.filter(site__in=keys).values("site").annotate(newest=Max("pk"))
-    builds = list(
-        Build.objects.filter(
-            pk__in=newest.values("newest"), status__in=(_Status.FAILED, _Status.RUNNING)
-        )
-    )
-    states = states_by_build(builds)
-    for build in builds:
-        if states[build.pk] == _Status.FAILED:
+    for build, state in newest_builds(
+        Build.objects.filter(site__in=keys), _Status.FAILED, _Status.RUNNING
+    ):
+        if state == _Status.FAILED:
             yield HealthItem(
                 site=build.site,
                 title=_("Build failed"),
@@ -180,7 +175,7 @@ def _unfinished_build_items(keys: Iterable[str]) -> Iterator[HealthItem]:
                 advice=_("Correct the cause and build again. The published build is still served."),
                 url=_build_url(build.pk),
             )
-        elif states[build.pk] == INTERRUPTED:
+        elif state == INTERRUPTED:
             yield HealthItem(
                 site=build.site,
                 title=_("Build interrupted"),
@@ -189,6 +184,14 @@ def _unfinished_build_items(keys: Iterable[str]) -> Iterator[HealthItem]:
                 advice=_("Build again: the next build adopts its pages."),
                 url=_build_url(build.pk),
             )
+
+
+def newest_builds(builds: QuerySet[Build], *statuses: str) -> list[tuple[Build, str]]:
+    """Return the newest build of each site if it has one of some statuses, and its state."""
+    newest = builds.order_by().values("site").annotate(newest=Max("pk")).values("newest")
+    found = list(Build.objects.filter(pk__in=newest, status__in=statuses))
+    states = states_by_build(found)
+    return [(build, states[build.pk]) for build in found]
 
 
 def _overdue_request_items(states: Iterable[SiteState]) -> Iterator[HealthItem]:
@@ -333,11 +336,17 @@ def current_items(site: SitemapSite) -> list[HealthItem]:
         (_external_items, _("External sitemaps cannot be read")),
         (_storage_items, _("Stored files cannot be read")),
     )
-    failed = {"found_at": at, "found_by": _NOW, "advice": _CORRECT_ERROR}
     return [
         item
         for look, title in looks
-        for item in items_or_failure(partial(look, site, at), [site], title=title, **failed)
+        for item in items_or_failure(
+            partial(look, site, at),
+            [site],
+            title=title,
+            found_at=at,
+            found_by=_NOW,
+            advice=_CORRECT_ERROR,
+        )
     ]
 
 
