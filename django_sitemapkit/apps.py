@@ -16,17 +16,14 @@ class SitemapKitConfig(AppConfig):
     def ready(self) -> None:
         """Register the sections and system checks, and import the tasks of the runner.
 
-        The log is kept printable, the sites framework is followed, and so are changes of rows if
-        REBUILD is "on_change".
+        The sites framework is followed, and so are changes of rows if REBUILD is "on_change".
         """
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
-        from django_sitemapkit.printable import protect_log  # noqa: PLC0415
         from django_sitemapkit.rebuild import watch_if_set  # noqa: PLC0415
         from django_sitemapkit.runners.choosing import import_configured_runner  # noqa: PLC0415
         from django_sitemapkit.sites import install_active_site_id  # noqa: PLC0415
 
-        protect_log()
         if apps.is_installed("django.contrib.sites"):
             install_active_site_id()
         register_models()

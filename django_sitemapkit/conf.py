@@ -72,7 +72,9 @@ class _Setting(Generic[_Value]):
         is_mutable = isinstance(raw, dict | list | set)
         if known is None or (known[0] != raw if is_mutable else known[0] is not raw):
             snapshot = copy.deepcopy(raw) if is_mutable else raw
-            known = instance.checked[self._name] = snapshot, self._check(self._name, raw)
+            # What is None by default may also be set to None.
+            checked = None if raw is self._default is None else self._check(self._name, raw)
+            known = instance.checked[self._name] = snapshot, checked
         value: _Value = known[1]
         return value
 
@@ -117,10 +119,8 @@ at_least_one = _whole_number(1)
 """Returns a whole number from 1 to a billion; for others it raises ImproperlyConfigured by name."""
 
 
-def _valid_fraction(name: str, value: Any) -> float | None:
-    """Return a number from 0 to 1, or None; raises ImproperlyConfigured for other values."""
-    if value is None:
-        return None
+def _valid_fraction(name: str, value: Any) -> float:
+    """Return a number from 0 to 1; raises ImproperlyConfigured for other values."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= 1:
         raise ImproperlyConfigured(
@@ -151,10 +151,10 @@ def _valid_runner(name: str, value: Any) -> RunnerSettings:
     return RunnerSettings(backend=backend, options=options)
 
 
-def _valid_storage_alias(name: str, value: Any) -> str | None:
-    """Return an alias of STORAGES, or None; raises ImproperlyConfigured for other values."""
+def _valid_storage_alias(name: str, value: Any) -> str:
+    """Return an alias of STORAGES; raises ImproperlyConfigured for other values."""
     aliases = list(django_settings.STORAGES)
-    if value is not None and value not in aliases:
+    if value not in aliases:
         known = ", ".join(map(repr, aliases))
         raise ImproperlyConfigured(
             f"{name} must be an alias in STORAGES, one of {known}; it is {value!r}."
@@ -168,11 +168,6 @@ def _valid_internal_path(name: str, value: Any) -> str:
     if path[:1] != "/" or path[-1:] != "/":
         raise ImproperlyConfigured(f"{name} must be a path with a slash at both ends.")
     return path
-
-
-def _valid_base_url_or_none(name: str, value: Any) -> str | None:
-    """Return a base URL, or None; raises ImproperlyConfigured for other values."""
-    return None if value is None else _valid_base_url(name, value)
 
 
 def _valid_base_url(name: str, value: Any) -> str:
@@ -208,11 +203,9 @@ def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
     known = _known.get()
     if known is None:
         return read()
-    try:
-        value: _Value = known[key]
-    except KeyError:
-        value = known[key] = read()
-    return value
+    if key not in known:
+        known[key] = read()
+    return known[key]  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -357,9 +350,9 @@ class Settings:
         self.checked: dict[str, tuple[object, Any]] = {}
         """The values in force, as they are set and as they are read, by name."""
 
-    BASE_URL = _Setting(
+    BASE_URL: _Setting[str | None] = _Setting(
         None,
-        _valid_base_url_or_none,
+        _valid_base_url,
         "The only site: scheme, host, port and, if mounted below the root, path, as in"
         ' "https://example.com".'
         " Without it SITES, the sites framework or, in live views, the request's host decide.",
@@ -451,7 +444,7 @@ class Settings:
         " is held for review until someone publishes it. 1 holds none and warns of none. None"
         " allows 0.3 of more than 1,000 URLs, and 0.5 of fewer.",
     )
-    EXPORT_STORAGE = _Setting(
+    EXPORT_STORAGE: _Setting[str | None] = _Setting(
         None, _valid_storage_alias, "An alias in STORAGES that gets a copy under stable names."
     )
     EXPORT_TEXT: _Setting[bool] = _Setting(

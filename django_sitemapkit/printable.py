@@ -53,26 +53,18 @@ def _escaped_character(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-class PrintableRecords(logging.Filter):
-    """Makes every record of a logger printable: its message, and its traceback."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, and rewrite those that hold anything else than text."""
-        with suppress(Exception):  # The handler reports what cannot be written.
-            message = record.getMessage()
-            if (shown := printable(message)) != message:
-                record.msg, record.args = shown, None
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            # Indented, so that no line of an exception's text looks like a record of its own.
-            lines = "".join(traceback.format_exception(error)).rstrip("\n").split("\n")
-            record.exc_text = "\n".join(f"  {printable(line)}" for line in lines)
-        return True
+def _make_printable(record: logging.LogRecord) -> bool:
+    """Let every record pass, and rewrite a message and a traceback that hold more than text."""
+    with suppress(Exception):  # The handler reports what cannot be written.
+        message = record.getMessage()
+        if (shown := printable(message)) != message:
+            record.msg, record.args = shown, None
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:
+        # Indented, so that no line of an exception's text looks like a record of its own.
+        lines = "".join(traceback.format_exception(error)).rstrip("\n").split("\n")
+        record.exc_text = "\n".join(f"  {printable(line)}" for line in lines)
+    return True
 
 
-def protect_log() -> None:
-    """Make every record of the package's log printable."""
-    logger.addFilter(_RECORDS)
-
-
-_RECORDS = PrintableRecords()
+logger.addFilter(_make_printable)

@@ -86,6 +86,12 @@ def sites_in_settings() -> list[SitemapSite]:
         return []
 
 
+def are_sites_set() -> bool:
+    """Return whether the settings name sites, even if their values are invalid."""
+    names = "SITEMAPKIT_SITES", "SITEMAPKIT_BASE_URL"
+    return any(getattr(django_settings, name, None) not in (None, {}) for name in names)
+
+
 def sites_with_urlconf() -> list[SitemapSite]:
     """Return the sites of the settings that have a URLconf; E010 reports the others."""
     return [site for site in sites_in_settings() if urlconf_error(site) is None]
@@ -116,7 +122,7 @@ def site_with_section(section: type[Registered]) -> SitemapSite | None:
 
 def _known_sites() -> list[SitemapSite]:
     """Return the sites of the settings, else of the sites framework, else an example."""
-    if any(getattr(django_settings, f"SITEMAPKIT_{name}", None) for name in ("SITES", "BASE_URL")):
+    if are_sites_set():
         return sites_with_urlconf()
     example = SitemapSite.at("https://www.example.com")
     if not apps.is_installed("django.contrib.sites"):

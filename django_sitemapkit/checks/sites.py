@@ -16,6 +16,7 @@ from django.http.request import split_domain_port, validate_host
 
 from django_sitemapkit.checks.base import (
     Found,
+    are_sites_set,
     check,
     setting_value,
     sites_in_settings,
@@ -25,7 +26,6 @@ from django_sitemapkit.conf import (
     SETTING_NAMES,
     Settings,
     SitesFunctionFailed,
-    has_sites_function,
     settings,
 )
 from django_sitemapkit.models import Build
@@ -127,10 +127,7 @@ def check_base_url_is_known() -> Found:
 
     Builds then fail. Live views take the header under DEBUG, or if ALLOWED_HOSTS has no wildcard.
     """
-    known = (
-        sites_with_urlconf() or apps.is_installed("django.contrib.sites") or has_sites_function()
-    )
-    if known or _are_sites_invalid():
+    if are_sites_set() or apps.is_installed("django.contrib.sites"):
         return
     fails = "" if django_settings.DEBUG else "; with wildcards in ALLOWED_HOSTS they fail, too"
     yield Mistake(
@@ -164,7 +161,7 @@ def check_base_urls() -> Found:
 @check(Tags.sites)
 def check_example_domain() -> Found:
     """Report that the domain in the sites framework is still ``example.com``, as migrated."""
-    if sites_in_settings() or has_sites_function() or _are_sites_invalid() or django_settings.DEBUG:
+    if are_sites_set() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
         if site.origin == "https://example.com":
@@ -185,15 +182,6 @@ def check_tenant_hosts() -> Found:
             f"{named[0]} means several hosts; SITEMAPKIT_BASE_URL puts all URLs under one.",
             "Set SITEMAPKIT_SITES instead, to a function that returns the tenant's site.",
         )
-
-
-def _are_sites_invalid() -> bool:
-    """Return whether the base URL or the sites in the settings are invalid or cannot be read."""
-    try:
-        _ = settings.BASE_URL, settings.SITES
-    except (ImproperlyConfigured, DatabaseFailure):
-        return True
-    return False
 
 
 @check(Tags.sites)
