@@ -11,7 +11,7 @@
     register_pages()
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -227,8 +227,9 @@ class PagesByMethod(Pages):
         for found in page.get_sitemap_urls():
             location = found["location"]
             if location is not None:
+                here = (base for base in self._base_urls if location.startswith(f"{base}/"))
                 tags = {tag: found.get(tag) for tag in ("lastmod", "changefreq", "priority")}
-                yield Entry(_path_of_url(self._base_urls, location), **tags)
+                yield Entry(location.removeprefix(next(here, "")), **tags)
 
 
 def register_pages(section: type[Pages] = Pages) -> None:
@@ -293,16 +294,7 @@ def _root_page_path(root_path: str) -> str:
             "Wagtail's pages have no URLs: include wagtail.urls in the URLconf, or write a Section"
             " whose location is that of your front end."
         )
-    path: str = parts[2]
-    return path
-
-
-def _path_of_url(base_urls: Iterable[str], url: str) -> str:
-    """Return the path of a URL that begins with one of the base URLs; any other URL unchanged."""
-    for base_url in base_urls:
-        if url.startswith(f"{base_url}/"):
-            return url[len(base_url) :]
-    return url
+    return str(parts[2])
 
 
 def _base_url_of(site: Site) -> str:

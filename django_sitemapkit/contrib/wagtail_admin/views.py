@@ -3,9 +3,10 @@
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.contrib import messages
+from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.core.exceptions import PermissionDenied
+from django.forms import ModelForm, modelform_factory
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -40,12 +41,10 @@ def may_inspect_page(user: Any, page: Page) -> bool:
     return bool(page.permissions_for_user(user).can_edit()) and any(map(user.has_perm, names))
 
 
-class PageOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The override of a page at one site: what an editor may set."""
-
-    class Meta:
-        model = UrlOverride
-        fields = ("include", "priority", "changefreq", "note")
+PageOverrideForm = modelform_factory(
+    UrlOverride, fields=("include", "priority", "changefreq", "note")
+)
+"""The form of a page's override at one site: what an editor may set."""
 
 
 class SitemapAdminView(WagtailAdminTemplateMixin, TemplateView):
@@ -111,22 +110,18 @@ class PageSitemapView(SitemapAdminView):
         if not form.is_valid():
             return self.render_to_response(self.get_context_data(invalid={key: form}))
         if form.has_changed():
-            self._save_or_delete(form)
+            row = form.instance
+            values = (row.include, row.priority, row.changefreq, row.lastmod, row.note)
+            if any(value not in {None, ""} for value in values):
+                form.save()
+            elif row.pk is not None:
+                row.delete()
             log(instance=self.page, action=LOGGED, user=request.user)
             text = gettext("Saved. Live sitemaps follow at once, published ones with a build.")
             messages.success(request, text)
         return redirect(reverse("sitemapkit_page", args=[self.page.pk]))
 
-    def _save_or_delete(self, form: PageOverrideForm) -> None:
-        """Save an override that sets anything; delete it if it is stored and sets nothing."""
-        row = form.instance
-        values = (row.include, row.priority, row.changefreq, row.lastmod, row.note)
-        if any(value not in {None, ""} for value in values):
-            form.save()
-        elif row.pk is not None:
-            row.delete()
-
-    def _override_form(self, site: SitemapSite, data: Any = None) -> PageOverrideForm:
+    def _override_form(self, site: SitemapSite, data: Any = None) -> ModelForm:  # type: ignore[type-arg]
         """Return the form of the page's override at a site, which may not be stored yet."""
         row = UrlOverride.objects.for_object(self.page, site=site.key).first()
         if row is None:
@@ -135,17 +130,12 @@ class PageSitemapView(SitemapAdminView):
         return PageOverrideForm(data, instance=row, prefix=site.key)
 
 
-class SitemapReportView(SitemapAdminView):
+class SitemapReportView(PermissionRequiredMixin, SitemapAdminView):
     """Shows the published state of each site, with a button to build it."""
 
+    permission_required = "sitemapkit.view_build"
     page_title = _("Sitemaps")
     template_name = "sitemapkit_wagtail/report.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Show the report; 403 for users who may not view builds."""
-        if not request.user.has_perm("sitemapkit.view_build"):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Return the template context: the status of each site."""
