@@ -81,11 +81,10 @@ def site_with_key(key: str | None) -> SitemapSite:
 
     Raises ValueError if there is no such site, or for None more than one.
     """
-    known = {site.key: site for site in all_sites()}
-    if key is None and len(known) == 1:
-        (key,) = known
-    if key is None or key not in known:
-        keys = ", ".join(map(repr, known))
-        why = "There is more than one site" if key is None else f"There is no site {key!r}"
-        raise ValueError(f"{why}. Choose one of these keys with site=…: {keys}.")
-    return known[key]
+    sites = all_sites()
+    found = [site for site in sites if key in {None, site.key}]
+    if len(found) == 1:
+        return found[0]
+    keys = ", ".join(repr(site.key) for site in sites)
+    why = "There is more than one site" if key is None else f"There is no site {key!r}"
+    raise ValueError(f"{why}. Choose one of these keys with site=…: {keys}.")

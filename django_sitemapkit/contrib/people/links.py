@@ -155,9 +155,7 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
     titles = [uri_to_iri(location[begin:]) for location in entries.locations]
     if section.options.title is None:
         return titles
-    versions = entries.versions
-    known = versions.languages if versions else None
-    languages: Sequence[str | None] = known or [None] * len(titles)
+    languages: Sequence[str | None] = _languages_of(entries) or [None] * len(titles)
     for language in dict.fromkeys(languages):
         rows = [row for row, code in enumerate(languages) if code == language]
         values = _declared_titles(section, [entries.keys[row] for row in rows], language)

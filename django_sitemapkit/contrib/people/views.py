@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import Resolver404, resolve
 from django.utils.translation import get_language_from_path
 
 from django_sitemapkit.contrib.people.index import first_page_sections, links_of_section
@@ -19,6 +18,7 @@ from django_sitemapkit.contrib.people.parts import (
     previous_part_start,
     range_titles,
 )
+from django_sitemapkit.inspection import url_match
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of
 from django_sitemapkit.reading import SectionReader
@@ -96,7 +96,10 @@ def _page_context(
 
 
 def _common_context(site: SitemapSite) -> dict[str, Any]:
-    """Return the template context of all pages: the site, and links to its main addresses."""
+    """Return the template context of all pages: the site, and links to its main addresses.
+
+    A site below a path has no robots.txt of its own.
+    """
     first_page_path = html_path(site, "html")
     return {
         "site": site,
@@ -104,7 +107,7 @@ def _common_context(site: SitemapSite) -> dict[str, Any]:
         "host": site.origin.partition("://")[2],
         "html": first_page_path,
         "index": _sitemap_path(site, "index"),
-        "robots": "/robots.txt" if _serves_robots(site) else "",
+        "robots": "/robots.txt" if not site.path and url_match(site, "/robots.txt") else "",
     }
 
 
@@ -119,15 +122,3 @@ def _home_path(site: SitemapSite, first_page_path: str) -> str:
 def _sitemap_path(site: SitemapSite, name: str, **arguments: Any) -> str:
     """Return the path of a view of the XML and text sitemaps; visitors stay on their host."""
     return site.address(name, **arguments).removeprefix(site.origin)
-
-
-def _serves_robots(site: SitemapSite) -> bool:
-    """Return whether the site's URLconf serves /robots.txt; False for a site below a path."""
-    if site.path:
-        return False
-    try:
-        with site.active():
-            resolve("/robots.txt")
-    except Resolver404:
-        return False
-    return True
