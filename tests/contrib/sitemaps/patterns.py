@@ -35,6 +35,13 @@ class ProductPaths:
         return product_path(product)
 
 
+class EveryProduct(ProductPaths):
+    """What most of them list."""
+
+    def items(self):
+        return Product.objects.order_by("pk")
+
+
 class InLanguages:
     """What classes in several languages have."""
 
@@ -374,19 +381,10 @@ class Patterns:
         return Search
 
     def a_protocol(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            protocol = "https"
-
-            def items(self):
-                return Product.objects.order_by("pk")
-
-        return Products
+        return type("Products", (EveryProduct, kit.Sitemap), {"protocol": "https"})
 
     def values_by_method(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def changefreq(self, product):
                 return "daily" if product.public else None
 
@@ -399,10 +397,7 @@ class Patterns:
         return Products
 
     def a_latest_lastmod_of_its_own(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def get_latest_lastmod(self):
                 return Product.objects.latest("updated_at").updated_at
 
@@ -444,11 +439,7 @@ class Patterns:
             def lastmod(self, item):
                 return getattr(item, "updated_at", None)
 
-        class Products(ProductPaths, Base):
-            def items(self):
-                return Product.objects.order_by("pk")
-
-        return Products
+        return type("Products", (EveryProduct, Base), {})
 
     def i18n(self, kit):
         return type("Places", (InLanguages, kit.Sitemap), {})
@@ -547,20 +538,14 @@ class Patterns:
         return Articles
 
     def the_sites_host_by_get_urls(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def get_urls(self, page=1, site=None, protocol=None):
                 return super().get_urls(page=page, site=site_with(HOST), protocol="https")
 
         return Products
 
     def the_sites_host_by_get_domain(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def get_domain(self, site=None):
                 return HOST
 
@@ -571,20 +556,14 @@ class OwnEntries:
     """What makes its entries in a way of its own; registered, a check says what is not called."""
 
     def another_host_by_urls(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def _urls(self, page, protocol, domain):
                 return super()._urls(page, "https", "shop.example.com")
 
         return Products
 
     def entries_with_images(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def get_urls(self, *args, **kwargs):
                 urls = super().get_urls(*args, **kwargs)
                 for url in urls:
@@ -594,10 +573,7 @@ class OwnEntries:
         return Products
 
     def entries_of_the_rows_themselves(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def _urls(self, page, protocol, domain):
                 found = []
                 for product in self.paginator.page(page).object_list:
@@ -609,10 +585,7 @@ class OwnEntries:
         return Products
 
     def a_paginator_of_its_own(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             @property
             def paginator(self):
                 return Paginator(self.items(), 4, orphans=1)
@@ -620,10 +593,7 @@ class OwnEntries:
         return Products
 
     def locations_by_a_private_member(self, kit):
-        class Products(ProductPaths, kit.Sitemap):
-            def items(self):
-                return Product.objects.order_by("pk")
-
+        class Products(EveryProduct, kit.Sitemap):
             def _location(self, item, force_lang_code=None):
                 return f"/shop{super()._location(item, force_lang_code)}"
 
