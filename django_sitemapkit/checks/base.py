@@ -14,8 +14,7 @@ from django.db import DatabaseError
 
 from django_sitemapkit.conf import caching_sites, has_sites_function, settings
 from django_sitemapkit.reading.validation import Mistake, mistake_of_error
-from django_sitemapkit.registry import belongs_to, registry
-from django_sitemapkit.sections import Registered
+from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 Found: TypeAlias = Iterator[Mistake | CheckMessage]
@@ -111,16 +110,7 @@ def urlconf_error(site: SitemapSite) -> ImportError | None:
     return None
 
 
-def site_with_section(section: type[Registered]) -> SitemapSite | None:
-    """Return a known site that has the section, for checks of its declaration; None if none has.
-
-    The sites of a function may not be in the database yet, and a site without the section, maybe
-    with another URLconf, says nothing about the sites that have it.
-    """
-    return next((site for site in _known_sites() if belongs_to(section, site)), None)
-
-
-def _known_sites() -> list[SitemapSite]:
+def known_sites() -> list[SitemapSite]:
     """Return the sites of the settings, else of the sites framework, else an example."""
     if are_sites_set():
         return sites_with_urlconf()

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from django_sitemapkit.checks.base import (
     Found,
     check,
-    site_with_section,
+    known_sites,
     sites_with_urlconf,
     uses_only_drop_in,
 )
@@ -33,7 +33,7 @@ from django_sitemapkit.reading.validation import (
     option_names,
     unknown_attributes,
 )
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.rendering.indexes import AllowedLocations, url_of_item
 from django_sitemapkit.sections import External, ExternalSection, ItemSection, Registered, Section
 from django_sitemapkit.sites import NoFrameworkSite
@@ -146,7 +146,10 @@ def _mistakes_in(section: type[Registered]) -> Found:
     is_external = issubclass(section, ExternalSection)
     name = f"{'External section' if is_external else 'Section'} {section.get_name()!r}"
     try:
-        if site := site_with_section(section):
+        # The sites of a function may not be in the database yet, and a site without the section,
+        # maybe with another URLconf, says nothing about the sites that have it.
+        site = next((each for each in known_sites() if belongs_to(section, each)), None)
+        if site is not None:
             declared: Any = section(site)
             if is_external:
                 found = mistakes_of_external(declared)
