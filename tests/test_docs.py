@@ -57,7 +57,7 @@ from django_sitemapkit.builds import Runner, build, search_published
 from django_sitemapkit.builds.publication import delivery, gates
 from django_sitemapkit.builds.report import published, status
 from django_sitemapkit.builds.report.differences import LOSS
-from django_sitemapkit.contrib.people import index, parts
+from django_sitemapkit.contrib.people import parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, section_class_for, sitemap_options_of
@@ -839,7 +839,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert LOSS == 0.05
     assert differences.MAX_KEPT == 50_000
     assert (delivery.ORPHAN_AGE.days, publishing.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
-    of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, parts.MAX_NEIGHBOURS_READ
+    of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, parts.MAX_PAGES, parts.MAX_NEIGHBOURS_READ
     assert of_people == (250, 20, 100, 5)
 
 

@@ -9,10 +9,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language_from_path
 
-from django_sitemapkit.contrib.people.index import first_page_sections, links_of_section
 from django_sitemapkit.contrib.people.links import Link, entry_links, html_path, page_path_getter
 from django_sitemapkit.contrib.people.parts import (
     UNTITLED,
+    first_page_sections,
+    links_of_section,
     neighbouring_pages,
     parts_of,
     previous_part_start,

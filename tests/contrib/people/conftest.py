@@ -3,7 +3,7 @@
 import pytest
 from django.utils import translation
 
-from django_sitemapkit.contrib.people import index, parts
+from django_sitemapkit.contrib.people import parts
 from django_sitemapkit.contrib.people.templatetags import (
     sitemapkit_people,  # noqa: F401  loaded later, its default would be that of a test
 )
@@ -23,7 +23,7 @@ def show(monkeypatch):
 
     def set_limits(entries, named=parts.MAX_PARTS):
         monkeypatch.setattr(parts, "MAX_ENTRIES", entries)
-        monkeypatch.setattr(index, "MAX_PARTS", named)
+        monkeypatch.setattr(parts, "MAX_PARTS", named)
         defaults = {"at_most": named + 1, "rows": entries}
         monkeypatch.setattr(parts.parts_of, "__kwdefaults__", defaults)
 

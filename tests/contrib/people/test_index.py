@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import translation
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.contrib.people import index
+from django_sitemapkit.contrib.people import parts as people_parts
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, Lease, Page, Plan, UrlOverride
 from tests.contrib.people.reading import (
     FIRST_PAGE,
@@ -200,7 +200,7 @@ def test_several_pages_are_called_by_their_titles(client, sections, show):
 def test_many_pages_are_not_all_named(client, sections, show, monkeypatch):
     """The first ones are; one more link leads on, and each page to the next."""
     show(2)
-    monkeypatch.setattr(index, "MAX_PAGES", 3)
+    monkeypatch.setattr(people_parts, "MAX_PAGES", 3)
     declare(sections, Levels, limit=1)
     make_readings(range(3))
     assert len(shown(client)["Readings"]) == 3

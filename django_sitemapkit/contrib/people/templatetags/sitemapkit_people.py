@@ -7,8 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 from django.utils.safestring import SafeString
 
-from django_sitemapkit.contrib.people.index import first_entries, nonempty_sections
-from django_sitemapkit.contrib.people.parts import MAX_ENTRIES
+from django_sitemapkit.contrib.people.parts import MAX_ENTRIES, first_entries, nonempty_sections
 from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import site_of_context
 
