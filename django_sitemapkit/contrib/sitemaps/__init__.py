@@ -72,7 +72,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
             found: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             return found
         # Its imports need all models, and an app is imported before them.
-        from django_sitemapkit.contrib.sitemaps.pages import (  # noqa: PLC0415
+        from django_sitemapkit.contrib.sitemaps.views import (  # noqa: PLC0415
             NumberedPage,
             reader_for,
         )

@@ -20,13 +20,13 @@ from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 from django.template.response import TemplateResponse
 from django.urls import get_urlconf, reverse
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.http import http_date
 from django.utils.translation import get_language_from_path
 from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.contrib.sitemaps.pages import NumberedPage, reader_for
 from django_sitemapkit.contrib.sitemaps.reading import (
     NumberedReader,
     at_host,
@@ -34,12 +34,18 @@ from django_sitemapkit.contrib.sitemaps.reading import (
     moment_of_lastmod,
     newest_if_all_known,
 )
-from django_sitemapkit.overrides import Overrides, overrides_of
+from django_sitemapkit.overrides import Overrides, overrides_of, with_overrides
 from django_sitemapkit.printable import logger
+from django_sitemapkit.protocol.dates import day_of
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
+from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.rendering import gzip_compressor, gzip_decompressor
-from django_sitemapkit.sections import copy_sitemap, overridden_members
+from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.rendering import PageRendering, gzip_compressor, gzip_decompressor
+from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import adapt_contrib, copy_sitemap, overridden_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
 
@@ -260,7 +266,7 @@ def _writer_response(
     return response
 
 
-def _document_blocks(pages: Sequence[NumberedPage]) -> Iterator[bytes]:
+def _document_blocks(pages: Sequence["NumberedPage"]) -> Iterator[bytes]:
     """Yield one XML document with the entries of all pages, in blocks."""
     writer = UrlsetWriter(namespaces={"xhtml": NAMESPACES["xhtml"]})
     yield writer.begin()
@@ -294,3 +300,105 @@ def _last_modified_headers(moments: Sequence[dt.datetime | None]) -> dict[str, s
     """Return a Last-Modified header with the newest of some moments; empty if any is None."""
     newest = newest_if_all_known(moments)
     return {} if newest is None else {"Last-Modified": http_date(newest.timestamp())}
+
+
+# Pages ------------------------------------------------------------------------------------------
+
+
+def reader_for(
+    sitemap: Any,
+    site: SitemapSite,
+    name: str | None,
+    overrides: Overrides | None,
+    *,
+    gives_items: bool = True,
+) -> NumberedReader:
+    """Return the reader of a contrib sitemap for a site, with overrides if they are given.
+
+    Without ``gives_items`` the items themselves are not needed, only their XML. Raises
+    ImproperlyConfigured if the items cannot be paged correctly.
+    """
+    reader = NumberedReader(adapt_contrib(sitemap, name, lambda: sitemap)(site))
+    reader.gives_items = gives_items
+    if overrides is not None:
+        reader = with_overrides(reader, overrides)
+    require_pageable(reader)
+    return reader
+
+
+class NumberedPage:
+    """One page of a sitemap, by its number; its entries can be read once.
+
+    Raises PageNotAnInteger and EmptyPage as contrib's paginator does.
+    """
+
+    def __init__(self, reader: NumberedReader, number: object) -> None:
+        self.reader = reader
+        self.number = number
+        self._keys = reader.page_keys(number)
+        if not reader.gives_items and (
+            difference := reader.method_difference(self._keys, once_per_process=True)
+        ):
+            logger.error("%r: %s. Its methods are called for each object.", reader, difference)
+            reader.gives_items = True
+        scope = Scope(reader.site.origin)  # Contrib lists any path, wherever its view is mounted.
+        self.rendering = PageRendering(reader, self._keys, scope)
+
+    def xml(self) -> Iterator[bytes]:
+        """Yield the ``<url>`` elements in blocks, then log the problems of skipped rows."""
+        self.reader.note_column_lastmod(self._keys)
+        for data, _ in self.rendering.url_elements():
+            yield data
+        self._log_problems()
+
+    def urls(self) -> Iterator[dict[str, Any]]:
+        """Yield the entries as the dicts that contrib's templates get, then log the problems."""
+        links = None
+        if self.reader.options.alternates and self.reader.languages:
+            links = VersionLinks(self.reader, self.reader.languages, ProblemLog(""))
+        for _, entries, begin, end in self.rendering.written_blocks():
+            versions = {} if links is None else links.links_by_object(entries)
+            for row in range(begin, end):
+                yield self._url_info(entries, row, versions)
+        self._log_problems()
+
+    def _url_info(
+        self, entries: EntryColumns, row: int, versions: Mapping[int, Sequence[HreflangLink]]
+    ) -> dict[str, Any]:
+        """Return one entry as the dict that contrib's templates get.
+
+        ``versions`` has the links of each object, by its number in ``entries.versions.objects``.
+        """
+        assert entries.versions is not None  # noqa: S101  a NumberedReader sets them
+        place, languages = entries.versions.objects[row], entries.versions.languages
+        item, entry = self.reader.items[place], entries.entry(row)
+        return {
+            "item": (item, languages[row]) if languages else item,
+            "location": entry.location,
+            "lastmod": self._given_or_listed_lastmod(
+                (place, languages[row] if languages else None), entry.lastmod
+            ),
+            "changefreq": entry.changefreq,
+            "priority": entry.priority or "",
+            "alternates": [
+                {"location": location, "lang_code": code}
+                for code, location in versions.get(place, ())
+            ],
+        }
+
+    def _given_or_listed_lastmod(self, version: tuple[int, str | None], text: str | None) -> Any:
+        """Return the lastmod of an item as its sitemap gave it, if it has the listed day ``text``.
+
+        Otherwise, if an editor has set the lastmod, return that day as a date; None without a day.
+        """
+        if text is None:
+            return None
+        given = self.reader.lastmods.get(version, self.reader.constant_lastmod)
+        listed = dt.date.fromisoformat(text)
+        return given if day_of(given, timezone.get_default_timezone()) == listed else listed
+
+    def _log_problems(self) -> None:
+        """Log a summary of the problems of this page, if there are any."""
+        problems = self.rendering.problems
+        if problems:
+            logger.warning("%r: page %s: %s", self.reader, self.number, problems.summary())
