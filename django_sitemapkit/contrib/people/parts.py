@@ -80,8 +80,8 @@ def parts_of(
     """Return the first parts of a key range, from its beginning or from the key in ``start``.
 
     Each part has ``rows`` rows; the last one of the range may have fewer. One query reads the keys
-    of ``at_most`` parts; nothing is skipped over or counted. Raises LookupError if ``start`` is not
-    a key of the range.
+    of ``at_most`` parts; nothing is skipped over or counted. There are none if ``start`` is not a
+    key of the range.
     """
     count = rows * at_most
     encode: Callable[[Any], str | None] = section.keyset.encode if section.keyset else str
@@ -90,10 +90,10 @@ def parts_of(
             found = _first_positions(section, keys, start, count + 1)
         else:
             found = _first_keys(section.keyset, keys, start, count + 1)
-    except NOT_A_KEY as error:
+    except NOT_A_KEY:
         if start is None:
             raise
-        raise LookupError(f"{start!r} is not a key of section {section.get_name()!r}.") from error
+        return []
     return [
         PagePart(
             keys=KeyRange(

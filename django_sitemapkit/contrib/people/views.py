@@ -61,10 +61,7 @@ def _page_context(
 
     None if there is no such part.
     """
-    try:
-        parts = parts_of(section, page.keys, start)
-    except LookupError:
-        return None
+    parts = parts_of(section, page.keys, start)
     if not parts:
         return None
     path_of = page_path_getter(section)
