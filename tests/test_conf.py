@@ -73,34 +73,6 @@ def test_a_right_value_is_taken_as_it_stands(settings, name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("BASE_URL", value) for value in ("", "www.example.com", "/shop", "ftp://a.example", 5)),
-        ("BASE_URL", "https://user@www.example.com"),
-        ("BASE_URL", "https://www.example.com/?a=b"),
-        ("BASE_URL", "https://www.example.com/#a"),
-        ("BASE_URL", "https://exa mple.com"),
-        ("BASE_URL", "https://www.example.com:port"),
-        *(("MAX_URLS", value) for value in (0, -1, 50_001, "5", 5.0, True, None)),
-        *(("MAX_BYTES", value) for value in (4095, 52_428_801, "10 MB", False, None)),
-        *(("MAX_SITEMAPS", value) for value in (0, 50_001, "1000", True, None)),
-        *(("SCHEMA_LOCATION", value) for value in ("yes", None, 2)),
-        *(("DEDUPLICATE", value) for value in ("first", None, 2)),
-        *(("METHODS_AS_COLUMNS", value) for value in ("no", None, 2)),
-        *(("CACHE_CONTROL", value) for value in (None, 600, b"no-store", "a\nb: c")),
-        *(("EXPORT_TEXT", value) for value in (None, "yes", 2)),
-        *(("REBUILD", value) for value in ("", "always", True, ["on_change"])),
-        *(("SITES", value) for value in (None, [], "main", [MAIN])),
-    ],
-)
-def test_a_wrong_value_is_named(settings, name, value):
-    """The error says which setting it is, not where the code stumbled."""
-    setattr(settings, f"SITEMAPKIT_{name}", value)
-    with pytest.raises(ImproperlyConfigured, match=f"SITEMAPKIT_{name}"):
-        getattr(ours, name)
-
-
-@pytest.mark.parametrize(
     ("key", "options", "named"),
     [
         pytest.param("", MAIN, "''", id="empty-key"),
