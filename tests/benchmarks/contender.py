@@ -75,3 +75,15 @@ class Contender:
             "BENCHMARKS_DEDUPLICATE": "1" if self.deduplicate else "",
             "BENCHMARKS_SITE": self.site,
         }
+
+
+def ours(name, title, **options):
+    """Return one of ours: by default it builds the files of a route and columns."""
+    usual = {
+        "kind": "build",
+        "run": "ours.build",
+        "prepare": "ours.clear",
+        "apps": OURS,
+        "declared": "columns",
+    }
+    return Contender(name=f"kit-{name}", title=f"django-sitemapkit: {title}", **usual | options)

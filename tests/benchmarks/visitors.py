@@ -1,123 +1,89 @@
 """Who asks for pages: of a live sitemap, in audits and in crawls, or of files to validate."""
 
-from tests.benchmarks.contender import AUDIT, CONTRIB, DROP_IN, OURS, Contender
+from functools import partial
+
+from tests.benchmarks.contender import AUDIT, CONTRIB, DROP_IN, OURS, Contender, ours
 
 
 def requests():
     """Yield what asks for live pages and indexes."""
-    live = {"apps": OURS, "prepare": "ours.clear_and_plan", "serve": "live"}
-    contrib = {"apps": CONTRIB, "prepare": "peers.prepare_site"}
-    for name, title, by_rows in [
-        ("kit-page", "", False),
-        ("kit-page-rows", ", value by value", True),
-    ]:
-        yield Contender(
-            name=name,
-            title=f"django-sitemapkit: a live page of 50,000{title}",
-            kind="page",
-            run="ours.page",
-            declared="columns",
-            by_rows=by_rows,
-            **live,
-        )
-    yield Contender(
-        name="kit-drop-in-page",
-        title="django-sitemapkit: a page of 50,000 of the drop-in, read as columns",
+    live = partial(ours, prepare="ours.clear_and_plan", serve="live")
+    drop_in = partial(ours, apps=DROP_IN, declared="whole")
+    contrib = partial(Contender, apps=CONTRIB, prepare="peers.prepare_site")
+    yield live("page", "a live page of 50,000", kind="page", run="ours.page")
+    yield live(
+        *("page-rows", "a live page of 50,000, value by value"),
+        kind="page",
+        run="ours.page",
+        by_rows=True,
+    )
+    yield drop_in(
+        *("drop-in-page", "a page of 50,000 of the drop-in, read as columns"),
         kind="page",
         run="peers.contrib_page",
-        prepare="ours.clear",
-        apps=DROP_IN,
-        declared="whole",
     )
-    yield Contender(
-        name="kit-drop-in-first",
-        title="django-sitemapkit: the first requests of the drop-in, its index and a page",
+    yield drop_in(
+        *("drop-in-first", "the first requests of the drop-in, its index and a page"),
         kind="first",
         run="peers.first_requests",
-        prepare="ours.clear",
-        apps=DROP_IN,
-        declared="whole",
     )
-    yield Contender(
+    yield contrib(
         name="contrib-page",
         title="django.contrib.sitemaps: a page of 50,000",
         kind="page",
         run="peers.contrib_page",
         declared="whole",
-        **contrib,
     )
-    yield Contender(
-        name="kit-pages",
-        title="django-sitemapkit: the last live page, after the first by turns",
-        kind="pages",
-        run="ours.pages",
-        declared="columns",
-        **live,
+    yield live(
+        *("pages", "the last live page, after the first by turns"), kind="pages", run="ours.pages"
     )
-    for name, title, declared in [
-        ("kit-index-live", "live", "hundred"),
-        ("kit-index-trusted", "live, with `trust_lastmod`", "hundred-trusted"),
-    ]:
-        yield Contender(
-            name=name,
-            title=f"django-sitemapkit: the index of 100 sections, {title}",
-            kind="index",
-            run="ours.index",
-            declared=declared,
-            **live,
-        )
-    yield Contender(
-        name="kit-index-published",
-        title="django-sitemapkit: the index of 100 sections, published",
-        kind="index",
-        run="ours.index",
+    index = {"kind": "index", "run": "ours.index"}
+    yield live("index-live", "the index of 100 sections, live", declared="hundred", **index)
+    yield live(
+        *("index-trusted", "the index of 100 sections, live, with `trust_lastmod`"),
+        declared="hundred-trusted",
+        **index,
+    )
+    yield ours(
+        *("index-published", "the index of 100 sections, published"),
         prepare="ours.clear_and_publish",
-        apps=OURS,
         declared="hundred",
         serve="published",
+        **index,
     )
-    yield Contender(
+    yield contrib(
         name="contrib-index",
         title="django.contrib.sitemaps: the index of 100 sections, with `lastmod()`",
         kind="index",
         run="peers.contrib_index",
         declared="hundred",
-        **contrib,
     )
 
 
 def editors():
     """Yield what the admin's pages do that answer at once however many URLs there are."""
-    yield Contender(
-        name="kit-inspect",
-        title="django-sitemapkit: what becomes of one URL",
+    yield ours(
+        *("inspect", "what becomes of one URL"),
         kind="inspect",
         run="ours.inspect",
         prepare="ours.clear_and_publish",
-        apps=OURS,
-        declared="columns",
     )
-    yield Contender(
-        name="kit-compare",
-        title="django-sitemapkit: all URLs of two builds compared",
+    yield ours(
+        *("compare", "all URLs of two builds compared"),
         kind="compare",
         run="ours.compare",
         prepare="ours.clear_and_change",
-        apps=OURS,
-        declared="columns",
         site="compared",
     )
 
 
 def audits():
     """Yield what fetches all pages that a sitemap lists."""
-    yield Contender(
+    audit = partial(Contender, run="auditing.audit", prepare="auditing.clear", apps=AUDIT)
+    yield audit(
         name="audit",
         title="django-sitemapkit: an audit of all pages, within the process",
         kind="audit",
-        run="auditing.audit",
-        prepare="auditing.clear",
-        apps=AUDIT,
         declared="usual-pages",
         page="usual",
     )
@@ -128,13 +94,10 @@ def audits():
         run="auditing.get_by_client",
         page="usual",
     )
-    yield Contender(
+    yield audit(
         name="audit-many",
         title="django-sitemapkit: an audit of many small pages, within the process",
         kind="audit-many",
-        run="auditing.audit",
-        prepare="auditing.clear",
-        apps=AUDIT,
         declared="pages",
         page="small",
     )
