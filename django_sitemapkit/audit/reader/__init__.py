@@ -10,7 +10,6 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from xml.parsers import expat
 
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
@@ -169,10 +168,11 @@ class SitemapReader:
                 yield from entries
                 entries.clear()
             self._document.finish()
-        except (InvalidSitemap, expat.ExpatError) as error:
+        except InvalidSitemap as error:
             yield from entries
             self._checker.finish()
-            raise self._log_final_error(error) from error
+            self._log.add(error.code, str(error), self._document.line())
+            raise
         yield from entries
         self._checker.finish()
         self._ended = True
@@ -193,19 +193,6 @@ class SitemapReader:
                 "file-too-large",
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
-
-    def _log_final_error(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
-        """Add the error that ends the reading to the findings; return it as InvalidSitemap."""
-        line = self._document.line()
-        if isinstance(error, expat.ExpatError):
-            line = self._opening.lines + error.lineno
-            error = InvalidSitemap(
-                "parsing-error",
-                f"Parsing error: {expat.ErrorString(error.code)}, line {line},"
-                f" column {error.offset + 1}.",
-            )
-        self._log.add(error, line)
-        return error
 
 
 def validate(

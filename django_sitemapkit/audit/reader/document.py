@@ -11,9 +11,9 @@ from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
 from django_sitemapkit.audit.reader.findings import FindingLog
-from django_sitemapkit.audit.reader.quick import END, QUICK_PREFIXES, QuickEntries
+from django_sitemapkit.audit.reader.quick import END, QuickEntries
 from django_sitemapkit.audit.reader.streams import html_error
-from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import NAMESPACE, NEWS
 
@@ -37,6 +37,7 @@ _VALUE_TAGS: dict[str, tuple[str, ...]] = {
     "sitemapindex": ("loc", "lastmod"),
 }
 _NEWS_TAG = f"{NEWS} news"
+_NO_EXTENSIONS = {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}
 _BLANK = bytes(code if code in b"\r\n" else 32 for code in range(256))
 _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 
@@ -60,7 +61,7 @@ class XmlDocument:
         self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
         self._namespace, self._entry_name = "", ""
-        self._news = self._others = False
+        self._namespaces: set[str | None] = set()
         self._tail = b""
         self._quick: QuickEntries | None = None
         self._declared: dict[str | None, str | None] = {}
@@ -86,7 +87,7 @@ class XmlDocument:
         return parser
 
     def feed(self, block: bytes) -> None:
-        """Parse one more block; raise InvalidSitemap or ExpatError if reading must end."""
+        """Parse one more block; raise InvalidSitemap if reading must end."""
         start = 0
         while start < len(block):
             if self._quick and self._is_between_entries():
@@ -122,14 +123,16 @@ class XmlDocument:
                 self._parse(b"\n" * skipped.count(b"\n") + b" " * spaces)
         return end
 
-    def _parse(self, block: bytes) -> None:
-        """Give bytes to the parser; raise InvalidSitemap for what would take too much memory."""
+    def _parse(self, block: bytes, *, is_last: bool = False) -> None:
+        """Give bytes to the parser.
+
+        Raises InvalidSitemap for what is not well-formed, or would take too much memory.
+        """
         self._fed += len(block)
         try:
-            self._parser.Parse(block)
+            self._parser.Parse(block, is_last)
         except expat.ExpatError as error:
-            self._refuse_other_encoding(block, error)
-            raise
+            raise self._invalid_sitemap(error, block) from error
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
             raise _parsing_error(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
         if len(self._parser.intern) > MAX_NAMES:
@@ -137,27 +140,28 @@ class XmlDocument:
         if len(self._parts) > 8:
             self._shorten_texts()
 
-    def _refuse_other_encoding(self, block: bytes, error: expat.ExpatError) -> None:
-        """Raise InvalidSitemap if the parser stopped at a byte that is not UTF-8."""
+    def _invalid_sitemap(self, error: expat.ExpatError, block: bytes) -> InvalidSitemap:
+        """Return an error of the parser as InvalidSitemap; it may be a byte that is not UTF-8."""
+        place = f"line {self.before + error.lineno}, column {error.offset + 1}"
         start = self._parser.ErrorByteIndex - self._fed + len(block) + len(self._tail)
-        data = (self._tail + block)[start : start + 4] if start >= 0 else b""
+        data = (self._tail + block)[start : start + 4] if block and start >= 0 else b""
         try:
             data.decode()
         except UnicodeDecodeError as wrong:
             if wrong.start == 0:
-                place = f"line {self.before + error.lineno}, column {error.offset + 1}"
                 message = f"Wrong encoding: {place}: the byte 0x{data[0]:02X} is not UTF-8"
-                raise InvalidSitemap("wrong-encoding", f"{message}; sitemaps are UTF-8.") from error
+                return InvalidSitemap("wrong-encoding", f"{message}; sitemaps are UTF-8.")
+        return _parsing_error(f"{expat.ErrorString(error.code)}, {place}")
 
     def finish(self) -> None:
-        """End the document; raise InvalidSitemap or ExpatError if it is empty or incomplete."""
+        """End the document; raise InvalidSitemap if it is empty or incomplete."""
         if not self._fed:
             raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
-        self._parser.Parse(b"", True)
+        self._parse(b"", is_last=True)
         if not self._checker.urls:
             # Google accepts a news sitemap without news; sitemap.xsd does not.
             may_be_empty = self.kind in feeds.ROOTS.values() or (
-                self._news and not self._others and self.kind == "urlset"
+                self.kind == "urlset" and self._namespaces - _NO_EXTENSIONS == {NEWS}
             )
             self._add_finding(
                 "no-entries" if may_be_empty else "empty-sitemap",
@@ -201,11 +205,8 @@ class XmlDocument:
 
     def _on_namespace(self, prefix: str | None, namespace: str | None) -> None:
         """Remember a namespace that a tag declares."""
-        if namespace == NEWS:
-            self._news = True
-        elif namespace not in {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}:
-            self._others = True
-        if self.kind is None and prefix in QUICK_PREFIXES:
+        self._namespaces.add(namespace)
+        if self.kind is None:
             self._declared[prefix] = namespace
 
     def _on_start(self, name: str, attributes: list[str]) -> None:
@@ -274,10 +275,7 @@ class XmlDocument:
         self._parts.clear()
         if stray:
             self._log.add(
-                InvalidValue(
-                    "stray-text", f"Parsing error: there is text between tags: {quoted(stray)}."
-                ),
-                line,
+                "stray-text", f"Parsing error: there is text between tags: {quoted(stray)}.", line
             )
 
     def _on_root(self, name: str) -> None:
@@ -434,7 +432,7 @@ class XmlDocument:
 
     def _add_finding(self, code: str, message: str) -> None:
         """Add a finding at the current line."""
-        self._log.add(InvalidValue(code, message), self.line())
+        self._log.add(code, message, self.line())
 
 
 def _parsing_error(why: str) -> InvalidSitemap:

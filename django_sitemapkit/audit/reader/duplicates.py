@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from string import hexdigits
 
+from django_sitemapkit.audit.reader.findings import Issue
 from django_sitemapkit.audit.reader.versions import LanguageVersions
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -61,8 +62,8 @@ class ListedUrls:
 
     def link_issues(
         self, versions: LanguageVersions, digests: Digests
-    ) -> Iterator[tuple[str | None, InvalidValue]]:
-        """Yield (linking URL, issue) for language versions that do not link back.
+    ) -> Iterator[tuple[str | None, str, str]]:
+        """Yield (linking URL, code, message) for language versions that do not link back.
 
         ``versions`` and ``digests`` are the links and URLs of a document that has been read and not
         been added. A version that no document lists is not judged. The URL is None for the issue
@@ -81,8 +82,11 @@ class ListedUrls:
             for page in sorted(set(pages).difference(versions.get(version, ()))):
                 yield _missing_return_link(page, version, "this file")
         if not self._is_compared:
-            message = "Uncompared links: there are too many hreflang links to compare all of them."
-            yield None, InvalidValue("uncompared-links", message)
+            yield (
+                None,
+                "uncompared-links",
+                "Uncompared links: there are too many hreflang links to compare all of them.",
+            )
 
     def _find_source_or_await(self, page: bytes, version: bytes) -> str:
         """Return the name of the earlier document in which a version does not link back to a page.
@@ -147,22 +151,28 @@ class DuplicateFinder:
             return False
         return True
 
-    def check_and_add(self, url: str, what: str) -> Iterator[InvalidValue]:
+    def check_and_add(self, url: str, what: str) -> Iterator[Issue]:
         """Add a URL, and yield its issues; ``what`` is "URL" or "sitemap" for messages."""
         try:
             digest = hash(normalise_written(url).encode())
         except InvalidValue:
             return
         if digest in self._digests:
-            message = f"Duplicate {what}: {quoted(url)} is in this file before; list it once."
-            yield InvalidValue("duplicate-url", message)
+            yield (
+                "duplicate-url",
+                f"Duplicate {what}: {quoted(url)} is in this file before; list it once.",
+            )
         elif digest in self._earlier:
-            message = f"Duplicate {what}: {quoted(url)} is in {self._earlier[digest]}, too."
-            yield InvalidValue("duplicate-across-files", message)
+            yield (
+                "duplicate-across-files",
+                f"Duplicate {what}: {quoted(url)} is in {self._earlier[digest]}, too.",
+            )
         self._add([digest])
         if is_escaped_twice(url):
-            message = f"Escaped twice: {quoted(url)} has an escape or entity that is escaped again."
-            yield InvalidValue("escaped-twice", message)
+            yield (
+                "escaped-twice",
+                f"Escaped twice: {quoted(url)} has an escape or entity that is escaped again.",
+            )
 
     def _add(self, digests: list[int]) -> None:
         """Keep digests, up to as many as a file may have URLs."""
@@ -177,11 +187,11 @@ def normal_escapes(text: bytes) -> bytes:
     return text
 
 
-def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, InvalidValue]:
+def _missing_return_link(page: bytes, version: bytes, where: str) -> tuple[str, str, str]:
     """Return the URL of a page, and the issue that a version it links to does not link back."""
     message = (
         f"Missing return link: {quoted(page.decode())} has an hreflang link to"
         f" {quoted(version.decode())}, whose entry in {where} does not link back; every version"
         " lists all versions, itself included."
     )
-    return page.decode(), InvalidValue("missing-return-link", message)
+    return page.decode(), "missing-return-link", message

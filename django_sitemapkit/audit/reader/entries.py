@@ -6,13 +6,13 @@ there is a quick check each, a compiled pattern or a set; all others are parsed.
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from urllib.parse import quote
 
 from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.duplicates import DuplicateFinder, ListedUrls
-from django_sitemapkit.audit.reader.findings import FindingLog
+from django_sitemapkit.audit.reader.findings import FindingLog, Issue
 from django_sitemapkit.audit.reader.versions import LanguageVersions
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -28,7 +28,7 @@ MAX_TEXT = 8_192
 WHITE_SPACE = " \t\r\n"
 """XML's white space; ``str.strip()`` without it would also remove U+00A0 and others."""
 
-ValueRule = Callable[[str], Iterable[InvalidValue] | None]
+ValueRule = Callable[[str], Iterable[Issue] | None]
 """Raises InvalidValue for a text without white space around it, or returns what else is wrong."""
 
 QUICK_LASTMOD = re.compile(
@@ -112,8 +112,11 @@ class EntryChecker:
         ``what`` is "URLs" or "sitemaps" for the message. ``line`` returns the current line.
         """
         if self.urls == self.max_urls:
-            message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
-            self._log.add(InvalidValue(f"too-many-{what.lower()}", message), line())
+            self._log.add(
+                f"too-many-{what.lower()}",
+                f"Too many {what}: a file lists at most {self.max_urls:,}; write several.",
+                line(),
+            )
         self.urls += 1
 
     def check_url(self, values: list[str | None], line: int, extensions: str = "") -> None:
@@ -157,8 +160,9 @@ class EntryChecker:
 
     def finish(self) -> None:
         """Report language versions that do not link back, after the last entry."""
-        for location, issue in self._earlier.link_issues(self.versions, self.duplicates.digests):
-            self._log.add(issue, location=location)
+        issues = self._earlier.link_issues(self.versions, self.duplicates.digests)
+        for location, code, message in issues:
+            self._log.add(code, message, location=location)
         self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
 
     def check_feed_date(self, tag: str, text: str, line: int) -> None:
@@ -167,20 +171,27 @@ class EntryChecker:
         try:
             moment = feeds.parse_date(tag, text)
         except ValueError:
-            message = f"Invalid date: {tag} {quoted(text)}; write it as {feeds.DATES[tag]}."
-            self._log.add(InvalidValue("invalid-feed-date", message), line)
+            self._log.add(
+                "invalid-feed-date",
+                f"Invalid date: {tag} {quoted(text)}; write it as {feeds.DATES[tag]}.",
+                line,
+            )
             return
         if moment > self._now:
-            message = f"Future date: {tag} {quoted(text)} is in the future."
-            self._log.add(InvalidValue("future-date", message), line)
+            self._log.add(
+                "future-date", f"Future date: {tag} {quoted(text)} is in the future.", line
+            )
 
     def _checked_location(
         self, text: str | None, line: int, rule: ValueRule, what: str
     ) -> str | None:
         """Check a location, also for duplicates; return it, or None if it is missing."""
         if text is None:
-            message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
-            self._log.add(InvalidValue("missing-xml-tag", message), line)
+            self._log.add(
+                "missing-xml-tag",
+                "Missing XML tag: an entry has no <loc>, or as an item of a feed no link.",
+                line,
+            )
             return None
         if (
             self._in_quick_form(text)
@@ -193,7 +204,7 @@ class EntryChecker:
             return text
         location = self._checked_value("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
         for issue in self.duplicates.check_and_add(location, what):
-            self._log.add(issue, line, location)
+            self._log.add(*issue, line, location)
         return location
 
     def _checked_lastmod(self, text: str, line: int, location: str | None) -> str:
@@ -207,24 +218,23 @@ class EntryChecker:
     ) -> str:
         """Log what ``rule`` finds wrong with a value; return it without white space around it."""
         value = text.lstrip(WHITE_SPACE)
-        issues: Iterable[InvalidValue] | None
         if len(value) > MAX_TEXT:
-            issues = [too_long_issue(_CODES.get(tag, "invalid-tag-value"), tag)]
-        else:
-            value = value.rstrip(WHITE_SPACE)
-            try:
-                issues = rule(value)
-            except InvalidValue as error:
-                issues = [error]
-        for issue in issues or ():
-            self._log.add(issue, line, location)
-        return value[:MAX_TEXT]
+            issue = too_long_issue(_CODES.get(tag, "invalid-tag-value"), tag)
+            self._log.add(*issue, line, location)
+            return value[:MAX_TEXT]
+        value = value.rstrip(WHITE_SPACE)
+        try:
+            for issue in rule(value) or ():
+                self._log.add(*issue, line, location)
+        except InvalidValue as error:
+            self._log.add(error.code, str(error), line, location)
+        return value
 
 
-def too_long_issue(code: str, what: str) -> InvalidValue:
+def too_long_issue(code: str, what: str) -> Issue:
     """Return the issue of a text that has more characters than are checked."""
     words = code.replace("-", " ").capitalize().replace("url", "URL")
-    return InvalidValue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")
+    return code, f"{words}: {what} has more than {MAX_TEXT:,} characters."
 
 
 def normal_location(location: str) -> str:
@@ -237,61 +247,65 @@ def normal_location(location: str) -> str:
         return location
 
 
-def _issues_of_valid_location(location: str, scope: ListingScope | None) -> list[InvalidValue]:
-    """Return the issues of a location that is valid: outside the scope, or too short.
+def _issues_of_valid_location(location: str, scope: ListingScope | None) -> Iterator[Issue]:
+    """Yield the issues of a location that is valid: outside the scope, or too short.
 
     Raises InvalidValue for an invalid one.
     """
     normal = normalise_written(location)
-    issues = []
     if scope is not None:
         try:
             scope.check(normal)
         except InvalidValue as error:
-            issues.append(error)
+            yield error.code, str(error)
     if len(location) < MIN_LOCATION:
-        message = (
-            f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd requires"
-            f" {MIN_LOCATION}, search engines do not."
+        yield (
+            "short-url",
+            (
+                f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd"
+                f" requires {MIN_LOCATION}, search engines do not."
+            ),
         )
-        issues.append(InvalidValue("short-url", message))
-    return issues
 
 
-def _lastmod_issues(lastmod: str, now: dt.datetime) -> list[InvalidValue]:
-    """Return the issues of a lastmod: invalid, uncommon or in the future."""
+def _lastmod_issues(lastmod: str, now: dt.datetime) -> Iterator[Issue]:
+    """Yield the issues of a lastmod: invalid, uncommon or in the future."""
     try:
         moment = parse_w3c(lastmod)
     except InvalidValue as error:
-        message = f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
-        return [InvalidValue(error.code, message)]
-    issues = []
+        yield error.code, f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
+        return
     if not is_common(lastmod):
-        message = (
-            f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a time"
-            " in whole seconds with its zone."
+        yield (
+            "uncommon-date",
+            (
+                f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a time"
+                " in whole seconds with its zone."
+            ),
         )
-        issues.append(InvalidValue("uncommon-date", message))
     # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
     has_time = isinstance(moment, dt.datetime)
     if moment > (now if has_time else (now + dt.timedelta(hours=14)).date()):
-        message = (
-            f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
-            " changed. Omit it if that is unknown."
+        yield (
+            "future-date",
+            (
+                f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
+                " changed. Omit it if that is unknown."
+            ),
         )
-        issues.append(InvalidValue("future-date", message))
-    return issues
 
 
-def _changefreq_issues(changefreq: str) -> list[InvalidValue]:
-    """Return the issue of a valid changefreq with white space around it.
+def _changefreq_issues(changefreq: str) -> Iterator[Issue]:
+    """Yield the issue of a valid changefreq with white space around it.
 
     Raises InvalidValue for an invalid one. sitemap.xsd derives changefreq from ``xsd:string``,
     which keeps white space; the other values are of types that collapse it.
     """
     format_changefreq(changefreq)
-    message = (
-        f"Invalid tag value: remove the white space around changefreq {quoted(changefreq)}; it is"
-        " part of the value."
+    yield (
+        "invalid-tag-value",
+        (
+            f"Invalid tag value: remove the white space around changefreq {quoted(changefreq)}; it"
+            " is part of the value."
+        ),
     )
-    return [InvalidValue("invalid-tag-value", message)]

@@ -142,11 +142,11 @@ class ExtensionChecker:
         # A date is over everywhere only 36 hours after it begins in UTC.
         has_time = isinstance(moment, dt.datetime)
         if moment < (oldest if has_time else (oldest - dt.timedelta(hours=36)).date()):
-            message = (
+            self._add_finding(
+                "old-news",
                 f"Old news: news:publication_date {quoted(published)} is more than"
-                f" {MAX_NEWS_DAYS} days ago; remove the article from the news sitemap."
+                f" {MAX_NEWS_DAYS} days ago; remove the article from the news sitemap.",
             )
-            self._add_finding("old-news", message)
 
     def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
         """Check what is special to a tag of a video: its attributes, or the length of the title."""
@@ -163,8 +163,10 @@ class ExtensionChecker:
         elif key in {"content_loc", "player_loc"}:
             self._sources.append((tag, value))
         elif key == "title" and len(value) > MAX_TITLE:
-            message = f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters."
-            self._add_finding("long-title", message)
+            self._add_finding(
+                "long-title",
+                f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters.",
+            )
 
     def _check_uploader(self, info: str) -> None:
         """Report an uploader's ``info`` that is not a valid URL on the host of the page."""
@@ -186,8 +188,10 @@ class ExtensionChecker:
             self._report_missing_tag("video:video", "video:content_loc> or <video:player_loc")
         for tag, source in self._sources:
             if source == self._location:
-                message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
-                self._add_finding("invalid-tag-value", message)
+                self._add_finding(
+                    "invalid-tag-value",
+                    f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL.",
+                )
         if counts["tag"] > MAX_TAGS:
             self._report_too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
@@ -209,11 +213,11 @@ class ExtensionChecker:
         url = normal_location(location).encode()
         versions = frozenset(normal_location(href).encode() for href in self._hrefs)
         if url not in versions:
-            message = (
+            self._add_finding(
+                "missing-self-link",
                 f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
-                " every version lists all versions, itself included."
+                " every version lists all versions, itself included.",
             )
-            self._add_finding("missing-self-link", message)
         self._checker.versions.add({url: versions | {url}})
 
     def _check_xhtml_link(self, attributes: dict[str, str]) -> None:
@@ -244,8 +248,10 @@ class ExtensionChecker:
         if doubt := _doubt_of(code):
             self._add_finding("doubtful-hreflang", f"Doubtful hreflang: {doubt}")
         if code in self._codes:
-            message = f"Duplicate hreflang: {code} has two links; each language has one."
-            self._add_finding("duplicate-hreflang", message)
+            self._add_finding(
+                "duplicate-hreflang",
+                f"Duplicate hreflang: {code} has two links; each language has one.",
+            )
         elif len(self._codes) < MAX_LINKS:
             self._codes.add(code)
 
@@ -259,8 +265,10 @@ class ExtensionChecker:
             # One finding for each namespace, not for each tag in it.
             self._wrong.add(namespace)
             right = NAMESPACES[(alike[1] or alike[2]).lower()]
-            message = f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}."
-            self._add_finding("wrong-namespace", message)
+            self._add_finding(
+                "wrong-namespace",
+                f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}.",
+            )
 
     def _check_text(self, what: str, check: Check, text: str) -> bool:
         """Report a text if ``check`` rejects it; return whether it is valid."""
@@ -281,12 +289,14 @@ class ExtensionChecker:
         self._add_finding("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no {name}.")
 
     def _report_invalid_attribute(self, name: str, tag: str, value: str, why: str) -> None:
-        message = f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}."
-        self._add_finding("invalid-attribute-value", message)
+        self._add_finding(
+            "invalid-attribute-value",
+            f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}.",
+        )
 
     def _add_finding(self, code: str, message: str) -> None:
         """Add a finding at the current entry."""
-        self._log.add(InvalidValue(code, message), self._line, self._location)
+        self._log.add(code, message, self._line, self._location)
 
 
 class ExtensionTexts:

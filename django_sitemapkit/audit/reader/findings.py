@@ -4,9 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+from django_sitemapkit.printable import printable
 
 Severity = Literal["error", "warning"]
+
+Issue = tuple[str, str]
+"""The code and the message of what is wrong."""
 
 MAX_FINDINGS = 1_000
 """Findings that are kept; the others are only counted, so that memory stays bounded."""
@@ -66,24 +69,20 @@ class FindingLog:
 
     def add_uncommon_form(self, why: str, line: int | None = None) -> None:
         """Add the warning that some readers reject the document because of its form."""
-        message = f"Uncommon form: {why}; some readers reject the file."
-        self.add(InvalidValue("uncommon-form", message), line)
+        self.add("uncommon-form", f"Uncommon form: {why}; some readers reject the file.", line)
 
     def add(
-        self,
-        issue: InvalidValue | InvalidSitemap,
-        line: int | None = None,
-        location: str | None = None,
+        self, code: str, message: str, line: int | None = None, location: str | None = None
     ) -> None:
         """Count an issue; keep it among the first thousand, or as the first of its kind."""
-        self.counts[issue.code] += 1
-        if self.counts[issue.code] == 1 or len(self.examples) < MAX_FINDINGS:
+        self.counts[code] += 1
+        if self.counts[code] == 1 or len(self.examples) < MAX_FINDINGS:
             self.examples.append(
                 Finding(
-                    code=issue.code,
-                    message=str(issue),
+                    code=code,
+                    message=printable(message),
                     line=line,
                     location=location and location[:2_048],
-                    level="warning" if issue.code in WARNING_KINDS else "error",
+                    level="warning" if code in WARNING_KINDS else "error",
                 )
             )

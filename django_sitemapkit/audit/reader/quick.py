@@ -31,9 +31,6 @@ MAX_BATCH = 64
 END = b"</url>"
 """Where an entry ends."""
 
-QUICK_PREFIXES = frozenset({None, "xhtml", "image"})
-"""The prefixes, and none, whose namespaces ``QuickEntries`` needs to know."""
-
 _SPACE = r"[ \t\r\n]*+"
 _IN_SEGMENT = UNENCODED.replace("&", "").replace("/", "")
 _PATH = rf"(?=/)(?:(?:/(?!{PERHAPS_DOTS})|{ESCAPE}|&(?:amp|apos);)[{_IN_SEGMENT}]*+)++"
@@ -65,8 +62,8 @@ _HREFS = re.compile(rb' href="([^"]+)"').findall
 class QuickEntries:
     """Skips ordinary valid entries, up to the next entry that has to be parsed.
 
-    ``namespaces`` are those of ``QUICK_PREFIXES`` that the root declares; entries with extensions
-    in others have to be parsed. ::
+    ``namespaces`` are those that the root declares, by prefix; entries with extensions other than
+    links to other languages and images have to be parsed. ::
 
         end = QuickEntries(checker, {None: NAMESPACE}).skip(block, start)
     """

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import chain
 
 from django_sitemapkit.audit.reader.findings import FindingLog
-from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
 
 PARSED_BLOCK_BYTES = 65_536
@@ -198,11 +198,12 @@ class Opening:
         if xml.startswith(b"<") and not _DECLARATION.match(xml):
             self._log.add_uncommon_form("there is white space before the XML", 1)
             return
-        message = (
+        self._log.add(
+            "leading-whitespace",
             "Leading white space: the file begins with white space; begin it with <?xml, or a text"
-            " sitemap with a URL."
+            " sitemap with a URL.",
+            1,
         )
-        self._log.add(InvalidValue("leading-whitespace", message), 1)
 
 
 def _refuse_other_formats(data: bytes) -> None:

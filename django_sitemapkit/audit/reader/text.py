@@ -10,7 +10,6 @@ from django_sitemapkit.audit.reader.entries import (
 )
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
-from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 
 if TYPE_CHECKING:
@@ -51,19 +50,25 @@ class TextDocument:
         number = self.line()
         self._checker.count_entry(self.line)
         if len(data) > MAX_TEXT:
-            self._log.add(too_long_issue("invalid-url", "a line"), number)
+            self._log.add(*too_long_issue("invalid-url", "a line"), number)
             return
         try:
             text = data.decode()
         except UnicodeDecodeError:
             line = quoted(data.decode(errors="replace"))
-            message = f"Wrong encoding: {line} is not UTF-8; sitemaps are UTF-8."
-            self._log.add(InvalidValue("wrong-encoding", message), number)
+            self._log.add(
+                "wrong-encoding",
+                f"Wrong encoding: {line} is not UTF-8; sitemaps are UTF-8.",
+                number,
+            )
             return
         bare = text.strip(WHITE_SPACE)
         if not bare or bare != text:
             why = "there is white space around it" if bare else "the line is empty"
-            message = f"Invalid URL: {quoted(text)}: {why}; a text sitemap contains only URLs."
-            self._log.add(InvalidValue("invalid-url", message), number)
+            self._log.add(
+                "invalid-url",
+                f"Invalid URL: {quoted(text)}: {why}; a text sitemap contains only URLs.",
+                number,
+            )
         if bare:
             self._checker.check_url([bare, None, None, None], number)
