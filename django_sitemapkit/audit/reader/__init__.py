@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
+from django_sitemapkit.audit.reader.document import XmlDocument
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
@@ -21,8 +21,8 @@ from django_sitemapkit.audit.reader.findings import (
     Finding,
     FindingLog,
 )
+from django_sitemapkit.audit.reader.formats import DocumentKind, TextDocument
 from django_sitemapkit.audit.reader.streams import Opening, decompressed_blocks
-from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS

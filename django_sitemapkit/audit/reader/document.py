@@ -4,20 +4,17 @@ It holds only the current entry, and of a value no more than a valid one can hav
 one object, because expat's calls for each tag are what the reading costs.
 """
 
-from typing import Literal
 from xml.parsers import expat
 
-from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
 from django_sitemapkit.audit.reader.findings import FindingLog
+from django_sitemapkit.audit.reader.formats import FEEDS, DocumentKind, Feed
 from django_sitemapkit.audit.reader.quick import END, QuickEntries
 from django_sitemapkit.audit.reader.streams import html_error
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import NAMESPACE, NEWS
-
-DocumentKind = Literal["urlset", "sitemapindex", "rss", "feed", "text"]
 
 MAX_DEPTH = 32
 """Nested elements; the deepest extension in use needs six."""
@@ -160,7 +157,7 @@ class XmlDocument:
         self._parse(b"", is_last=True)
         if not self._checker.urls:
             # Google accepts a news sitemap without news; sitemap.xsd does not.
-            may_be_empty = self.kind in feeds.ROOTS.values() or (
+            may_be_empty = self.kind in FEEDS.values() or (
                 self.kind == "urlset" and self._namespaces - _NO_EXTENSIONS == {NEWS}
             )
             self._add_finding(
@@ -286,7 +283,7 @@ class XmlDocument:
         namespace, _, tag = name.rpartition(" ")
         if tag.lower() == "html":
             raise html_error()
-        if name in feeds.ROOTS:
+        if name in FEEDS:
             self._read_as_feed(name)
             return
         if tag not in _ENTRY_TAGS:
@@ -316,22 +313,13 @@ class XmlDocument:
 
     def _read_as_feed(self, root: str) -> None:
         """Set the parser's handlers to those of a feed, for the rest of the document."""
-        self.kind = "rss" if root == "rss" else "feed"
+        self.kind = FEEDS[root]
         self._checker.duplicates.allow_repetition()
-        feed = feeds.Feed(root, self._check_feed_item, self.line)
+        feed = Feed(root, self._checker, self.line)
         self._parser.StartElementHandler = feed.on_start
         self._parser.EndElementHandler = feed.on_end
         self._parser.CharacterDataHandler = feed.on_text
         self._skip()
-
-    def _check_feed_item(self, item: feeds.Item) -> None:
-        """Count and check the links and dates of an item of a feed."""
-        links: list[str | None] = [*item.links]
-        for url in links or [None]:
-            self._checker.count_entry(self.line)
-            self._checker.check_url([url, None, None, None], item.line)
-        for tag, text in item.dates:
-            self._checker.check_feed_date(tag, text, item.line)
 
     def _end_entry(self) -> None:
         """Count and check the entry that ends, with its extensions."""

@@ -7,14 +7,14 @@ there is a quick check each, a compiled pattern or a set; all others are parsed.
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from urllib.parse import quote
 
-from django_sitemapkit.audit.reader import feeds
-from django_sitemapkit.audit.reader.duplicates import DuplicateFinder, ListedUrls
+from django_sitemapkit.audit.reader.duplicates import DuplicateFinder, LanguageVersions, ListedUrls
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.versions import LanguageVersions
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.http_headers import http_moment
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import is_common, parse_w3c
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
@@ -27,6 +27,13 @@ MAX_TEXT = 8_192
 
 WHITE_SPACE = " \t\r\n"
 """XML's white space; ``str.strip()`` without it would also remove U+00A0 and others."""
+
+FEED_DATES = {
+    "pubDate": "Mon, 01 Jan 2024 00:00:00 GMT",
+    "updated": "2024-01-01T00:00:00Z",
+    "published": "2024-01-01T00:00:00Z",
+}
+"""The dates of an item of a feed, and an example of each."""
 
 ValueRule = Callable[[str], Iterable[Issue] | None]
 """Raises InvalidValue for a text without white space around it, or returns what else is wrong."""
@@ -166,18 +173,21 @@ class EntryChecker:
         self.versions = LanguageVersions()  # Expat's handlers keep a reader for a while.
 
     def check_feed_date(self, tag: str, text: str, line: int) -> None:
-        """Report an invalid or future date of a feed's item, which begins in ``line``."""
-        text = text.strip(WHITE_SPACE)
-        try:
-            moment = feeds.parse_date(tag, text)
-        except ValueError:
+        """Report an invalid or future date of a feed's item, which begins in ``line``.
+
+        It is the ``pubDate`` of RSS (RFC 822) or a date of Atom (RFC 3339).
+        """
+        text, moment = text.strip(WHITE_SPACE), None
+        if len(text) <= 100:
+            with suppress(InvalidValue):
+                moment = http_moment(text) if tag == "pubDate" else parse_w3c(text)
+        if not isinstance(moment, dt.datetime):
             self._log.add(
                 "invalid-feed-date",
-                f"Invalid date: {tag} {quoted(text)}; write it as {feeds.DATES[tag]}.",
+                f"Invalid date: {tag} {quoted(text)}; write it as {FEED_DATES[tag]}.",
                 line,
             )
-            return
-        if moment > self._now:
+        elif moment > self._now:
             self._log.add(
                 "future-date", f"Future date: {tag} {quoted(text)} is in the future.", line
             )

@@ -116,24 +116,18 @@ def _gunzip(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterato
                     is_padded, data = True, data.lstrip(b"\0")
                     continue
                 member, members = _next_member(data, members), members + 1
-            piece = _decompress(member, data)
-            if piece:
-                yield piece
+            try:
+                piece = member.decompress(data, PARSED_BLOCK_BYTES)
+            except zlib.error as error:
+                raise _compression_error(
+                    f"the gzip data is damaged ({error}); write the file again"
+                ) from error
+            yield piece
             data = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
         raise _compression_error("the gzip data ends too early; write the file again")
     if is_padded:
         log.add_uncommon_form("there are zeros after the gzip data")
-
-
-def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
-    """Return the next block of a gzip member; raise InvalidSitemap if the data is damaged."""
-    try:
-        return member.decompress(data, PARSED_BLOCK_BYTES)
-    except zlib.error as error:
-        raise _compression_error(
-            f"the gzip data is damaged ({error}); write the file again"
-        ) from error
 
 
 def _next_member(data: bytes, members: int) -> "zlib._Decompress":
