@@ -667,3 +667,37 @@ def test_a_retry_is_no_dry_run(engine):
     with pytest.raises(CommandError, match="--retry cannot be combined with --dry-run") as raised:
         command("--retry", "--dry-run")
     assert raised.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ({"a": BuildRunning("busy"), "b": BuildRunning("busy")}, 4),
+        ({"a": BuildFailed("lost"), "b": BuildRunning("busy")}, 1),
+        ({"a": BuildRunning("busy"), "b": BuildFailed("lost")}, 1),
+        ({"a": BuildRunning("busy"), "b": SubmissionResult(site="b", problems=["403"])}, 1),
+        ({"a": SubmissionResult(site="a", problems=["403"]), "b": BuildRunning("busy")}, 1),
+        ({"a": BuildRunning("busy"), "b": SubmissionResult(site="b")}, 4),
+    ],
+)
+def test_a_failed_site_decides_the_exit_code_whatever_its_place(
+    settings, monkeypatch, outcomes, code
+):
+    """That another process submits a site hides no failure of the sites before or after it."""
+
+    def submit_as_told(site, **options):
+        outcome = outcomes[site.key]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(
+        "django_sitemapkit.submission.management.commands.submit_sitemaps.submit", submit_as_told
+    )
+    settings.SITEMAPKIT_SUBMIT = {"indexnow_key": KEY}
+    settings.SITEMAPKIT_SITES = {
+        key: {"BASE_URL": f"https://{key}.example.com"} for key in outcomes
+    }
+    with pytest.raises(CommandError) as raised:
+        command()
+    assert raised.value.returncode == code

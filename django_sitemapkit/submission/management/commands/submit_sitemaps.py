@@ -9,10 +9,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
+    exit_code_of,
     exiting_on_sigterm,
 )
 from django_sitemapkit.printable import count_of
@@ -65,7 +66,7 @@ class Command(PublishedCommand):
                 ' "indexnow_key". Search Console gets the sitemap without them.',
                 returncode=Exit.USAGE,
             )
-        failed, code = [], Exit.FAILED
+        failed, codes = [], []
         for site in self.sites(options["site"]):
             try:
                 with exiting_on_sigterm():
@@ -77,14 +78,16 @@ class Command(PublishedCommand):
                     )
             except SitemapKitError as error:
                 failed.append(str(error))
-                code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+                codes.append(exit_code_of(error))
                 continue
             at = result.wait_until and result.wait_until.isoformat()
             self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
             self._print_result(result, dry_run=options["dry_run"])
             failed += result.problems
+            codes += [Exit.FAILED for _ in result.problems]
         if failed:
-            raise CommandError("\n".join(failed), returncode=code)
+            # A failure comes before another process, which may soon have done the work.
+            raise CommandError("\n".join(failed), returncode=min(codes))
 
     def _print_result(self, result: SubmissionResult, *, dry_run: bool) -> None:
         """Print what was submitted of one site, or in a dry run what would be, and what waits."""
