@@ -81,26 +81,21 @@ def _means_no_such_host(error: Exception, resolve: Resolve) -> bool:
 def is_public(address: str) -> bool:
     """Return whether an IP address is a unicast address of the public internet.
 
-    An IPv6 address in which an IPv4 address is embedded is as public as that one.
+    An IPv6 address of a translator or tunnel is as public as the IPv4 address embedded in it.
     """
     try:
         ip = ip_address(address)
     except ValueError:
         return False
-    if isinstance(ip, IPv6Address) and (embedded := _embedded_ipv4(ip)) is not None:
-        ip = embedded
-    if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
-        return False
+    if isinstance(ip, IPv6Address):
+        from_nat64 = IPv4Address(int(ip) & 0xFFFF_FFFF) if ip in _NAT64 else None
+        embedded = from_nat64 or ip.ipv4_mapped or ip.sixtofour
+        if embedded is None and ip not in _GLOBAL_UNICAST:
+            return False
+        ip = embedded or ip
     return not any(ip in network for network in _SPECIAL)
 
 
 def is_loopback(address: str) -> bool:
     """Return whether an IP address is this machine's own."""
     return ip_address(address).is_loopback
-
-
-def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address of a translator or tunnel contains, or None."""
-    if ip in _NAT64:
-        return IPv4Address(int(ip) & 0xFFFF_FFFF)
-    return ip.ipv4_mapped or ip.sixtofour

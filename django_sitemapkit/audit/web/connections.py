@@ -9,6 +9,7 @@ import socket
 import ssl
 import time
 from functools import cached_property
+from http.client import HTTPResponse
 from threading import local
 from typing import Any
 from urllib.parse import SplitResult
@@ -81,9 +82,9 @@ _thread = local()
 class _LimitedFile(io.RawIOBase):
     """What a socket receives for one response; reading raises when its budget is spent."""
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: socket.socket, file: io.RawIOBase) -> None:
         self._socket = connected
-        self._file = connected.makefile("rb", buffering=0)
+        self._file = file
 
     def readable(self) -> bool:
         """Return True, as io.BufferedReader requires."""
@@ -102,32 +103,20 @@ class _LimitedFile(io.RawIOBase):
         super().close()
 
 
-class _LimitedSocket:
-    """A socket whose responses are read within the budget of the current thread."""
+class _LimitedResponse(HTTPResponse):
+    """A response that is read within the budget of the current thread."""
 
-    def __init__(self, connected: socket.socket) -> None:
-        self._connected = connected
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the socket itself."""
-        return getattr(self._connected, name)
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        """Return a buffered file whose reads are limited."""
-        return io.BufferedReader(_LimitedFile(self._connected), 65_536)
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_LimitedFile(sock, self.fp.detach()), 65_536)
 
 
 class _LimitedConnection(HTTPConnection):
-    """An HTTP connection whose responses are read within a budget."""
-
-    def connect(self) -> None:
-        """Connect, and limit what is read from the socket by the budget of the current thread."""
-        super().connect()
-        self.sock: Any = _LimitedSocket(self.sock)
+    response_class = _LimitedResponse
 
 
-class _LimitedTlsConnection(_LimitedConnection, HTTPSConnection):
-    pass
+class _LimitedTlsConnection(HTTPSConnection):
+    response_class = _LimitedResponse
 
 
 class _Pool(HTTPConnectionPool):

@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from ssl import SSLError
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,7 +19,6 @@ from urllib3 import exceptions as urllib3
 
 from django_sitemapkit.audit.web import addresses
 from django_sitemapkit.audit.web.connections import Budget, Connections, Stopwatch
-from django_sitemapkit.audit.web.pacing import DEFAULT_RATE, HostPace
 from django_sitemapkit.audit.web.responses import (
     MAX_BODY_BYTES,
     MAX_MESSAGE,
@@ -36,6 +35,19 @@ from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import seconds_to_wait
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import DEFAULT_PORTS
+
+DEFAULT_RATE = 10.0
+"""Requests a second to one host, by default; one on the loopback interface has no limit."""
+
+MAX_WAIT = 60.0
+"""Seconds between two requests at most, whatever Retry-After and Crawl-delay ask for."""
+
+SLOWED = 0.5
+"""Seconds between two requests after the first refusal, at least."""
+
+FASTER = 0.9
+"""What each answer makes of the time between two requests. A refusal doubles this time, so a host
+that allows less than the rate refuses one request of eight."""
 
 MAX_ADDRESSES = 4
 """Addresses of one host that are tried."""
@@ -55,11 +67,88 @@ HEADERS = {
 }
 
 
+class HostPace:
+    """Limits how often one host gets a request, for several threads.
+
+    A refusal (429, 503 or no connection) makes all wait as long as ``Retry-After`` says, or else
+    for a time that doubles with each refusal of the same URL, and with each URL that is refused in
+    a row. If that is longer than a minute, which it is after eight URLs, no request is sent until
+    it is over: `wait` raises FetchError. Setting ``closed`` ends all waiting in this way.
+    """
+
+    def __init__(
+        self, rate: float | None, closed: Event, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._least = self._interval = 1 / rate if rate else 0.0
+        self._closed = closed
+        self._clock = clock
+        self._last = self._resumes = self._refused_at = float("-inf")
+        self._refusals: dict[str, int] = {}
+        self._turn = Lock()
+
+    def set_crawl_delay(self, crawl_delay: float) -> None:
+        """Leave at least these seconds between two requests from now on; a minute at most."""
+        self._least = max(self._least, min(crawl_delay, MAX_WAIT))
+        self._interval = max(self._least, self._interval)
+
+    def wait(self, watch: Stopwatch) -> float:
+        """Wait until the next request may be sent, and return the time at which it may.
+
+        The stopwatch of the page does not count the waiting. Raises FetchError if it would take
+        over a minute, or when ``closed`` is set.
+        """
+        called = self._clock()
+        with self._turn:
+            while (left := self._wait_seconds()) > 0:
+                if self._closed.wait(left):
+                    raise FetchError("postponed", "The crawl ended before.")
+            self._last = began = self._clock()
+        watch.leave_out(began - called)
+        return began
+
+    def _wait_seconds(self) -> float:
+        """Return the seconds until the next request may be sent; raise FetchError if too many."""
+        now = self._clock()
+        # Another thread may be refused meanwhile.
+        if (pause := self._resumes - now) > MAX_WAIT:
+            message = f"The server refuses requests; it is asked again after {pause:,.0f} seconds."
+            raise FetchError("postponed", message)
+        return max(pause, self._last + self._interval - now)
+
+    def record_answer(self, began: float) -> None:
+        """Shorten the pause between requests after an answer.
+
+        ``began`` is when its request was sent: only one after the last refusal counts.
+        """
+        if began > self._refused_at:  # Else it says nothing of the pace since.
+            self._refusals.clear()
+            self._interval = max(self._least, FASTER * self._interval)
+
+    def record_refusal(self, url: str, began: float, retry_after: float | None = None) -> None:
+        """Lengthen the pause between requests after a refusal of a URL.
+
+        ``began`` is when its request was sent, and ``retry_after`` the wait in seconds that it asks
+        for.
+        """
+        now = self._clock()
+        self._resumes = max(self._resumes, now + (retry_after or 0.0))
+        if began <= self._refused_at:
+            return
+        if not self._refusals:
+            self._interval = min(MAX_WAIT, max(SLOWED, 2 * self._interval))
+        # One URL that is always refused, as a page with a fault may be, says little of the host.
+        doubled = max(self._refusals.get(url, 0), len(self._refusals.keys() - {url}))
+        if retry_after is None:
+            self._resumes = max(self._resumes, now + SLOWED * 2**doubled)
+        self._refusals[url] = self._refusals.get(url, 0) + 1
+        self._refused_at = now
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     """Fetches web pages over HTTP; safe for several threads, which share the pace of each host.
 
-    Use it as a context manager, or ``close()`` it: it keeps connections open.
+    Use it as a context manager: it keeps connections open.
     """
 
     allow_private: bool = False
@@ -82,16 +171,13 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     resolve: addresses.Resolve = addresses.resolve
     """Gives the addresses of a host."""
     closed: Event = field(default_factory=Event)
-    """Ends all waiting when it is set, as ``close()`` does."""
+    """Ends all waiting when it is set, as the end of the context does."""
     clock: Callable[[], float] = time.monotonic
     """Gives the time in seconds."""
     _connections: Connections = field(default_factory=Connections, init=False)
     _paces: dict[str, HostPace] = field(default_factory=dict, init=False)
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """Close the connections, and end the waiting of all threads."""
         self.closed.set()
         self._connections.close()
@@ -102,7 +188,14 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         Without ``with_body`` it sends HEAD, and GET only if HEAD gets an error that is not retried.
         """
         watch = Stopwatch(self.max_seconds_per_page)
-        attempt = partial(self._fetch_once, url, watch, follow_redirects, with_body)
+        ask = partial(self._ask if with_body else self._ask_without_body, watch)
+        attempt = partial(
+            fetch_with_redirects,
+            url,
+            ask,
+            lambda: watch.seconds,
+            follows=lambda target: follow_redirects,
+        )
         fetched = attempt()
         for _ in range(self.retries):
             if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
@@ -118,27 +211,15 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                 self._paces[urlsplit(asked).netloc].set_crawl_delay(delay)
         return fetched
 
-    def _fetch_once(
-        self, url: str, watch: Stopwatch, follow_redirects: bool, with_body: bool
-    ) -> Fetched:
-        """Fetch a URL without retries, with its redirects if ``follow_redirects`` is set."""
-        ask = self._ask if with_body else self._ask_without_body
-        return fetch_with_redirects(
-            url,
-            lambda target: ask(target, watch),
-            lambda: watch.seconds,
-            follows=lambda target: follow_redirects,
-        )
-
-    def _ask_without_body(self, url: str, watch: Stopwatch) -> HttpAnswer:
+    def _ask_without_body(self, watch: Stopwatch, url: str) -> HttpAnswer:
         """Return the answer to HEAD, or to GET if HEAD gets an error that is not retried."""
-        answer = self._ask(url, watch, "HEAD", with_body=False)
+        answer = self._ask(watch, url, "HEAD", with_body=False)
         if answer.status < HTTPStatus.BAD_REQUEST or answer.status in RETRIED_STATUSES:
             return answer
-        return self._ask(url, watch, with_body=False)
+        return self._ask(watch, url, with_body=False)
 
     def _ask(
-        self, url: str, watch: Stopwatch, method: str = "GET", *, with_body: bool = True
+        self, watch: Stopwatch, url: str, method: str = "GET", *, with_body: bool = True
     ) -> HttpAnswer:
         """Return the answer to one request, which is sent when the host's pace allows it.
 
@@ -158,9 +239,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         pace = self._paces.setdefault(parts.netloc, new)
         began = pace.wait(watch)
         try:
-            answer = self._first_answer(
-                known, lambda address: self._exchange(parts, address, watch, method, with_body)
-            )
+            answer = _first_answer(known, partial(self._exchange, parts, watch, method, with_body))
         except FetchError as error:
             if error.code == "unreachable":
                 pace.record_refusal(url, began)
@@ -172,22 +251,8 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             pace.record_answer(began)
         return answer
 
-    def _first_answer(
-        self, known: Sequence[str], exchange: Callable[[str], HttpAnswer]
-    ) -> HttpAnswer:
-        """Return the first answer from a host's addresses; raise FetchError if there is none."""
-        failure: FetchError | None = None
-        for address in known[:MAX_ADDRESSES]:
-            try:
-                return exchange(address)
-            except FetchError as error:
-                failure = error
-                if error.code != "unreachable":
-                    break
-        raise failure or FetchError("unknown-host", "It has no address.")
-
     def _exchange(
-        self, url: SplitResult, address: str, watch: Stopwatch, method: str, with_body: bool
+        self, url: SplitResult, watch: Stopwatch, method: str, with_body: bool, address: str
     ) -> HttpAnswer:
         """Send a request to one address, and return the answer; the connection may be kept."""
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": url.netloc}
@@ -225,6 +290,18 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         except FetchError as failure:
             error = failure
         return HttpAnswer(status=status, headers=headers, body=body, error=error)
+
+
+def _first_answer(known: Sequence[str], exchange: Callable[[str], HttpAnswer]) -> HttpAnswer:
+    """Return the first answer from a host's addresses; raise FetchError if there is none."""
+    *others, last = known[:MAX_ADDRESSES]
+    for address in others:
+        try:
+            return exchange(address)
+        except FetchError as error:
+            if error.code != "unreachable":
+                raise
+    return exchange(last)
 
 
 @contextmanager

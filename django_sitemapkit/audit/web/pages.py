@@ -175,7 +175,7 @@ class WebPage:
         tags = _Tags(url, _decoded(body, pairs) if is_html else "", robots)
         for value in header_values(pairs, "x-robots-tag"):
             robots.add_header(value)
-        in_headers = _HeaderLinks(url, pairs)
+        tags.read_headers(url, pairs)
         return cls(
             url=url,
             is_html=is_html,
@@ -184,11 +184,11 @@ class WebPage:
             has_password=tags.has_password,
             noindex=robots.noindex,
             nofollow=robots.nofollow,
-            canonicals=tuple(dict.fromkeys((*tags.canonicals, *in_headers.canonicals))),
-            alternates=(*tags.alternates, *in_headers.alternates)[:MAX_PAGE_LINKS],
+            canonicals=tuple(dict.fromkeys(tags.canonicals)),
+            alternates=tuple(tags.alternates[:MAX_PAGE_LINKS]),
             links=tuple(islice(tags.links(), MAX_PAGE_LINKS)) if with_links else (),
             language=tags.language,
-            refresh=tags.refresh or in_headers.refresh,
+            refresh=tags.refresh,
         )
 
     @property
@@ -237,6 +237,20 @@ class _Tags:
         is_page = link.get("type", "").strip().lower() in {"", *HTML_TYPES}  # Or a feed, say.
         if "alternate" in kinds and is_page and url and code:
             self.alternates.append((code, url))
+
+    def read_headers(self, url: str, headers: list[tuple[str, str]]) -> None:
+        """Keep the URLs in a response's headers too: canonical, alternates and refresh."""
+        absolute = _Resolver(url).absolute
+        for value in header_values(headers, "refresh"):
+            self.refresh = self.refresh or absolute(refresh_target(value))
+        for target, parameters in (
+            link for v in header_values(headers, "link") for link in header_links(v)
+        ):
+            kinds, found = parameters.get("rel", "").lower().split(), absolute(target)
+            if "canonical" in kinds and found:
+                self.canonicals.append(found)
+            if "alternate" in kinds and found and (code := parameters.get("hreflang")):
+                self.alternates.append((code, found))
 
     def links(self) -> Iterator[WebLink]:
         """Yield the links and the files, in their order."""
@@ -314,27 +328,6 @@ def _rel_values(link: Any) -> list[str]:
 def _shortened(text: str, length: int) -> str:
     """Return a text with spaces collapsed, cut at a length."""
     return " ".join(text.split())[:length].rstrip()
-
-
-class _HeaderLinks:
-    """Reads the URLs in a response's headers: canonical, alternates and refresh."""
-
-    def __init__(self, url: str, headers: list[tuple[str, str]]) -> None:
-        resolver = _Resolver(url)
-        targets = (refresh_target(value) for value in header_values(headers, "refresh"))
-        self.refresh = next(filter(None, map(resolver.absolute, targets)), None)
-        self.canonicals: list[str] = []
-        self.alternates: list[tuple[str, str]] = []
-        for target, parameters in (
-            link for v in header_values(headers, "link") for link in header_links(v)
-        ):
-            absolute, kinds = resolver.absolute(target), parameters.get("rel", "").lower().split()
-            if absolute is None:
-                continue
-            if "canonical" in kinds:
-                self.canonicals.append(absolute)
-            if "alternate" in kinds and (code := parameters.get("hreflang")):
-                self.alternates.append((code, absolute))
 
 
 class _Resolver:

@@ -5,7 +5,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -70,13 +70,13 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """One response, whose redirect has not been followed."""
+    """One response, whose redirect has not been followed; with status 0, there is none."""
 
-    status: int
-    headers: tuple[tuple[str, str], ...]
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     error: FetchError | None = None
-    """Why the body is not complete."""
+    """Why there is no response, or the body is not complete."""
 
 
 def fetch_with_redirects(
@@ -93,15 +93,12 @@ def fetch_with_redirects(
     took.
     """
     hops: list[tuple[str, int]] = []
-    target = url
-    answer: HttpAnswer | None = None
-    error: FetchError | None = None
+    target, answer = url, HttpAnswer()
     try:
         target = absolute_url(url)
         while True:
-            answer = None
+            answer = HttpAnswer()
             answer = ask(target)
-            error = answer.error
             if (location := _redirect_location(answer)) is None:
                 break
             hops.append((target, answer.status))
@@ -109,18 +106,18 @@ def fetch_with_redirects(
             if not follows(target):
                 break
             _check_redirects(hops, target)
-    except FetchError as refusal:
-        error = refusal
+    except FetchError as error:
+        answer = replace(answer, error=error)
     return Fetched(
         url=url,
         final_url=target,
-        status=None if answer is None else answer.status,
+        status=answer.status or None,
         hops=tuple(hops),
-        headers=() if answer is None else answer.headers,
-        body=b"" if answer is None else answer.body,
+        headers=answer.headers,
+        body=answer.body,
         seconds=seconds(),
-        failure="" if error is None else str(error),
-        failure_code="" if error is None else error.code,
+        failure=str(answer.error or ""),
+        failure_code=answer.error.code if answer.error else "",
     )
 
 
@@ -202,15 +199,11 @@ def read_body(
             break
     body, error = bytes(received), None
     if received and encoding.endswith("gzip"):
-        body, error = _gunzip(body, max_bytes + 1)
+        try:
+            body = gzip.GzipFile(fileobj=io.BytesIO(body)).read(max_bytes + 1)
+        except (OSError, EOFError, zlib.error) as failure:
+            body = b""
+            error = FetchError("invalid-encoding", f"The body is not valid gzip: {failure}.")
     if max(len(body), len(received)) > max_bytes:
         error = FetchError("too-large", f"The body is larger than {max_bytes:,} bytes.")
     return body[:max_bytes], error
-
-
-def _gunzip(data: bytes, size: int) -> tuple[bytes, FetchError | None]:
-    """Return the first ``size`` bytes in gzip data and None, or b"" and the error of wrong data."""
-    try:
-        return gzip.GzipFile(fileobj=io.BytesIO(data)).read(size), None
-    except (OSError, EOFError, zlib.error) as error:
-        return b"", FetchError("invalid-encoding", f"The body is not valid gzip: {error}.")

@@ -13,8 +13,7 @@ import pytest
 
 from django_sitemapkit.audit.web import connections
 from django_sitemapkit.audit.web.connections import Stopwatch
-from django_sitemapkit.audit.web.live import LiveFetcher
-from django_sitemapkit.audit.web.pacing import HostPace
+from django_sitemapkit.audit.web.live import HostPace, LiveFetcher
 from tests.audit.web.servers import serving, serving_raw
 
 OK = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -152,7 +151,6 @@ def test_a_connection_that_ends_when_it_is_used_again():
         fetcher.clock = fetcher.closed
         for _ in range(2):
             assert fetcher.fetch(f"http://{host}/").body == b"a"
-        fetcher.close()
     assert len(served) == 3
 
 
@@ -551,12 +549,11 @@ def test_crawl_delay(fetcher, base, answers, slept, delay, waited):
 def test_a_fetcher_that_is_closed_waits_no_longer(base, answers):
     """Its threads end."""
     answers["/"] = [(429, {"Retry-After": "30"}, b"")]
-    fetcher = LiveFetcher(allow_private=True)
     with ThreadPoolExecutor(3) as threads:
-        found = [threads.submit(fetcher.fetch, base) for _ in range(3)]
-        while not answers.asked:
-            time.sleep(0.01)
-        fetcher.close()
+        with LiveFetcher(allow_private=True) as fetcher:
+            found = [threads.submit(fetcher.fetch, base) for _ in range(3)]
+            while not answers.asked:
+                time.sleep(0.01)
         assert {future.result(timeout=10).status for future in found} <= {429, None}
 
 
