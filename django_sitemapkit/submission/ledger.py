@@ -78,25 +78,23 @@ class Ledger:
             return iter(()), note
         return differences_of(self.site, published.pk, since=start), ""
 
-    def collect_changes(self, published: Build, changes: Iterable[Difference]) -> None:
-        """Put the changes up to a build into pending batches: all, or none if it is interrupted.
+    def collect_changes(self, published: Build, locations: Iterator[str]) -> None:
+        """Put URLs that changed up to a build into pending batches: all, or none if interrupted.
 
         URLs that are pending already are put into the same batches, each URL once. A changed URL
         that was rejected or given up before is removed from its old batch.
         """
-        locations = (change.location for change in changes)
         if (first := next(locations, None)) is None:
             self._record_collected(published)
             return
         waiting = list(self._batches(Status.PENDING).order_by("pk"))
         stopped = list(self._batches(*STOPPED))
-        pending, earlier, again = _urls_of(waiting), _urls_of(stopped), set[str]()
+        pending, unchanged = _urls_of(waiting), _urls_of(stopped)
 
         def pending_and_changed_urls() -> Iterator[str]:
             yield from pending
             for location in chain([first], locations):
-                if location in earlier:
-                    again.add(location)
+                unchanged.pop(location, None)
                 if location not in pending:
                     yield location
 
@@ -107,7 +105,7 @@ class Ledger:
             self._record_collected(published)
             self._replace_batches(waiting)
             for batch in stopped:
-                left = [url for url in _urls_of([batch]) if url not in again]
+                left = [url for url in _urls_of([batch]) if url in unchanged]
                 if left:
                     batch.count, batch.urls = len(left), "\n".join(left)
                     batch.save(update_fields=["count", "urls"])
@@ -219,8 +217,7 @@ class Ledger:
     def delete_old_batches(self) -> None:
         """Delete batches over 90 days old that were accepted, rejected or given up."""
         before = self.lease.now() - dt.timedelta(days=KEEP_DAYS)
-        old = UrlBatch.objects.filter(site=self.site.key, created_at__lt=before)
-        old.exclude(status__in=(Status.COLLECTING, Status.PENDING)).delete()
+        self._batches(Status.ACCEPTED, *STOPPED).filter(created_at__lt=before).delete()
 
     def count_pending_urls(self) -> int:
         """Return how many URLs wait to be sent."""

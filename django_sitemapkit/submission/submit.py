@@ -1,15 +1,17 @@
 """Submitting a site: its changes to IndexNow, its indexes to Search Console."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.urls import NoReverseMatch, reverse
 
-from django_sitemapkit.builds import Difference
 from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.models import Build
@@ -20,7 +22,14 @@ from django_sitemapkit.submission.indexing import indexing_by_section
 from django_sitemapkit.submission.ledger import Ledger
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
-from django_sitemapkit.submission.robots import robots_problem
+
+_SITEMAPS = re.compile(r"(?im)^[ \t]*sitemap[ \t]*:[ \t]*([^\s#]+://[^\s#]+)").findall
+
+ROBOTS_BYTES = 512_000
+"""Crawlers read the first 500 KiB of robots.txt (RFC 9309, 2.5)."""
+
+ROBOTS_SECONDS = 30
+"""Seconds that the server may take in all."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,17 +123,16 @@ def _collect_changes(
     if note:
         result.notes.append(note)
 
-    def counted_changes() -> Iterator[Difference]:
-        """Yield the changes, and count each in the result by its kind."""
+    def counted_locations() -> Iterator[str]:
+        """Yield the URL of each change, and count it in the result by the kind of the change."""
         for change in changes:
             result.changes[change.kind.name.lower()] += 1
-            yield change
+            yield change.location
 
     if dry_run:
-        locations = (change.location for change in counted_changes())
-        result.requests = sum(1 for _ in indexnow.batches_by_host(locations))
+        result.requests = sum(1 for _ in indexnow.batches_by_host(counted_locations()))
     else:
-        ledger.collect_changes(published, counted_changes())
+        ledger.collect_changes(published, counted_locations())
 
 
 def _send_batches(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
@@ -174,12 +182,9 @@ def _submit_to_search_console(
     published = Build.objects.published(site)
     if published is None:
         return
-    site_property = options.google_properties.get(site.key, f"{site.base}/")
     try:
         module = import_extra("django_sitemapkit.submission.search_console", "google")
-        console = module.SearchConsole(
-            options.google_credentials, options.google_endpoint, options.google_inspection_endpoint
-        )
+        console = module.SearchConsole(site, options)
     except SitemapKitError as error:
         result.problems.append(str(error))
         return
@@ -189,10 +194,10 @@ def _submit_to_search_console(
     row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
     try:
         if row.submitted_build != published.pk:
-            console.submit(site_property, address)
+            console.submit(address)
             row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
             result.sitemaps += 1
-        for name, value in console.sitemap_report(site_property, address).items():
+        for name, value in console.sitemap_report(address).items():
             setattr(row, name, value)
         row.read_at, row.failure = ledger.lease.now(), ""
     except Exception as error:  # noqa: BLE001  other sites are submitted all the same
@@ -202,7 +207,30 @@ def _submit_to_search_console(
     row.save()
     result.problems += row.problems()
     if inspections:
-        inspecting = import_extra("django_sitemapkit.submission.inspecting", "google")
-        inspector = inspecting.Inspector(site, ledger.lease, console, site_property)
-        result.problems += dict.fromkeys(inspector.inspect(published, row, inspections))
+        failures = module.Inspector(site, ledger.lease, console).inspect(
+            published, row, inspections
+        )
+        result.problems += dict.fromkeys(failures)
         result.indexing = [section.as_dict() for section in indexing_by_section(site)]
+
+
+def robots_problem(site: SitemapSite) -> str:
+    """Fetch a site's robots.txt; return "" if it names the sitemap index, else a message.
+
+    It is the one way by which all crawlers find the index.
+    """
+    address = f"{site.origin}/robots.txt"
+    deadline = Deadline(ROBOTS_SECONDS)
+    try:
+        with open_url(
+            address, deadline, timeout=ROBOTS_SECONDS, follows_redirects=True
+        ) as response:
+            content = response.read(ROBOTS_BYTES)
+        if not deadline.left:
+            raise TimeoutError(str(deadline))
+    except (OSError, HTTPException, ValueError) as error:
+        return f"{address} cannot be read: {printable(error)}."
+    index = site.address("index")
+    if index in _SITEMAPS(content.decode("utf-8-sig", "replace")):
+        return ""
+    return f"{address} does not name {index}: add a line Sitemap: {index}"

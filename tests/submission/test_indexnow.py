@@ -180,10 +180,10 @@ def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeyp
     begin("a")
     collect = ledger.Ledger.collect_changes
 
-    def late(self, published, changes):
+    def late(self, published, locations):
         products("b")
         run()
-        collect(self, published, changes)
+        collect(self, published, locations)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger.Ledger, "collect_changes", late)

@@ -3,8 +3,8 @@
 import pytest
 
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.submission import robots
-from django_sitemapkit.submission.robots import robots_problem, sitemaps_in_robots
+from django_sitemapkit.submission import submit
+from django_sitemapkit.submission.submit import robots_problem
 from tests.submission.engines import Dripping, Quiet, serving
 
 
@@ -15,12 +15,17 @@ from tests.submission.engines import Dripping, Quiet, serving
         (b"\xef\xbb\xbfsitemap :{index}  # ours\r\n", ""),
         (b"User-agent: *\nAllow: /\n", "does not name"),
         (b"# Sitemap: {index}\n", "does not name"),
+        (b"Sitemap: /sitemap.xml\n", "does not name"),  # It has to be absolute.
+        (b"Sitemap: http://[\nSITEMAP: {index}", ""),
         (b"#" * 512_000 + b"\nSitemap: {index}\n", "does not name"),
         (None, "cannot be read: HTTP Error 404"),
     ],
 )
 def test_what_robots_txt_says(text, problem):
-    """The first 500 KiB count, in the syntax of RFC 9309."""
+    """The first 500 KiB count, in the syntax of RFC 9309.
+
+    Addresses are absolute: https://www.sitemaps.org/protocol.html#submit_robots.
+    """
     named = []
 
     class Handler(Quiet):
@@ -39,19 +44,9 @@ def test_what_robots_txt_says(text, problem):
 @pytest.mark.slow
 def test_a_server_that_answers_a_byte_at_a_time(monkeypatch):
     """No read takes long, but the file has a time limit too."""
-    monkeypatch.setattr(robots, "ROBOTS_SECONDS", 0.2)
+    monkeypatch.setattr(submit, "ROBOTS_SECONDS", 0.2)
     with serving(Dripping) as address:
         found = robots_problem(SitemapSite.at(address))
     assert found == (
         f"{address}/robots.txt cannot be read: the time limit of 0.2 seconds was reached."
     )
-
-
-def test_relative_addresses_do_not_count():
-    """They have to be absolute: https://www.sitemaps.org/protocol.html#submit_robots."""
-    assert sitemaps_in_robots(
-        "Sitemap: /sitemap.xml\nSitemap: http://[\nSITEMAP: https://a.example/s.xml"
-    ) == {
-        "http://[",
-        "https://a.example/s.xml",
-    }

@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
-from django_sitemapkit.submission.checks import check_credentials, check_properties, check_submit
+from django_sitemapkit.submission.checks import check_submit
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,6 @@ def test_each_mistake(settings, value, message):
     settings.SITEMAPKIT_SUBMIT = value
     (error,) = check_submit()
     assert error.id == "sitemapkit.E160"
-    assert check_credentials() == []
     with pytest.raises(CommandError, match=message) as raised:
         call_command("submit_sitemaps", skip_checks=True)
     assert raised.value.returncode == 2
@@ -39,7 +38,7 @@ def test_each_mistake(settings, value, message):
 def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
     """The file, or what reads it."""
     settings.SITEMAPKIT_SUBMIT = {"google_credentials": str(tmp_path / "none.json")}
-    (error,) = check_credentials()
+    (error,) = check_submit()
     assert error.id == "sitemapkit.E161"
     assert "which is not a file" in error.msg
     monkeypatch.setitem(sys.modules, "requests", None)
@@ -47,25 +46,23 @@ def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
         "django_sitemapkit.submission.checks.find_spec",
         lambda name: None if name == "requests" else object(),
     )
-    assert next(error.msg for error in check_credentials()) == "Search Console needs requests."
+    assert next(error.msg for error in check_submit()) == "Search Console needs requests."
 
 
 def test_properties_of_sites_that_do_not_exist(settings):
     """Each is named; sites in the database are not looked up."""
     properties = {"default": "sc-domain:example.com", "shop": "https://shop.example/"}
     settings.SITEMAPKIT_SUBMIT = {"google_properties": properties}
-    (error,) = check_properties()
+    (error,) = check_submit()
     assert error.id == "sitemapkit.E168"
     assert "the site 'shop', which does not exist" in error.msg
     assert error.hint == "Use the keys of sites, such as 'default'."
     settings.SITEMAPKIT_SITES = {
         key: {"BASE_URL": f"https://{key}.example"} for key in ("default", "shop")
     }
-    assert check_properties() == []
+    assert check_submit() == []
     settings.SITEMAPKIT_SITES, settings.SITEMAPKIT_BASE_URL = {}, None
-    assert check_properties() == []
-    settings.SITEMAPKIT_SUBMIT = {"unknown": 1}
-    assert check_properties() == []
+    assert check_submit() == []
 
 
 @pytest.mark.parametrize("option", ["--since=1", "--since=0", "--retry"])
