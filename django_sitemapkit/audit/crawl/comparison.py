@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 
@@ -9,8 +10,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, new_finding
 from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_by_url
-from django_sitemapkit.audit.crawl.outcome import Outcome
-from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.outcome import CrawlScope, Outcome
 from django_sitemapkit.audit.entries import entries_of
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import (
@@ -29,7 +29,6 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import count_of
-from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.sites import SitemapSite
 
 WEB_PAGES = (Outcome.PAGE, Outcome.DUPLICATE, Outcome.NOINDEX)
@@ -42,6 +41,9 @@ _ENDS = {
     Outcome.REDIRECT: "redirects",
 }
 """What is wrong with URLs that redirects and canonical links lead to."""
+
+_KINDS_OF_ENDS = {Outcome.BROKEN: Kind.BROKEN_LINK, Outcome.UNKNOWN: Kind.UNDETERMINED}
+"""The finding kind of a link by what its redirects end at."""
 
 
 class CrawlComparison:
@@ -131,12 +133,12 @@ class CrawlComparison:
         origins = _link_source_texts(rows)
         for row in rows:
             chain = chains[row.pk]
-            kind = _redirect_kind(chain)
             if any(redirects_to_login(redirect.target, redirect.url) for redirect in chain):
                 continue  # Visitors are asked to log in: the link is as it should be.
+            kind, text = _kind_and_text(chain)
             leads_away = chain[-1].outcome == Outcome.REDIRECT or kind is Kind.BROKEN_LINK
             if row.linking_pages or (row.depth == 0 and leads_away):
-                yield self._finding(kind, row.url, f"{_chain_text(chain)}; {origins[row.pk]}")
+                yield self._finding(kind, row.url, f"{text}; {origins[row.pk]}")
 
     def _chains_by_row(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
         """Return, by row id, the redirecting row followed by the rows that it leads to."""
@@ -187,8 +189,10 @@ class CrawlComparison:
         scope = self._site.scope()
         saved = self._saved_page_urls(rows)
         for row in rows:
-            if row.url not in saved and _can_list(scope, row.url):
-                yield self._finding(Kind.MISSING, row.url, row.title)
+            with suppress(InvalidValue):  # The sitemap is in a folder, and the URL outside of it.
+                scope.check(row.url)
+                if row.url not in saved:
+                    yield self._finding(Kind.MISSING, row.url, row.title)
 
     def _saved_page_urls(self, rows: list[CrawledUrl]) -> frozenset[str]:
         """Return the URLs of the given rows that are saved pages of the site."""
@@ -228,15 +232,6 @@ def compared_section_names(site: SitemapSite) -> frozenset[str]:
     )
 
 
-def _can_list(scope: Scope, url: str) -> bool:
-    """Return whether the scope of the site's sitemap includes a URL."""
-    try:
-        scope.check(url)
-    except InvalidValue:  # The sitemap is mounted in a folder, and the URL is outside of it.
-        return False
-    return True
-
-
 def _link_source_texts(rows: Sequence[CrawledUrl]) -> dict[int, str]:
     """Return, by row id, a text that says how the crawl came to each URL: its linking pages."""
     shown: defaultdict[int, list[str]] = defaultdict(list)
@@ -264,8 +259,7 @@ def _link_source_text(row: CrawledUrl, links: list[str]) -> str:
 
 def _has_ended(chain: list[CrawledUrl]) -> bool:
     """Return whether the last URL of a chain does not redirect, repeats, or is one too many."""
-    is_redirect = chain[-1].outcome == Outcome.REDIRECT
-    return not is_redirect or _is_loop(chain) or len(chain) > MAX_REDIRECTS
+    return chain[-1].outcome != Outcome.REDIRECT or _is_loop(chain) or len(chain) > MAX_REDIRECTS
 
 
 def _is_loop(chain: list[CrawledUrl]) -> bool:
@@ -273,25 +267,24 @@ def _is_loop(chain: list[CrawledUrl]) -> bool:
     return any(row.pk == chain[-1].pk for row in chain[:-1])
 
 
-def _redirect_kind(chain: list[CrawledUrl]) -> Kind:
-    """Return the finding kind of a link that leads to the first URL of a redirect chain."""
+def _kind_and_text(chain: list[CrawledUrl]) -> tuple[Kind, str]:
+    """Return the finding kind of a link that leads to a redirect chain, and the chain as text.
+
+    The text has each URL with its status, and how the chain ends.
+    """
+    *before, last = chain
     redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
-    if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
-        return Kind.BROKEN_LINK
-    if chain[-1].outcome == Outcome.UNKNOWN:
-        return Kind.UNDETERMINED
-    return Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
-
-
-def _chain_text(chain: list[CrawledUrl]) -> str:
-    """Return a chain of redirects as text: each URL with its status, and how it ends."""
+    kind = Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
     if _is_loop(chain):
-        return f"{_joined_by_arrows(chain[:-1])} → {chain[-1].url}: redirect loop"
-    if len(chain) > MAX_REDIRECTS and chain[-1].outcome == Outcome.REDIRECT:
-        return f"{_joined_by_arrows(chain)}: more than {MAX_REDIRECTS} redirects"
-    if chain[-1].outcome == Outcome.REDIRECT:  # Out of the site, or to the login page.
-        return f"{_joined_by_arrows(chain)} → {chain[-1].target}"
-    return f"{_joined_by_arrows(chain[:-1])} → {_url_text(chain[-1])}"
+        return Kind.BROKEN_LINK, f"{_joined_by_arrows(before)} → {last.url}: redirect loop"
+    if last.outcome != Outcome.REDIRECT:
+        kind = _KINDS_OF_ENDS.get(Outcome(last.outcome), kind)
+        return kind, f"{_joined_by_arrows(before)} → {_url_text(last)}"
+    if len(chain) > MAX_REDIRECTS:
+        more = f"more than {MAX_REDIRECTS} redirects"
+        return Kind.BROKEN_LINK, f"{_joined_by_arrows(chain)}: {more}"
+    # Out of the site, or to the login page.
+    return kind, f"{_joined_by_arrows(chain)} → {last.target}"
 
 
 def _joined_by_arrows(chain: list[CrawledUrl]) -> str:

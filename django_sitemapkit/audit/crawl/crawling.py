@@ -18,8 +18,7 @@ from django_sitemapkit.audit.auditing import (
 )
 from django_sitemapkit.audit.crawl.comparison import CrawlComparison, compared_section_names
 from django_sitemapkit.audit.crawl.frontier import Frontier
-from django_sitemapkit.audit.crawl.outcome import CrawlJudge, Outcome, UrlOutcome
-from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.outcome import CrawlJudge, CrawlScope, Outcome, UrlOutcome
 from django_sitemapkit.audit.models import MAX_CRAWLED_URLS, AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch, FetchOverHttp, fetch_robots

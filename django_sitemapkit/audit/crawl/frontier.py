@@ -71,8 +71,12 @@ class Frontier:
         blocked = rows.filter(outcome=Outcome.BLOCKED).count()
         others = rows.exclude(outcome=Outcome.BLOCKED).values_list("is_followed")
         stored: dict[bool, int] = dict(others.annotate(Count("pk")).order_by())
-        self._room = {each: max_urls + 1 - stored.get(each, 0) for each in (True, False)}
-        self._room_for_blocked = max_urls - blocked
+        self._room: dict[bool | None, int] = {
+            True: max_urls + 1 - stored.get(True, 0),
+            False: max_urls + 1 - stored.get(False, 0),
+            None: max_urls - blocked,
+        }
+        """How many more URLs are stored of those that are followed, checked and blocked."""
         self._left = max_urls - (run.checked if follows else run.others_checked)
         self.follows = follows
         self._queue: deque[CrawledUrl] = deque()
@@ -183,24 +187,20 @@ class Frontier:
     def _new_rows(self, found: dict[str, _FoundUrl]) -> Iterator[CrawledUrl]:
         """Yield an unsaved row for each found URL, until the limit for its kind is reached."""
         for url, leading in found.items():
-            row = CrawledUrl(
-                run_id=self._run.pk,
-                hash=hash_of(url),
-                url=url,
-                is_followed=leading.is_followed,
-                depth=leading.depth,
-                hops=leading.hops,
-                linking_pages=len(leading.links),
-            )
-            if not leading.is_asked or self._is_blocked(url):
-                row.outcome = Outcome.BLOCKED
-                self._room_for_blocked -= 1
-                if self._room_for_blocked >= 0:
-                    yield row
-            else:
-                self._room[leading.is_followed] -= 1
-                if self._room[leading.is_followed] >= 0:
-                    yield row
+            is_blocked = not leading.is_asked or self._is_blocked(url)
+            kind = None if is_blocked else leading.is_followed
+            self._room[kind] -= 1
+            if self._room[kind] >= 0:
+                yield CrawledUrl(
+                    run_id=self._run.pk,
+                    hash=hash_of(url),
+                    url=url,
+                    is_followed=leading.is_followed,
+                    depth=leading.depth,
+                    hops=leading.hops,
+                    outcome=Outcome.BLOCKED if is_blocked else Outcome.PENDING,
+                    linking_pages=len(leading.links),
+                )
 
 
 def _move_links_and_delete(old: CrawledUrl, new: CrawledUrl) -> None:

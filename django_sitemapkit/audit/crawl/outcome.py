@@ -1,12 +1,12 @@
-"""What one URL turns out to be when a crawl fetches it."""
+"""Which URLs belong to a crawl, and what one turns out to be when the crawl fetches it."""
 
 import datetime as dt
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import CrawledUrl
 from django_sitemapkit.audit.rules import (
@@ -26,10 +26,12 @@ from django_sitemapkit.audit.web.pages import (
 )
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import ROBOT, RobotsRules
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.http_headers import http_moment
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import printable, quoted
 from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_LOCATION
-from django_sitemapkit.protocol.locations import split_origin
+from django_sitemapkit.protocol.locations import normalise_url, split_origin
+from django_sitemapkit.sites import SitemapSite
 
 MAX_SHORT_TEXT = 200
 """Characters of a title and of a link's text."""
@@ -52,6 +54,62 @@ _OUTCOMES = {
     Kind.REFRESH: Outcome.REDIRECT,
 }
 """What a page is that a search engine does not index."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlScope:
+    """The URLs at and below a site's base URL, or a folder of it, without those of other sites.
+
+    Example::
+
+        scope = CrawlScope.of(all_sites()[0], all_sites())
+        assert scope.contains("https://www.example.com/products/")
+    """
+
+    base: str
+    """The base URL, or the URL of the folder, without a slash at its end."""
+    other_bases: tuple[str, ...] = ()
+    """The base URLs of the sites that are mounted below it."""
+
+    @classmethod
+    def of(cls, site: SitemapSite, sites: Iterable[SitemapSite], folder: str = "") -> "CrawlScope":
+        """Return the scope of a site, or of one folder of it.
+
+        ``sites`` are all sites: those mounted below this one are not in the scope. ``folder`` is a
+        URL or path, such as ``/products/``. Raises InvalidValue if it is invalid or not in the
+        site.
+        """
+        below = f"{site.base}/"
+        scope = cls(site.base, tuple(one.base for one in sites if one.base.startswith(below)))
+        return replace(scope, base=scope.start_urls([folder])[0].rstrip("/")) if folder else scope
+
+    def contains(self, url: str) -> bool:
+        """Return whether a URL in normal form is in the scope."""
+        return (
+            len(url) <= MAX_LOCATION
+            and _is_at_or_below(url, self.base)
+            and not any(_is_at_or_below(url, base) for base in self.other_bases)
+        )
+
+    def start_urls(self, starts: Sequence[str]) -> list[str]:
+        """Return the absolute URLs of ``starts``, each once; without starts, the base URL.
+
+        A start is a URL or a path. Raises InvalidValue if it is invalid or outside the scope.
+        """
+        home = f"{self.base}/"
+        origin = split_origin(home)[0]
+        found = dict.fromkeys(normalise_url(start, origin) for start in starts)
+        for url in found:
+            if not self.contains(url):
+                raise InvalidValue(
+                    "url-not-allowed", f"{quoted(url)} is not at or below {home}: start there."
+                )
+        return list(found) or [home]
+
+
+def _is_at_or_below(url: str, base: str) -> bool:
+    """Return whether a URL is a base URL, or below it."""
+    return url.startswith(base) and url[len(base) : len(base) + 1] in {"", "/", "?"}
 
 
 class FoundLink(NamedTuple):
@@ -181,7 +239,7 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
             status=fetched.status,
-            detail=_shortened(fault[1], MAX_OUTCOME_DETAIL),
+            detail=printable(fault[1])[:MAX_OUTCOME_DETAIL],
         )
 
     def outcome_of_checked(self, url: str, fetched: Fetched | None) -> UrlOutcome:
@@ -197,7 +255,7 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.BROKEN if is_broken else Outcome.UNKNOWN,
             status=status,
-            detail=_shortened(detail, MAX_OUTCOME_DETAIL),
+            detail=printable(detail)[:MAX_OUTCOME_DETAIL],
         )
 
     def _redirect_outcome(self, url: str, target: str, status: int | None) -> UrlOutcome:
@@ -207,7 +265,7 @@ class CrawlJudge:
         return UrlOutcome(
             outcome=Outcome.REDIRECT,
             status=status,
-            target=_shortened(target, MAX_LOCATION),
+            target=printable(target)[:MAX_LOCATION],
             next=following,
         )
 
@@ -222,12 +280,12 @@ class CrawlJudge:
             if outcome is Outcome.REDIRECT:
                 return self._redirect_outcome(url, detail, fetched.status)
             if outcome is Outcome.BROKEN:
-                detail = _shortened(
-                    f"soft 404: {detail}" if detail else "soft 404", MAX_OUTCOME_DETAIL
+                detail = printable(f"soft 404: {detail}" if detail else "soft 404")
+                return UrlOutcome(
+                    outcome=outcome, status=fetched.status, detail=detail[:MAX_OUTCOME_DETAIL]
                 )
-                return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
             if outcome is Outcome.DUPLICATE:
-                target, following = _shortened(detail, MAX_LOCATION), self._url_in_scope(detail)
+                target, following = printable(detail)[:MAX_LOCATION], self._url_in_scope(detail)
         return UrlOutcome(
             outcome=outcome,
             status=fetched.status,
@@ -281,14 +339,9 @@ def _why_incomplete(fetched: Fetched, page: WebPage) -> str:
     """Return why a page may have more links than were read, or ""."""
     if len(page.links) == MAX_PAGE_LINKS:
         return f"Only the first {MAX_PAGE_LINKS:,} links were read."
-    return _shortened(fetched.failure, MAX_OUTCOME_DETAIL) if page.is_html else ""
+    return printable(fetched.failure)[:MAX_OUTCOME_DETAIL] if page.is_html else ""
 
 
 def _clean_text(text: str) -> str:
     """Return a text without the characters that XML forbids, shortened to MAX_SHORT_TEXT."""
     return ILLEGAL_XML.sub("", text)[:MAX_SHORT_TEXT]
-
-
-def _shortened(text: str, length: int) -> str:
-    """Return a text made printable, and cut at a length."""
-    return printable(text)[:length]

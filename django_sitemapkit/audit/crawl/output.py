@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_sitemapkit.audit.crawl.frontier import rows_by_url
-from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.outcome import CrawlScope
 from django_sitemapkit.audit.crawl.site_map import require_template, write_site_map
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.conf import settings
@@ -95,23 +95,16 @@ def reserved_folder(folder: Path) -> Iterator[None]:
                 _require_no_folder(path)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        _lock_folder(descriptor, folder)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"Another process crawls into {folder}. Wait for it, or name another folder."
+            raise BuildRunning(message) from error
+        except OSError:  # The file system has no locks, such as NFS.
+            pass
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock_folder(descriptor: int, folder: Path) -> None:
-    """Lock an open folder until it is closed. Raises BuildRunning if another process has.
-
-    On a file system without locks, such as NFS, nothing is locked.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if isinstance(error, BlockingIOError):  # Else the file system has no locks, such as NFS.
-            message = f"Another process crawls into {folder}. Wait for it, or name another folder."
-            raise BuildRunning(message) from error
 
 
 def write_output(site: SitemapSite, run: AuditRun, folder: Path) -> list[str]:

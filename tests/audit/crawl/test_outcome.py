@@ -2,8 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.audit.crawl.outcome import CrawlJudge
-from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.outcome import CrawlJudge, CrawlScope
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.crawl.outcome import CrawlScope
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.sites import SitemapSite
 

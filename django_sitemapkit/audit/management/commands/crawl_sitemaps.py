@@ -112,7 +112,7 @@ class Command(FindingsCommand):
         self._starts: dict[str, list[str]] = {}
         if not starts:
             return sites
-        scope_of = import_audit_module("crawl.scope").CrawlScope.of
+        scope_of = import_audit_module("crawl.outcome").CrawlScope.of
         for start in starts:
             refusals = []
             for site in sites:
