@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.checks.base import options_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,19 +79,7 @@ def audit_options() -> AuditOptions:
 
     Raises ImproperlyConfigured for unknown keys and invalid values.
     """
-    value = getattr(settings, "SITEMAPKIT_AUDIT", {})
-    if not isinstance(value, Mapping):
-        raise ImproperlyConfigured('SITEMAPKIT_AUDIT must be a dict such as {"max_bad": 0.1}.')
-    if unknown := sorted(set(value) - set(AUDIT_KEYS), key=repr):
-        raise ImproperlyConfigured(
-            f"SITEMAPKIT_AUDIT has unknown keys {unknown}; it may have {sorted(AUDIT_KEYS)}."
-        )
-    options = AuditOptions(**value)
-    for name, (is_right, what) in _RULES.items():
-        if not is_right(found := getattr(options, name)):
-            raise ImproperlyConfigured(
-                f'SITEMAPKIT_AUDIT["{name}"] must be {what}; it is {found!r}.'
-            )
+    options: AuditOptions = options_of("SITEMAPKIT_AUDIT", AuditOptions, _RULES, '{"max_bad": 0.1}')
     options.soft_404_rule()
     return options
 

@@ -1,7 +1,7 @@
 """What checks share: how one is registered, and the settings and sites they look at."""
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -64,6 +64,34 @@ def check(
         return checks.register(*tags, deploy=deploy)(run_check)
 
     return register_check
+
+
+def options_of(
+    setting: str,
+    kind: type[Any],
+    rules: Mapping[str, tuple[Callable[[Any], bool], str]],
+    example: str,
+    *,
+    hidden: str = "",
+) -> Any:
+    """Return the options that an app's setting has, as a dataclass ``kind`` with their defaults.
+
+    ``rules`` tell which values each option may have, and how a message describes them, and
+    ``example`` shows the setting. Of the option ``hidden``, a message has only the type of a wrong
+    value. Raises ImproperlyConfigured for unknown keys and invalid values.
+    """
+    value = getattr(django_settings, setting, {})
+    if not isinstance(value, Mapping):
+        raise ImproperlyConfigured(f"{setting} must be a dict such as {example}.")
+    known = sorted(field.name for field in fields(kind))
+    if unknown := sorted(set(value) - set(known), key=repr):
+        raise ImproperlyConfigured(f"{setting} has unknown keys {unknown}; it may have {known}.")
+    options = kind(**value)
+    for name, (is_valid, what) in rules.items():
+        if not is_valid(found := getattr(options, name)):
+            shown = type(found) if name == hidden else found
+            raise ImproperlyConfigured(f'{setting}["{name}"] must be {what}; it is {shown!r}.')
+    return options
 
 
 def setting_value(name: str) -> Any:

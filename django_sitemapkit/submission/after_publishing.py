@@ -24,11 +24,9 @@ def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
     waits for its threads, so a command submits before it exits. What is not sent, for any reason,
     stays in the ledger for the next run.
     """
-    if submit_options().after_publishing:
-        found = site_by_key(all_sites(), site)
-        if found is not None:
-            args = found, current_tenants()
-            Thread(target=_submit_in_thread, args=args, name=f"sitemapkit-submit-{site}").start()
+    if submit_options().after_publishing and (found := site_by_key(all_sites(), site)):
+        args = found, current_tenants()
+        Thread(target=_submit_in_thread, args=args, name=f"sitemapkit-submit-{site}").start()
 
 
 def _submit_in_thread(site: SitemapSite, tenants: Mapping[str, Any]) -> None:

@@ -1,13 +1,12 @@
 """The setting ``SITEMAPKIT_SUBMIT``."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django_sitemapkit.checks.base import options_of
 
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 """A key of IndexNow: https://www.indexnow.org/documentation."""
@@ -40,7 +39,7 @@ class SubmitOptions:
     """Where to send URLs: one search engine, or the address that passes them on to all."""
     google_credentials: str = ""
     """The JSON file of a service account; "" submits nothing to Search Console."""
-    google_properties: Mapping[str, str]
+    google_properties: Mapping[str, str] = field(default_factory=dict)
     """The property in Search Console by the site's key; by default the site's base URL and "/"."""
     google_endpoint: str = SEARCH_CONSOLE
     """The address of the Search Console API."""
@@ -60,66 +59,54 @@ def submit_options() -> SubmitOptions:
 
     Raises ImproperlyConfigured for unknown options and values that are not valid.
     """
-    value = getattr(settings, "SITEMAPKIT_SUBMIT", {})
-    if not isinstance(value, Mapping):
-        raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT must be a dict such as {"indexnow_key": "…"}.'
-        )
-    if unknown := sorted(set(value) - set(SUBMIT_KEYS), key=repr):
-        raise ImproperlyConfigured(
-            f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(SUBMIT_KEYS)}."
-        )
-    options = SubmitOptions(**{"google_properties": {}, **value})
-    key: Any = options.indexnow_key
-    _require_valid(
-        key == "" or (isinstance(key, str) and KEY.fullmatch(key) is not None),
-        "indexnow_key",
-        "8 to 128 letters of ASCII, digits and hyphens, such as uuid.uuid4().hex gives",
-        key,
+    options: SubmitOptions = options_of(
+        "SITEMAPKIT_SUBMIT",
+        SubmitOptions,
+        _RULES,
+        '{"indexnow_key": "…"}',
+        hidden="google_credentials",  # It may be what the file should contain: a private key.
     )
-    for name in ("indexnow_endpoint", "google_endpoint", "google_inspection_endpoint"):
-        address = getattr(options, name)
-        _require_valid(_is_http_url(address), name, "a URL that begins with https://", address)
-    path: Any = options.google_credentials
-    _require_valid(
-        isinstance(path, str) or hasattr(path, "__fspath__"),
-        "google_credentials",
-        "the path of the JSON file of a service account",
-        type(path),  # It may be what the file should contain: a private key.
-    )
-    properties: Any = options.google_properties
-    _require_valid(
-        isinstance(properties, Mapping)
-        and all(isinstance(part, str) for pair in properties.items() for part in pair),
-        "google_properties",
-        'a dict such as {"default": "sc-domain:example.com"}',
-        properties,
-    )
-    a_day: Any = options.google_inspections
-    is_count = isinstance(a_day, int) and not isinstance(a_day, bool)
-    _require_valid(
-        is_count and 0 <= a_day <= MAX_INSPECTIONS,
-        "google_inspections",
-        f"a whole number from 0 to {MAX_INSPECTIONS:,}",
-        a_day,
-    )
-    after = options.after_publishing
-    _require_valid(isinstance(after, bool), "after_publishing", "True or False", after)
     return options
 
 
-def _require_valid(is_valid: bool, name: str, must_be: str, value: object) -> None:
-    """Raise ImproperlyConfigured unless ``is_valid``.
-
-    The message has the name of the option, its value, and what it must be.
-    """
-    if not is_valid:
-        raise ImproperlyConfigured(
-            f'SITEMAPKIT_SUBMIT["{name}"] must be {must_be}; it is {value!r}.'
-        )
+def _is_key(value: object) -> bool:
+    """Return whether a value is a key of IndexNow, or ""."""
+    return value == "" or (isinstance(value, str) and KEY.fullmatch(value) is not None)
 
 
 def _is_http_url(value: object) -> bool:
     """Return whether a value is an absolute http or https URL."""
     parts = urlsplit(value) if isinstance(value, str) else None
     return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def _is_dict_of_texts(value: object) -> bool:
+    """Return whether a value is a dict whose keys and values are texts."""
+    return isinstance(value, Mapping) and all(
+        isinstance(part, str) for pair in value.items() for part in pair
+    )
+
+
+_URL = (_is_http_url, "a URL that begins with https://")
+_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "indexnow_key": (
+        _is_key,
+        "8 to 128 letters of ASCII, digits and hyphens, such as uuid.uuid4().hex gives",
+    ),
+    "indexnow_endpoint": _URL,
+    "google_endpoint": _URL,
+    "google_inspection_endpoint": _URL,
+    "google_credentials": (
+        lambda value: isinstance(value, str) or hasattr(value, "__fspath__"),
+        "the path of the JSON file of a service account",
+    ),
+    "google_properties": (_is_dict_of_texts, 'a dict such as {"default": "sc-domain:example.com"}'),
+    "google_inspections": (
+        lambda value: (
+            isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INSPECTIONS
+        ),
+        f"a whole number from 0 to {MAX_INSPECTIONS:,}",
+    ),
+    "after_publishing": (lambda value: isinstance(value, bool), "True or False"),
+}
+"""Which values each option may have, and how a message describes them."""

@@ -91,21 +91,20 @@ class Command(PublishedCommand):
 
     def _print_result(self, result: SubmissionResult, *, dry_run: bool) -> None:
         """Print what was submitted of one site, or in a dry run what would be, and what waits."""
-        write = self.say
-        write(f"Site {result.site!r}:")
+        self.say(f"Site {result.site!r}:")
         changes = ", ".join(f"{count:,} {kind}" for kind, count in result.changes.items() if count)
         if changes:
-            write(f"  Changed URLs: {changes}.")
+            self.say(f"  Changed URLs: {changes}.")
         if dry_run:
-            write(f"  Would send {count_of(result.requests, 'request')} to IndexNow.")
+            self.say(f"  Would send {count_of(result.requests, 'request')} to IndexNow.")
         elif result.requests:
-            write(
+            self.say(
                 f"  IndexNow: {count_of(result.requests, 'request')},"
                 f" {count_of(result.accepted, 'URL')} accepted.",
                 self.style.SUCCESS if result.accepted else None,
             )
         if result.rejected:
-            write(
+            self.say(
                 f"  IndexNow: {count_of(result.rejected, 'URL')} rejected. Correct the cause, then"
                 " use --retry.",
                 self.style.ERROR,
@@ -116,15 +115,15 @@ class Command(PublishedCommand):
                 at = timezone.localtime(at)
             when = f", not before {at:%Y-%m-%d %H:%M:%S}" if at else ""
             text = f"  To be sent by the next run{when}: {count_of(result.pending, 'URL')}."
-            write(text, self.style.WARNING)
+            self.say(text, self.style.WARNING)
         if result.sitemaps:
             text = f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted."
-            write(text, self.style.SUCCESS)
+            self.say(text, self.style.SUCCESS)
         for line in (*_indexing_lines(result), *result.notes):
-            write(f"  {line}")
+            self.say(f"  {line}")
         done = result.requests, result.pending, result.sitemaps, result.indexing, result.notes
         if not (dry_run or any(done)):
-            write("  Nothing to submit.")
+            self.say("  Nothing to submit.")
 
 
 def _indexing_lines(result: SubmissionResult) -> Iterator[str]:
