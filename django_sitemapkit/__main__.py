@@ -51,6 +51,7 @@ _REPORTING = (
 )
 _OPTIONS = {
     "crawl": (
+        ("url", "URL", "the home page of the site or of a folder"),
         ("--output", "FOLDER", "where to write the sitemap and the tables; default: sitemap"),
         ("--below", "FOLDER", "crawl only URLs below this path, such as /products/"),
         ("--external", "", "also check links to other sites; default: files and links of this one"),
@@ -59,6 +60,7 @@ _OPTIONS = {
         *(*_FETCHING, *_REPORTING),
     ),
     "audit": (
+        ("url", "URL", "the address of a sitemap or of an index"),
         ("--sample", "URLS", "pages to fetch, spread over the sitemap; default: 200"),
         ("--full", "", "fetch all pages"),
         *(*_FETCHING, *_REPORTING),
@@ -69,7 +71,7 @@ _OPTIONS = {
         *_REPORTING,
     ),
 }
-"""Name, value and help of each command's options, which are those of the management commands."""
+"""Name, value and help of each command's URL and options: those of the management command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -108,10 +110,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     crawl = verbs.add_parser("crawl", help="write a site's sitemap, and list its broken links")
-    crawl.add_argument("url", metavar="URL", help="the home page of the site or of a folder")
     crawl.set_defaults(prepare=_prepare_crawl, live=True, output="sitemap")
     audit = verbs.add_parser("audit", help="check the pages of a sitemap")
-    audit.add_argument("url", metavar="URL", help="the address of a sitemap or of an index")
     audit.set_defaults(prepare=_prepare_audit, live=True)
     validate = verbs.add_parser("validate", help="read sitemaps as search engines do")
     validate.add_argument(
@@ -120,10 +120,8 @@ def _parser() -> ArgumentParser:
     validate.set_defaults(prepare=_prepare_validate)
     for verb, options in _OPTIONS.items():
         for name, value, text in options:
-            if value:
-                verbs.choices[verb].add_argument(name, metavar=value, help=text)
-            else:
-                verbs.choices[verb].add_argument(name, action="store_true", help=text)
+            kind: Any = {"metavar": value} if value else {"action": "store_true"}
+            verbs.choices[verb].add_argument(name, help=text, **kind)
     return parser
 
 

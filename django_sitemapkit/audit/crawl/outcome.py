@@ -14,6 +14,7 @@ from django_sitemapkit.audit.rules import (
     FetchOverHttp,
     IsSoft404,
     answer_fault,
+    fetch_robots,
     indexing_faults,
     redirects_to_login,
 )
@@ -175,7 +176,9 @@ class CrawlJudge:
         self._fetch = fetch
         self._ask = ask
         self._ask_others = ask_others
-        self._rules_of = lru_cache(MAX_KNOWN_HOSTS)(partial(_fetch_robots, ask_others or fetch))
+        self._rules_of = lru_cache(MAX_KNOWN_HOSTS)(
+            partial(fetch_robots, fetch=ask_others or fetch)
+        )
         self._origin = f"{split_origin(scope.base)[0]}/"
         self._scope = scope
         self._robots = robots
@@ -208,9 +211,9 @@ class CrawlJudge:
         if ask is None or self.is_blocked(url):
             return None
         if not self._has_site_origin(url):
-            rules, answer = self._rules_of(urljoin(url, "/robots.txt"))
+            rules = self._rules_of(urljoin(url, "/").rstrip("/"))
             if rules.unavailable:
-                return answer
+                return rules.answer
             if not rules.allows(url, ROBOT):
                 return None
         return ask(url, follow_redirects=self._ask_others is not None, with_body=False)
@@ -327,12 +330,6 @@ class CrawlJudge:
         """Return a URL in its stored form if the crawl fetches it, else ""."""
         url = printable(url)
         return url if self._scope.contains(url) else ""
-
-
-def _fetch_robots(fetch: Fetch, url: str) -> tuple[RobotsRules, Fetched]:
-    """Fetch the robots.txt at a URL; return its rules, and the response without its body."""
-    fetched = fetch(url)
-    return RobotsRules.of(fetched), replace(fetched, body=b"")
 
 
 def _why_incomplete(fetched: Fetched, page: WebPage) -> str:

@@ -19,8 +19,12 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.moving.reader import VALUE_NAMES, EntryValues, read_entries
-from django_sitemapkit.audit.moving.sources import sitemap_source
+from django_sitemapkit.audit.moving.sources import (
+    VALUE_NAMES,
+    EntryValues,
+    read_entries,
+    sitemap_source,
+)
 from django_sitemapkit.audit.sorting import sorted_on_disk
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import inspect_path
@@ -260,14 +264,11 @@ class SitemapComparison:
         self._explained += 1
         try:
             _, path = _origin_and_path(url)
+            found = inspect_path(self._site, path)
+            if found.pk is None:  # Then all that is known may be that it is elsewhere.
+                self._scope.normalise(url)
         except InvalidValue as error:
             return str(error)
-        found = inspect_path(self._site, path)
-        if found.pk is None:  # Then all that is known may be that it is elsewhere.
-            try:
-                self._scope.normalise(url)
-            except InvalidValue as error:
-                return str(error)
         return found.why
 
 

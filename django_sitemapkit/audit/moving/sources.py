@@ -1,10 +1,12 @@
-"""Where another sitemap of a site is: at a URL, in files, or at a URL name of the project.
+"""Reads another sitemap of a site, with extensions: at a URL, in files, or at a URL name.
 
 An index is followed, and nothing is passed over in silence: what cannot be read ends the
-comparison, because a sitemap that was read in part proves nothing.
+comparison, because a sitemap that was read in part proves nothing. A document is read by the
+validator's reader, in constant memory; what that finds wrong does not count here, because two
+sitemaps may be equally wrong. Values are brought into one form, so that equal ones are equal texts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from http.client import HTTPException
@@ -15,18 +17,26 @@ from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemapkit import views
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, open_document
-from django_sitemapkit.audit.moving.reader import (
-    MAX_DOCUMENT_BYTES,
-    EntryValues,
-    read_entries,
-)
+from django_sitemapkit.audit.reader import SitemapReader
+from django_sitemapkit.audit.reader.extensions import OPTION_OF_NAMESPACE, OTHER_OPTION
 from django_sitemapkit.audit.validation import file_blocks, sitemap_paths
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.deadlines import Deadline
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.locations import split_origin
 from django_sitemapkit.rendering import external_entries
 from django_sitemapkit.sites import SitemapSite
+
+MAX_DOCUMENT_BYTES = 200_000_000
+"""Bytes of a document, uncompressed. What is to be replaced may be larger than the protocol says,
+as one document of several full sections is."""
+
+EntryValues = dict[str, str | list[str]]
+"""The values of one URL by tag; of extensions a sorted list of texts."""
+
+VALUE_NAMES = ("lastmod", "changefreq", "priority", *OPTION_OF_NAMESPACE.values(), OTHER_OPTION)
+"""What is read of a URL, by the names of the options of a section."""
 
 Content = Callable[[str], AbstractContextManager[Iterator[bytes]]]
 """Opens a document and gives its bytes, in blocks."""
@@ -193,3 +203,54 @@ def sitemap_source(source: str, site: SitemapSite) -> SitemapSource:
         f"{source!r} is neither a URL, nor the name of a URL pattern without arguments, nor a file"
         " or folder. If the sitemap has an index, give the index."
     )
+
+
+def read_entries(
+    chunks: Iterable[bytes], sitemaps: list[str], *, nested: bool = False
+) -> Iterator[tuple[str, EntryValues]]:
+    """Yield each URL of the document in ``chunks``, as written, with its values.
+
+    Nothing is yielded of an index: what it lists is added to ``sitemaps``. Raises InvalidSitemap if
+    the document cannot be read to its end, is larger than 200 MB, or is an index although it is
+    ``nested`` in one.
+
+    Example::
+
+        sitemaps = []
+        with open("sitemap.xml", "rb") as file:
+            for url, values in read_entries(file, sitemaps):
+                print(url, values.get("lastmod"))
+    """
+    reader = SitemapReader(max_bytes=MAX_DOCUMENT_BYTES, nested=nested, extensions_as_text=True)
+    for entry in reader.read(chunks):
+        if isinstance(entry, IndexEntry):
+            sitemaps.append(entry.location)
+        elif entry.location:
+            yield entry.location, _values_of(entry)
+
+
+def _values_of(entry: UrlEntry) -> EntryValues:
+    """Return the values and extensions of an entry by tag; empty ones are left out."""
+    found: EntryValues = {
+        tag: normal(text) for tag, normal in _NORMAL_FORMS.items() if (text := getattr(entry, tag))
+    }
+    texts: dict[str, list[str]] = {}
+    for line in entry.extensions.split("\n") if entry.extensions else ():
+        kind, _, text = line.partition(" ")
+        texts.setdefault(kind, []).append(text)
+    return found | texts
+
+
+def _normal_number(text: str) -> str:
+    """Return a number in one form, so that ``0.5`` equals ``0.50``; another text as it is."""
+    with suppress(ValueError):
+        return str(float(text))
+    return text
+
+
+_NORMAL_FORMS: dict[str, Callable[[str], str]] = {
+    "lastmod": str,
+    "changefreq": str.lower,
+    "priority": _normal_number,
+}
+"""How two spellings of the value of a tag are made equal."""

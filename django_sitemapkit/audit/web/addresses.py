@@ -59,11 +59,11 @@ def checked_addresses(
         raise FetchError("unknown-host", f"{quoted(host)} has no address.")
     for address in addresses:
         if not allow_private and not is_public(address):
-            message = (
+            raise FetchError(
+                "refused-address",
                 f"{quoted(host)} has the address {address}, which is not public:"
-                " --allow-private allows it."
+                " --allow-private allows it.",
             )
-            raise FetchError("refused-address", message)
     return addresses
 
 

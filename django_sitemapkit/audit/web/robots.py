@@ -3,6 +3,8 @@
 The one module that needs protego, of the extra ``audit``.
 """
 
+from dataclasses import replace
+
 from protego import Protego
 
 from django_sitemapkit.audit.web.responses import Fetched
@@ -19,12 +21,16 @@ _NOTHING = "User-agent: *\nDisallow: /"
 class RobotsRules:
     """The rules of one origin's robots.txt."""
 
-    def __init__(self, text: str = "", *, unavailable: str = "") -> None:
+    def __init__(
+        self, text: str = "", *, unavailable: str = "", answer: Fetched | None = None
+    ) -> None:
         # A byte order mark is no part of the first line (RFC 9309, 2.3).
         counted = text.encode("utf-8", "replace")[:MAX_ROBOTS_BYTES].decode("utf-8", "ignore")
         self._rules = Protego.parse(counted.removeprefix("\ufeff"))
         self.unavailable = unavailable
         """Why the file could not be read, so that nothing may be fetched for now."""
+        self.answer = answer
+        """The answer for a file that could not be read, without its body."""
 
     @classmethod
     def of(cls, fetched: Fetched) -> "RobotsRules":
@@ -37,7 +43,7 @@ class RobotsRules:
         is_cut = fetched.failure and fetched.failure_code != "too-large"
         if status is None or status >= 500 or status == 429 or (200 <= status < 300 and is_cut):
             why = f"{fetched.url} cannot be read, so nothing may be crawled: {fetched.status_text}"
-            return cls(_NOTHING, unavailable=why)
+            return cls(_NOTHING, unavailable=why, answer=replace(fetched, body=b""))
         if not 200 <= status < 300:
             return cls()
         return cls(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from django_sitemapkit.audit.moving import reader as entry_reader
-from django_sitemapkit.audit.moving.reader import VALUE_NAMES, read_entries
+from django_sitemapkit.audit.moving import sources
+from django_sitemapkit.audit.moving.sources import VALUE_NAMES, read_entries
 from django_sitemapkit.exceptions import InvalidSitemap
 from tests.audit.moving.documents import index, urlset
 
@@ -172,8 +172,8 @@ def test_what_is_not_a_sitemap_is_an_error(document, code, message):
 def test_a_document_has_a_limit(monkeypatch, pack):
     """Uncompressed, so that none can be endless."""
     document = urlset(*[URL] * 5_000).encode()
-    monkeypatch.setattr(entry_reader, "MAX_DOCUMENT_BYTES", len(document))
+    monkeypatch.setattr(sources, "MAX_DOCUMENT_BYTES", len(document))
     assert len(read(pack(document))) == 5_000
-    monkeypatch.setattr(entry_reader, "MAX_DOCUMENT_BYTES", len(document) - 1)
+    monkeypatch.setattr(sources, "MAX_DOCUMENT_BYTES", len(document) - 1)
     with pytest.raises(InvalidSitemap, match="File too large"):
         read(pack(document))
