@@ -68,8 +68,7 @@ def last_google_answer(
     """
     if not request.user.has_perm("sitemapkit_submission.view_inspectedurl"):
         return
-    rows = InspectedUrl.objects.filter(site=site.key, hash=hash_of(location), url=location)
-    row = rows.first()
+    row = InspectedUrl.objects.filter(site=site.key, hash=hash_of(location), url=location).first()
     if row is not None and row.inspected_at is not None:
         at = moment_text(row.inspected_at)
         yield _("Google, asked on %(moment)s") % {"moment": at}, _index_state_text(row)

@@ -95,8 +95,7 @@ class CrawlComparison:
             self._rows.filter(is_listed=True).update(is_listed=False)
             self._run.build = None if published is None else published.pk
             self._run.counts = {}
-            pending = self._rows.filter(outcome=Outcome.PENDING, is_followed=True)
-            self._run.pending = pending.count()
+            self._run.pending = self._rows.filter(outcome=Outcome.PENDING, is_followed=True).count()
             self._run.save(update_fields=["build", "counts", "pending"])
         self._published = published
 

@@ -159,14 +159,12 @@ class _FetchQueue(AbstractContextManager["_FetchQueue"]):
     def __init__(self, judge: CrawlJudge, threads: int) -> None:
         self._judge = judge
         self._ahead: deque[tuple[CrawledUrl, Callable[[], Any]]] = deque()
-        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads)  # It starts no thread before it gets a URL.
         self.threads = threads
-        self.limit = AHEAD_PER_THREAD * threads
 
     def __exit__(self, *_: object) -> None:
-        if self._threads is not None:
-            # What they still wait for ends when the fetcher is closed.
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        # What the threads still wait for ends when the fetcher is closed.
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def __len__(self) -> int:
         return len(self._ahead)
@@ -174,7 +172,7 @@ class _FetchQueue(AbstractContextManager["_FetchQueue"]):
     def add(self, row: CrawledUrl) -> None:
         """Queue the URL of a row; with several threads, one of them fetches it from now on."""
         fetch = partial(self._judge.fetch if row.is_followed else self._judge.check, row.url)
-        self._ahead.append((row, self._threads.submit(fetch).result if self._threads else fetch))
+        self._ahead.append((row, self._pool.submit(fetch).result if self.threads > 1 else fetch))
 
     def take(self) -> tuple[CrawledUrl, UrlOutcome]:
         """Remove the first row, and return it with its outcome; waits for its page."""
@@ -198,7 +196,11 @@ def _fetch_all(
     links, recorded_at = 0, time.monotonic()
     while True:
         is_late = end is not None and time.monotonic() >= end
-        while not is_late and len(pages) < pages.limit and (row := frontier.next()) is not None:
+        while (
+            not is_late
+            and len(pages) < AHEAD_PER_THREAD * pages.threads
+            and (row := frontier.next()) is not None
+        ):
             pages.add(row)
         if pages and not is_late:
             batch.append(pages.take())

@@ -238,9 +238,8 @@ class CrawlJudge:
             return self._outcome_of_page(url, fetched, page)
         if fetched.hops and not fetched.failure:
             return self._redirect_outcome(url, fetched.final_url, fetched.status)
-        is_unknown = fault[0] is Kind.UNDETERMINED
         return UrlOutcome(
-            outcome=Outcome.UNKNOWN if is_unknown else Outcome.BROKEN,
+            outcome=Outcome.UNKNOWN if fault[0] is Kind.UNDETERMINED else Outcome.BROKEN,
             status=fetched.status,
             detail=printable(fault[1])[:MAX_OUTCOME_DETAIL],
         )
@@ -263,13 +262,12 @@ class CrawlJudge:
 
     def _redirect_outcome(self, url: str, target: str, status: int | None) -> UrlOutcome:
         """Return the outcome of a URL that redirects; login pages are not crawled next."""
-        # Each page that asks for a login redirects to a URL of its own.
-        following = "" if redirects_to_login(target, url) else self._url_in_scope(target)
         return UrlOutcome(
             outcome=Outcome.REDIRECT,
             status=status,
             target=printable(target)[:MAX_LOCATION],
-            next=following,
+            # Each page that asks for a login redirects to a URL of its own.
+            next="" if redirects_to_login(target, url) else self._url_in_scope(target),
         )
 
     def _outcome_of_page(self, url: str, fetched: Fetched, page: WebPage) -> UrlOutcome:

@@ -160,9 +160,11 @@ class SitemapComparison:
                 yield difference
         for (before, after), urls in sorted(self._origins.items()):
             self.counts[EntryChange.RESPELLED] += urls
-            reason = count_of(urls, "URL")
             yield EntryDifference(
-                change=EntryChange.RESPELLED, url=after, before=before, reason=reason
+                change=EntryChange.RESPELLED,
+                url=after,
+                before=before,
+                reason=count_of(urls, "URL"),
             )
 
     def summary(self) -> str:
@@ -202,12 +204,12 @@ class SitemapComparison:
             yield from self._entry_differences(old[pair[0]], new[pair[1]], *pair)
         for origin in gone[len(come) :]:
             url = old[origin][0].url
-            reason = self._why_removed(url)
-            yield EntryDifference(change=EntryChange.REMOVED, url=url, reason=reason)
+            yield EntryDifference(
+                change=EntryChange.REMOVED, url=url, reason=self._why_removed(url)
+            )
         for origin in come[len(gone) :]:
             url, section, _ = new[origin][0]
-            reason = f"section {section}"
-            yield EntryDifference(change=EntryChange.ADDED, url=url, reason=reason)
+            yield EntryDifference(change=EntryChange.ADDED, url=url, reason=f"section {section}")
 
     def _entry_differences(
         self, old: list[_ListedEntry], new: list[_ListedEntry], old_origin: str, new_origin: str

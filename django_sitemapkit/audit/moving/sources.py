@@ -69,8 +69,7 @@ class SitemapSource:
         try:
             return split_origin(self.starts[0])[0] + split_origin(sitemap)[1]
         except InvalidValue as error:
-            message = f"The index lists {sitemap!r}. {error}"
-            raise InvalidSitemap(error.code, message) from error
+            raise InvalidSitemap(error.code, f"The index lists {sitemap!r}. {error}") from error
 
     def entries(self) -> Iterator[tuple[str, EntryValues]]:
         """Yield the URL and values of each entry, without those of the site's external sections.
@@ -102,13 +101,13 @@ class SitemapSource:
             with self.content(document) as blocks:
                 yield from read_entries(blocks, sitemaps, nested=nested)
         except Redirected as redirect:
-            message = f"{document} redirects to {redirect}: give that address."
-            raise InvalidSitemap("redirect", message) from redirect
+            raise InvalidSitemap(
+                "redirect", f"{document} redirects to {redirect}: give that address."
+            ) from redirect
         except InvalidSitemap as error:
             raise InvalidSitemap(error.code, f"{document}: {error}") from error
         except (OSError, HTTPException, ValueError) as error:
-            message = f"{document} cannot be read: {error}"
-            raise InvalidSitemap("http-error", message) from error
+            raise InvalidSitemap("http-error", f"{document} cannot be read: {error}") from error
 
 
 class FileSource(SitemapSource):
@@ -126,8 +125,11 @@ class FileSource(SitemapSource):
         """Return None, as all files are read; raise InvalidSitemap if the sitemap is not here."""
         name = unquote(urlsplit(sitemap).path.rpartition("/")[2])
         if name not in {Path(start).name for start in self.starts}:
-            message = f"{sitemap} is listed by an index, but {name} was not given."
-            raise InvalidSitemap("incomplete-answer", f"{message} Give the folder that has all.")
+            raise InvalidSitemap(
+                "incomplete-answer",
+                f"{sitemap} is listed by an index, but {name} was not given."
+                " Give the folder that has all.",
+            )
         return None
 
 

@@ -111,8 +111,10 @@ class HostPace:
         now = self._clock()
         # Another thread may be refused meanwhile.
         if (pause := self._resumes - now) > MAX_WAIT:
-            message = f"The server refuses requests; it is asked again after {pause:,.0f} seconds."
-            raise FetchError("postponed", message)
+            raise FetchError(
+                "postponed",
+                f"The server refuses requests; it is asked again after {pause:,.0f} seconds.",
+            )
         return max(pause, self._last + self._interval - now)
 
     def record_answer(self, began: float) -> None:

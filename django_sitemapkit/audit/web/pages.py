@@ -6,7 +6,7 @@ page only; those that build the tree of HTML 5 take a gigabyte for some pages of
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -157,7 +157,7 @@ class WebPage:
     def parse(
         cls,
         url: str,
-        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        headers: Sequence[tuple[str, str]],
         body: bytes,
         *,
         with_links: bool = True,
@@ -168,14 +168,13 @@ class WebPage:
         ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read.
         Without ``with_links``, ``links`` is empty, and a page takes a third of the time.
         """
-        pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
-        kind, body = content_type(pairs), body[:MAX_BODY_BYTES]
+        kind, body = content_type(headers), body[:MAX_BODY_BYTES]
         is_html = kind in HTML_TYPES or (not kind and _HTML_START.match(body) is not None)
         robots = RobotsDirectives(now)
-        tags = _Tags(url, _decoded(body, pairs) if is_html else "", robots)
-        for value in header_values(pairs, "x-robots-tag"):
+        tags = _Tags(url, _decoded(body, headers) if is_html else "", robots)
+        for value in header_values(headers, "x-robots-tag"):
             robots.add_header(value)
-        tags.read_headers(url, pairs)
+        tags.read_headers(url, headers)
         return cls(
             url=url,
             is_html=is_html,
@@ -212,8 +211,7 @@ class _Tags:
         self._absolute = _Resolver(base if base and len(base) <= MAX_LOCATION else url).absolute
         self.language = (document.get("lang") or document.get("xml:lang", "")).strip()
         self.title = _title_of(document)
-        headings = map(_text_of, document.iter("h1", "h2", "h3"))
-        self.heading = next(headings, "")
+        self.heading = next(map(_text_of, document.iter("h1", "h2", "h3")), "")
         types = (field.get("type", "").strip().lower() for field in document.iter("input"))
         self.has_password = "password" in types
         self.refresh: str | None = None
@@ -238,7 +236,7 @@ class _Tags:
         if "alternate" in kinds and is_page and url and code:
             self.alternates.append((code, url))
 
-    def read_headers(self, url: str, headers: list[tuple[str, str]]) -> None:
+    def read_headers(self, url: str, headers: Sequence[tuple[str, str]]) -> None:
         """Keep the URLs in a response's headers too: canonical, alternates and refresh."""
         absolute = _Resolver(url).absolute
         for value in header_values(headers, "refresh"):

@@ -190,8 +190,10 @@ def read_body(
     """
     encoding = encoding.strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        message = f"The body is encoded as {quoted(encoding)}, which was not asked for."
-        return b"", FetchError("invalid-encoding", message)
+        return b"", FetchError(
+            "invalid-encoding",
+            f"The body is encoded as {quoted(encoding)}, which was not asked for.",
+        )
     received = bytearray()
     for block in blocks:
         received += block

@@ -57,5 +57,4 @@ class RobotsRules:
 
         It is the longer one of those for ``user_agent`` and for ``django-sitemapkit``.
         """
-        agents = (user_agent, ROBOT)
-        return max(self._rules.crawl_delay(agent) or 0.0 for agent in agents)
+        return max(self._rules.crawl_delay(agent) or 0.0 for agent in (user_agent, ROBOT))

@@ -126,7 +126,7 @@ def test_headers_count_without_html():
         "X-Robots-Tag": "noindex",
         "Link": '<https://www.example.com/a/>; rel="canonical"',
     }
-    page = WebPage.parse(URL, headers, b"<title>no</title>")
+    page = WebPage.parse(URL, [*headers.items()], b"<title>no</title>")
     assert (page.is_html, page.title, page.noindex) == (False, None, "X-Robots-Tag")
     assert page.canonical == "https://www.example.com/a/"
 
