@@ -29,7 +29,6 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     fetch_with_redirects,
-    has_readable_type,
     read_body,
 )
 from django_sitemapkit.conf import caching_sites
@@ -127,11 +126,8 @@ class InProcessFetcher:
             error = _view_error(self._raised)
         elif response.status_code == 400:
             error = _refused_host_error(request)
-        body, incomplete = b"", None
-        if has_readable_type(headers):
-            blocks = _blocks(response, self._max_bytes)
-            encoding = response.get("Content-Encoding", "")
-            body, incomplete = read_body(blocks, encoding, self._max_bytes)
+        blocks = _blocks(response, self._max_bytes)
+        body, incomplete = read_body(headers, blocks, self._max_bytes)
         return HttpAnswer(
             status=response.status_code, headers=headers, body=body, error=error or incomplete
         )
@@ -187,13 +183,14 @@ def _wsgi_text(path: str) -> str:
     return unquote_to_bytes(path).decode("iso-8859-1")
 
 
-def _blocks(response: Any, max_bytes: int) -> Iterable[bytes]:
-    """Return the body of a response in blocks, also of a streaming or asynchronous one."""
+def _blocks(response: Any, max_bytes: int) -> Iterator[bytes]:
+    """Yield the body of a response in blocks, also of a streaming or asynchronous one."""
     if not response.streaming:
-        return [response.content]
-    if response.is_async:
-        return async_to_sync(_collected)(response.streaming_content, max_bytes)
-    return response.streaming_content  # type: ignore[no-any-return]
+        yield response.content
+    elif response.is_async:
+        yield from async_to_sync(_collected)(response.streaming_content, max_bytes)
+    else:
+        yield from response.streaming_content
 
 
 async def _collected(blocks: AsyncIterable[bytes], max_bytes: int) -> list[bytes]:

@@ -27,7 +27,6 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     fetch_with_redirects,
-    has_readable_type,
     header_values,
     read_body,
 )
@@ -284,10 +283,9 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                 if status in REDIRECTS or not with_body:
                     length = response.length_remaining
                     if length is not None and length <= MAX_DRAINED:
-                        read_body(blocks, "", MAX_DRAINED)
-                elif has_readable_type(headers):
-                    encoding = response.headers.get("Content-Encoding", "")
-                    body, incomplete = read_body(blocks, encoding, self.max_bytes)
+                        b"".join(blocks)
+                else:
+                    body, incomplete = read_body(headers, blocks, self.max_bytes)
                     error = error or incomplete
         except FetchError as failure:
             error = failure

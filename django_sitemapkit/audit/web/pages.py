@@ -7,6 +7,7 @@ page only; those that build the tree of HTML 5 take a gigabyte for some pages of
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -379,10 +380,8 @@ def _decoded(body: bytes, headers: Iterable[tuple[str, str]]) -> str:
         # It was found in single bytes, so it cannot be UTF-16.
         named.append("utf-8" if charset.startswith("utf-16") else charset)
     for charset in named:
-        try:
+        with suppress(LookupError, ValueError):  # Neither a charset, nor one for text.
             codec = codecs.lookup(charset).name
             if codec not in _NO_CHARSETS:
                 return body.decode(_MEANT.get(codec, codec), "replace")
-        except (LookupError, ValueError):  # Neither a charset, nor one for text.
-            continue
     return body.decode("utf-8", "replace")

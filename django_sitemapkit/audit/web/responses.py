@@ -181,14 +181,16 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def read_body(
-    blocks: Iterable[bytes], encoding: str, max_bytes: int
+    headers: Iterable[tuple[str, str]], blocks: Iterable[bytes], max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
     """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
-    ``encoding`` is the Content-Encoding: none or gzip. No more input than that is read either, so
-    that neither a gzip bomb nor endless empty members cost more.
+    Nothing is read of a type that is not readable. Of others, no more input than that is read
+    either, so that neither a gzip bomb nor endless empty members cost more.
     """
-    encoding = encoding.strip().lower()
+    if not has_readable_type(headers):
+        return b"", None
+    encoding = ", ".join(header_values(headers, "content-encoding")).strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         return b"", FetchError(
             "invalid-encoding",
