@@ -17,8 +17,15 @@ from urllib.parse import SplitResult, urlsplit
 
 from urllib3 import exceptions as urllib3
 
-from django_sitemapkit.audit.web import addresses
-from django_sitemapkit.audit.web.connections import Budget, Connections, Stopwatch
+from django_sitemapkit.audit.web.connections import (
+    Budget,
+    Connections,
+    Resolve,
+    Stopwatch,
+    checked_addresses,
+    is_loopback,
+    resolve,
+)
 from django_sitemapkit.audit.web.responses import (
     MAX_BODY_BYTES,
     MAX_MESSAGE,
@@ -169,7 +176,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     """The header ``User-Agent``."""
     robots_agent: str = "Googlebot"
     """The crawler whose ``Crawl-delay`` counts, besides that of ``django-sitemapkit``."""
-    resolve: addresses.Resolve = addresses.resolve
+    resolve: Resolve = resolve
     """Gives the addresses of a host."""
     closed: Event = field(default_factory=Event)
     """Ends all waiting when it is set, as the end of the context does."""
@@ -229,13 +236,13 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         parts = urlsplit(url)
         if url.endswith("?") and not parts.query:  # An empty query, which urlsplit() drops.
             parts = parts._replace(path=f"{parts.path}?")
-        known = addresses.checked_addresses(
+        known = checked_addresses(
             parts.hostname or "",
             parts.port or DEFAULT_PORTS[parts.scheme],
             self.resolve,
             allow_private=self.allow_private,
         )
-        default = None if all(map(addresses.is_loopback, known)) else DEFAULT_RATE
+        default = None if all(map(is_loopback, known)) else DEFAULT_RATE
         new = HostPace(self.rate or default, self.closed, self.clock)
         pace = self._paces.setdefault(parts.netloc, new)
         began = pace.wait(watch)

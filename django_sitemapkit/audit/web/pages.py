@@ -129,8 +129,6 @@ class WebLink(NamedTuple):
 class WebPage:
     """What one response tells search engines; if it is not HTML, only its headers do."""
 
-    url: str
-    """The URL that gave the response."""
     is_html: bool
     """Whether it is a web page."""
     title: str | None
@@ -177,7 +175,6 @@ class WebPage:
             robots.add_header(value)
         tags.read_headers(url, headers)
         return cls(
-            url=url,
             is_html=is_html,
             title=tags.title,
             heading=tags.heading,

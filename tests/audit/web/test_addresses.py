@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from django_sitemapkit.audit.web.addresses import checked_addresses, is_public, resolve
+from django_sitemapkit.audit.web.connections import checked_addresses, is_public, resolve
 from django_sitemapkit.audit.web.responses import FetchError
 
 PRIVATE = """

@@ -182,7 +182,7 @@ def test_redirects_to_private_addresses(base, answers):
     ):
         allowed = iter([True, False])
         patch.setattr(
-            "django_sitemapkit.audit.web.addresses.is_public", lambda address: next(allowed)
+            "django_sitemapkit.audit.web.connections.is_public", lambda address: next(allowed)
         )
         fetched = fetcher.fetch(f"http://public.example:{port}/")
     assert (fetched.status, fetched.failure_code) == (None, "refused-address")
@@ -214,7 +214,7 @@ def test_a_kept_connection_is_no_way_around_the_check(base, answers):
     port = base.rpartition(":")[2]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "django_sitemapkit.audit.web.addresses.is_public", lambda ip: ip == "127.0.0.1"
+            "django_sitemapkit.audit.web.connections.is_public", lambda ip: ip == "127.0.0.1"
         )
         with LiveFetcher(resolve=lambda *a: next(addresses)) as fetcher:
             found = [fetcher.fetch(f"http://a.example:{port}/") for _ in range(2)]
@@ -530,7 +530,7 @@ def test_the_default_rate(fetcher, base, answers, slept, monkeypatch):
     for _ in range(3):
         fetcher.fetch(base)
     assert slept == []
-    monkeypatch.setattr("django_sitemapkit.audit.web.addresses.is_loopback", lambda ip: False)
+    monkeypatch.setattr("django_sitemapkit.audit.web.live.is_loopback", lambda ip: False)
     for _ in range(3):
         fetcher.fetch(base.replace("127.0.0.1", "localhost"))
     assert slept.rounded == [0.1, 0.1]

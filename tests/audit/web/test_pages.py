@@ -38,7 +38,6 @@ def test_an_ordinary_page():
         <a href="../other/?a=1&amp;b=2#part"> Other <b>page</b></a></body></html>"""
     )
     assert page == WebPage(
-        url=URL,
         is_html=True,
         title="Blue & red",
         heading="The shop",
