@@ -61,10 +61,9 @@ class SectionIndexing:
 def indexing_by_section(site: SitemapSite) -> list[SectionIndexing]:
     """Return the counts of each section that the site publishes and has an inspected URL."""
     published = Publication.objects.filter(site=site.key).values("build")
-    totals = Place.objects.filter(build__in=published).totals("section")
     found = {
         total["section"]: SectionIndexing(section=total["section"], urls=total["urls"])
-        for total in totals
+        for total in Place.objects.filter(build__in=published).totals("section")
     }
     rows = InspectedUrl.objects.filter(site=site.key, section__in=found).exclude(state="")
     counted = rows.order_by().values_list("section", "state", "coverage_state")

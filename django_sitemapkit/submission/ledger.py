@@ -61,8 +61,8 @@ class Ledger:
         BuildFailed for a ``since`` from which the changes are not known any more; iterating raises
         BuildFailed and StorageFailure.
         """
-        state = SubmittedSite.objects.filter(site=self.site.key).first()
-        start = state.build if state else None
+        submitted = SubmittedSite.objects.filter(site=self.site.key)
+        start = submitted.values_list("build", flat=True).first()
         if since is not None:
             _require_stored(self.site, since)
             start = since if start is None else min(start, since)
@@ -258,8 +258,7 @@ def _why_not_comparable(since: int | None) -> str:
             "This is the first submission, and what was there before is never sent: the changes of"
             " the next builds will be. --since BUILD sends what changed since an earlier build."
         )
-    build = Build.objects.filter(pk=since).first()
-    if build is None or build.pruned_at is not None:
+    if not Build.objects.filter(pk=since, pruned_at=None).exists():
         return (
             f"The files of build {since}, which was submitted last, have been pruned, so what"
             " changed since then is not known: the changes of the next builds will be submitted."

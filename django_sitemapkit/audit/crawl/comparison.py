@@ -173,8 +173,7 @@ class CrawlComparison:
             if not known and not orphans:
                 continue
             with self._lease.fenced_transaction():
-                keys = [row.pk for row in known.values()]
-                CrawledUrl.objects.filter(pk__in=keys).update(is_listed=True)
+                self._rows.filter(pk__in=[row.pk for row in known.values()]).update(is_listed=True)
                 add_findings(self._run, orphans)
 
     def _can_find_orphans(self) -> bool:
@@ -252,8 +251,7 @@ def _link_source_text(row: CrawledUrl, links: list[str]) -> str:
     if not row.linking_pages:
         return "a redirect or canonical link leads there" if row.depth else "the crawl starts there"
     more = ", first" if row.linking_pages > len(links) else ":"
-    pages = count_of(row.linking_pages, "page")
-    return f"linked from {pages}{more} {', '.join(links)}"
+    return f"linked from {count_of(row.linking_pages, 'page')}{more} {', '.join(links)}"
 
 
 def _has_ended(chain: list[CrawledUrl]) -> bool:

@@ -109,10 +109,9 @@ def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDiffere
             print(difference.change, difference.url)
     """
     for url, before, after in _outcomes_in_either(earlier, later):
-        if (before or earlier.is_complete) and (after or later.is_complete):
-            change = _change_between(before, after)
-            if change is not None:
-                yield UrlDifference(change=change, url=url, before=before, after=after)
+        is_compared = (before or earlier.is_complete) and (after or later.is_complete)
+        if is_compared and (change := _change_between(before, after)):
+            yield UrlDifference(change=change, url=url, before=before, after=after)
 
 
 def _change_between(before: str, after: str) -> CrawlChange | None:

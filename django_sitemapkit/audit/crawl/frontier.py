@@ -216,13 +216,12 @@ def _update_rows(rows: Sequence[CrawledUrl]) -> None:
 
     The query is an insert that updates on conflict: ``bulk_update()`` takes ten times as long.
     """
-    connection = connections[router.db_for_write(CrawledUrl)]
-    named = connection.features.supports_update_conflicts_with_target
+    features = connections[router.db_for_write(CrawledUrl)].features
     CrawledUrl.objects.bulk_create(
         rows,
         update_conflicts=True,
         update_fields=_RECORDED,
-        unique_fields=["id"] if named else None,
+        unique_fields=["id"] if features.supports_update_conflicts_with_target else None,
     )
 
 
@@ -269,8 +268,9 @@ def rows_by_url(run: AuditRun, urls: Collection[str], **filters: object) -> dict
     wanted = frozenset(urls)
     hashes = [hash_of(url) for url in wanted]
     for start in range(0, len(hashes), ROWS_PER_QUERY):
-        some = hashes[start : start + ROWS_PER_QUERY]
-        candidates = CrawledUrl.objects.filter(run=run, hash__in=some, **filters)
+        candidates = CrawledUrl.objects.filter(
+            run=run, hash__in=hashes[start : start + ROWS_PER_QUERY], **filters
+        )
         # The texts are compared here: hashes may be equal, and so may texts to a collation.
         found.update((row.url, row) for row in candidates.order_by("pk") if row.url in wanted)
     return found

@@ -57,7 +57,7 @@ def require_crawled_section(site: SitemapSite) -> CrawledSection:
     Raises ImproperlyConfigured if the site has none, or if its ``grace`` cannot be used.
     """
     switched = {section.get_name(): True for section in registry}
-    found = [reader.options for reader in registry.enabled_readers(site, switched)]
+    found = (reader.options for reader in registry.enabled_readers(site, switched))
     section = next((each for each in found if isinstance(each, CrawledSection)), None)
     if section is None:
         raise ImproperlyConfigured(
@@ -132,9 +132,17 @@ def _save_batch(
         if row.is_listed:
             listed += [page.pk] if page else []
         elif row.outcome == _Outcome.PAGE and page is None:
-            values = {"title": row.title, "lastmod": row.lastmod}
-            seen = {"first_seen": seen_at, "last_seen": seen_at}
-            new.append(SavedPage(site=site.key, hash=hashes[path], path=path, **values, **seen))
+            new.append(
+                SavedPage(
+                    site=site.key,
+                    hash=hashes[path],
+                    path=path,
+                    title=row.title,
+                    lastmod=row.lastmod,
+                    first_seen=seen_at,
+                    last_seen=seen_at,
+                )
+            )
         elif row.outcome == _Outcome.PAGE and page is not None:
             again.append(page.pk)
             if (page.title, page.lastmod) != (row.title, row.lastmod):

@@ -253,8 +253,10 @@ class SitemapComparison:
                     texts = [text.replace(f"{old_origin}/", f"{new_origin}/") for text in texts]
                 gone, come = Counter(texts), Counter(now or ())
                 if gone != come:
-                    lost, found = gone - come, come - gone
-                    changed[tag] = [sorted(lost.elements()), sorted(found.elements())]
+                    changed[tag] = [
+                        sorted((gone - come).elements()),
+                        sorted((come - gone).elements()),
+                    ]
             elif was != now and not (tag == "lastmod" and _is_same_time(was, now)):
                 changed[tag] = [was, now]
         return changed

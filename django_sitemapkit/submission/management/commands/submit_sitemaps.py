@@ -114,11 +114,15 @@ class Command(PublishedCommand):
             if at is not None and settings.USE_TZ:
                 at = timezone.localtime(at)
             when = f", not before {at:%Y-%m-%d %H:%M:%S}" if at else ""
-            text = f"  To be sent by the next run{when}: {count_of(result.pending, 'URL')}."
-            self.say(text, self.style.WARNING)
+            self.say(
+                f"  To be sent by the next run{when}: {count_of(result.pending, 'URL')}.",
+                self.style.WARNING,
+            )
         if result.sitemaps:
-            text = f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted."
-            self.say(text, self.style.SUCCESS)
+            self.say(
+                f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted.",
+                self.style.SUCCESS,
+            )
         for line in (*_indexing_lines(result), *result.notes):
             self.say(f"  {line}")
         done = result.requests, result.pending, result.sitemaps, result.indexing, result.notes
@@ -137,8 +141,8 @@ def _indexing_lines(result: SubmissionResult) -> Iterator[str]:
         indexed, (least, greatest) = section["states"].get("indexed", 0), section["indexed_share"]
         text = (
             f"Google, section {section['section']!r}: {indexed:,} of {inspected:,} inspected URLs"
+            f" are indexed: {indexed / inspected:.1%}"
         )
-        text += f" are indexed: {indexed / inspected:.1%}"
         if inspected < urls:
             text += f", with 95% confidence {least:.1%} to {greatest:.1%} of all {urls:,}"
         yield f"{text}."
