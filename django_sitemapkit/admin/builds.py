@@ -55,7 +55,7 @@ from django_sitemapkit.admin.publishing import (
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
 from django_sitemapkit.builds.report.published import is_complete, problems_by_section
-from django_sitemapkit.builds.report.status import STATES, problems_by_section, states_by_build
+from django_sitemapkit.builds.report.status import STATES, states_by_build
 from django_sitemapkit.inspection import object_by_paging_key
 from django_sitemapkit.inspection.attempts import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place

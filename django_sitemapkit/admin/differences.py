@@ -27,20 +27,20 @@ from django_sitemapkit.admin.base import (
     render_build_page,
     screen,
 )
-from django_sitemapkit.builds.report.changes import UrlChange, is_complete
 from django_sitemapkit.builds.report.differences import (
     MAX_COMPARED_AT_ONCE,
     MAX_KEPT,
     OTHER_FOLDERS,
     Difference,
     DifferenceKind,
+    UrlChange,
     counts_by_folder,
     first_folder_of,
+    is_complete,
     kept_differences,
     stored_or_quick_differences,
 )
-from django_sitemapkit.builds.report.matches import UrlMatches
-from django_sitemapkit.builds.report.published import sections_served_live
+from django_sitemapkit.builds.report.published import UrlMatches, sections_served_live
 from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place

@@ -24,9 +24,7 @@ from django_sitemapkit.admin.editor_settings import (
     EditorSettingForm,
     add_pending_message,
 )
-from django_sitemapkit.admin.url_counts import section_changes, url_counts_by_build
 from django_sitemapkit.builds.report.published import problems_by_section
-from django_sitemapkit.builds.report.status import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection.attempts import try_each, try_read
 from django_sitemapkit.models import Build, Revision, SectionSettings

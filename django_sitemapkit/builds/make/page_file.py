@@ -24,7 +24,6 @@ from django_sitemapkit.models import StoredPage
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing import sync_file
 from django_sitemapkit.reading import KeyRange, SectionReader
-from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import PageRendering, gzip_compressor
 
 Rows = TypeVar("Rows")

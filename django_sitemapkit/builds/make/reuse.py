@@ -26,7 +26,6 @@ from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import MAX_PARAMETERS, KeyRange, QuerySetReader, SectionReader
-from django_sitemapkit.reading.keysets import MAX_PARAMETERS, KeyRange
 from django_sitemapkit.rendering import linked_sections, links_fingerprint
 from django_sitemapkit.sites import SitemapSite
 

@@ -42,9 +42,8 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering, gzip_compressor, gzip_decompressor
-from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
 from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
-from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import adapt_contrib, copy_sitemap, overridden_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
