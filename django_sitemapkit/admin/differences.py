@@ -36,11 +36,10 @@ from django_sitemapkit.builds.report.differences import (
     UrlChange,
     counts_by_folder,
     first_folder_of,
-    is_complete,
     kept_differences,
     stored_or_quick_differences,
 )
-from django_sitemapkit.builds.report.published import UrlMatches, sections_served_live
+from django_sitemapkit.builds.report.published import UrlMatches, is_complete, sections_served_live
 from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
