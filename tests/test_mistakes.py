@@ -913,16 +913,6 @@ def test_a_base_url_without_scheme():
     assert said(checks.sites.check_base_url_is_known) == []
 
 
-@override_settings(ROOT_URLCONF="tests.urls_below")
-def test_sitemaps_below_a_path():
-    """Anyone who includes them within i18n_patterns() finds the word."""
-    ((_, hint),) = said(checks.addresses.check_package_urls)
-    assert hint == (
-        "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
-        " below another path, unless you want that restriction."
-    )
-
-
 def over_http(self, page=1, site=None, protocol=None):
     """Name a host and a protocol, as old classes do."""
     return Sitemap.get_urls(self, page=page, site=site, protocol="https")

@@ -675,20 +675,29 @@ def test_a_section_is_checked_on_a_site_that_has_it(sections):
         assert found() == ["sitemapkit.E131"]
 
 
-@override_settings(ROOT_URLCONF="tests.urls_without")
-def test_urls_that_are_not_included():
-    """A project without the package's URLs hears where to include them."""
-    messages = checks.addresses.check_package_urls()
-    assert [message.id for message in messages] == ["sitemapkit.W005"]
-    assert "tests.urls_without" in messages[0].msg
-
-
-@override_settings(ROOT_URLCONF="tests.urls_below")
-def test_urls_below_the_root():
-    """Included below the root, the sitemaps' scope is said."""
-    messages = checks.addresses.check_package_urls()
-    assert [message.id for message in messages] == ["sitemapkit.W006"]
-    assert "/deep/" in messages[0].msg
+@pytest.mark.parametrize(
+    ("urlconf", "code", "named", "hint"),
+    [
+        (
+            "tests.urls_without",
+            "W005",
+            "tests.urls_without",
+            "Correct the URLconf; until then no sitemap is served.",
+        ),
+        (
+            *("tests.urls_below", "W006", "/deep/"),
+            "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns()"
+            " or below another path, unless you want that restriction.",
+        ),
+    ],
+)
+def test_urls_that_are_not_included_at_the_root(settings, urlconf, code, named, hint):
+    """A project hears where to include them; of those below the root, the scope is said."""
+    settings.ROOT_URLCONF = urlconf
+    (message,) = checks.addresses.check_package_urls()
+    assert message.id == f"sitemapkit.{code}"
+    assert named in message.msg
+    assert message.hint == hint
 
 
 @override_settings(SITEMAPKIT_BASE_URL="https://www.example.com/deep")
@@ -697,15 +706,12 @@ def test_a_base_url_with_a_path_is_the_root():
     assert found(checks.addresses.check_package_urls) == []
 
 
-@override_settings(SITEMAPKIT_BASE_URL=None)
-def test_only_the_host_header_says_where_the_site_is():
+@pytest.mark.parametrize("base_url", [None, "https://www.example.com"])
+def test_only_the_host_header_says_where_the_site_is(settings, base_url):
     """A deployment without any base URL is warned."""
-    assert found(checks.sites.check_base_url_is_known) == ["sitemapkit.W007"]
-
-
-def test_with_a_base_url_the_host_does_not_matter():
-    """With a base URL there is nothing to warn of."""
-    assert found(checks.sites.check_base_url_is_known) == []
+    settings.SITEMAPKIT_BASE_URL = base_url
+    expected = [] if base_url else ["sitemapkit.W007"]
+    assert found(checks.sites.check_base_url_is_known) == expected
 
 
 @pytest.mark.parametrize("name", ["TENANT_MODEL", "ROOT_HOSTCONF"])

@@ -93,22 +93,14 @@ def test_pruned_build(two_builds):
 
 
 @pytest.mark.parametrize("section", ["products", ""])
-def test_build_with_a_lost_file(two_builds, section):
-    """Exit 1, and the file is named."""
+@pytest.mark.parametrize("is_lost", [True, False], ids=["lost", "cut short"])
+def test_build_with_a_damaged_file(two_builds, section, is_lost):
+    """Exit 1, and the file is named: half a file is no better than none."""
     run("publish_sitemaps", two_builds[0])
     line = line_of(section, 2)
     run("publish_sitemaps", two_builds[1])
-    path_of(line).unlink()
-    refused(two_builds[0], 1, line.name)
-
-
-@pytest.mark.parametrize("section", ["products", ""])
-def test_build_with_a_file_cut_short(two_builds, section):
-    """Exit 1: half a file is no better than none."""
-    run("publish_sitemaps", two_builds[0])
-    line = line_of(section, 2)
-    run("publish_sitemaps", two_builds[1])
-    path_of(line).write_bytes(path_of(line).read_bytes()[:-7])
+    path = path_of(line)
+    path.unlink() if is_lost else path.write_bytes(path.read_bytes()[:-7])
     refused(two_builds[0], 1, line.name)
 
 

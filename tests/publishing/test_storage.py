@@ -108,10 +108,19 @@ def test_what_is_deleted_is_gone_and_may_be_deleted_again(storage):
     assert storage.delete(NAME)
 
 
-def test_another_name_is_an_error_and_both_are_gone(storage, inner):
-    """Nobody would look for the file under it; a local file that was moved is not tried again."""
-    struck(inner, "save", renaming, times=9)
-    with pytest.raises(StorageFailure, match=r"stored it as .*_1' instead"):
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (renaming, r"stored it as .*_1' instead"),
+        (truncating, "128,000 of 256,000 bytes arrived"),
+        (lambda m, name, args, go: go(name, ContentFile(DATA + b"x")), "256,001 of 256,000"),
+    ],
+    ids=["another name", "too short", "too long"],
+)
+def test_what_is_stored_otherwise_is_an_error_and_gone(storage, inner, fault, message):
+    """Also where the storage cannot tell a size; a local file that was moved is not tried again."""
+    struck(inner, "save", fault, times=9)
+    with pytest.raises(StorageFailure, match=message):
         put(storage)
     assert inner.names() == set()
 
@@ -137,22 +146,6 @@ def test_a_short_file_is_taken_back_and_stored_again(times):
     put(storage)
     assert content(storage) == DATA
     assert len(pauses) == times
-
-
-def test_a_file_that_stays_short_is_an_error_and_gone(storage, inner):
-    """Also where the storage cannot tell its size."""
-    struck(inner, "save", truncating, times=9)
-    with pytest.raises(StorageFailure, match="128,000 of 256,000 bytes arrived"):
-        put(storage)
-    assert inner.names() == set()
-
-
-def test_a_file_that_is_too_long_is_an_error_and_gone(storage, inner):
-    """Something else was written to it too."""
-    struck(inner, "save", lambda m, name, args, go: go(name, ContentFile(DATA + b"x")), times=9)
-    with pytest.raises(StorageFailure, match="256,001 of 256,000"):
-        put(storage)
-    assert inner.names() == set()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])

@@ -641,28 +641,17 @@ def test_a_time_limit_is_a_number_of_seconds(seconds):
 
 
 @pytest.mark.slow
-def test_repair_of_a_section_that_has_gone(built, sections, client):
+@pytest.mark.parametrize("damaged", [["products"], ["products", "readings"]])
+def test_repair_of_a_section_that_has_gone(built, sections, damaged):
     """Its files go with it, and other damaged files are rebuilt."""
     make_readings(range(3))
     declare(sections, Readings)
     assert run("build_sitemaps")[0] == 0
-    damage(line_of("products"), cut)
+    for name in damaged:
+        damage(line_of(name), cut)
     sections.remove("products")
     code, _, err = run("validate_sitemaps", "--repair")
     assert (code, err) == (0, "")
-    assert {line.section for line in files()} == {"", "readings"}
-
-
-@pytest.mark.slow
-def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
-    """Only the one that is still there is made."""
-    make_readings(range(3))
-    declare(sections, Readings)
-    assert run("build_sitemaps")[0] == 0
-    damage(line_of("products"), cut)
-    damage(line_of("readings"), cut)
-    sections.remove("products")
-    assert run("validate_sitemaps", "--repair")[0] == 0
     assert {line.section for line in files()} == {"", "readings"}
 
 

@@ -141,8 +141,10 @@ def test_a_redirect_loop():
     assert fetch("/loop/").failure_code == "redirect-loop"
 
 
-def test_exceptions_of_views():
-    """They are failures with status 500, on one line."""
+@pytest.mark.parametrize("propagate", [False, True])
+def test_exceptions_of_views(settings, propagate):
+    """They are failures with status 500, on one line, also where Django lets them through."""
+    settings.DEBUG_PROPAGATE_EXCEPTIONS = propagate
     fetched = fetch("/fail/")
     assert (fetched.status, fetched.failure_code) == (500, "exception")
     assert fetched.failure == r"The view raises LookupError: no\nsuch\x1bthing"
@@ -152,13 +154,6 @@ def test_exceptions_of_other_requests():
     """A request of another thread may fail meanwhile."""
     fetched = fetch("/fail-elsewhere/")
     assert (fetched.status, fetched.failure) == (200, "")
-
-
-@override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True)
-def test_exceptions_that_django_lets_through():
-    """The setting changes nothing."""
-    fetched = fetch("/fail/")
-    assert (fetched.status, fetched.failure_code) == (500, "exception")
 
 
 def test_a_host_that_django_refuses():

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemapkit import StaticSection
@@ -19,7 +18,7 @@ from tests.contrib.people.reading import (
     written,
 )
 from tests.languages import place, places, render
-from tests.testapp.models import Product, Reading
+from tests.testapp.models import Reading
 from tests.testapp.serving import (
     BASE,
     Products,
@@ -29,7 +28,6 @@ from tests.testapp.serving import (
     make_products,
     make_readings,
 )
-from tests.urls import view
 
 pytestmark = pytest.mark.django_db
 
@@ -186,9 +184,3 @@ def test_tag_writes_nothing_of_a_section_that_cannot_be_paged(rf, sections, capl
     make_readings([1])
     assert written('{% sitemap_html "readings" %}', rf) == ""
     assert "The site map cannot be rendered" in caplog.text
-
-
-def test_the_view_of_the_tests_is_no_site_map():
-    """What the tests above lean on: the usual URLs answer something else."""
-    assert isinstance(view(None), HttpResponse)
-    assert Product.objects.count() == Reading.objects.count() == 0

@@ -213,10 +213,11 @@ def test_one_key_is_not_enough_for_a_second_page(kit):
     assert len(kit.documents(articles(kit, limit=2))) == 1
 
 
-def test_own_paging_is_used(kit):
+def test_own_paging_is_used(kit, urls):
     """A class with its own paginator is asked for its pages, by both views."""
     sitemap = numbers(kit, 5, paginator=property(lambda self: Paginator(self.items(), 4)))
     assert [len(entries_of(body)) for body in kit.documents(sitemap)] == [4, 1]
+    assert len(kit.index({"n": sitemap}).context_data["sitemaps"]) == 2
 
 
 # Size
@@ -439,19 +440,6 @@ def test_rows_that_break_the_protocol_are_named_in_the_log(kit, caplog, template
     assert "URL not allowed" in caplog.text
 
 
-def test_items_that_cannot_be_listed_are_named(kit):
-    """With the name of the section, and the way out; contrib shows where slicing fails."""
-    sitemap = numbers(kit, 0, items=lambda self: {"/a/": 1})
-    with pytest.raises(ImproperlyConfigured, match=r"Section 'pages': items\(\) returned a dict"):
-        kit.sitemap({"pages": sitemap})
-
-    def items(self):
-        raise KeyError("gone")
-
-    with pytest.raises(ImproperlyConfigured, match=r"Section 'pages': items\(\) raised KeyError"):
-        kit.sitemap({"pages": numbers(kit, 0, items=items)})
-
-
 # The index
 
 
@@ -474,12 +462,6 @@ def test_the_index_lists_each_page(kit, urls):
     plain = kit.index({**sitemaps, "m": numbers(kit, 0)})
     assert "Last-Modified" not in plain.headers
     assert f"<loc>{BASE}/sitemap-m.xml</loc></sitemap>" in plain.content.decode()
-
-
-def test_the_index_counts_as_a_class_does_itself(kit, urls):
-    """By the paginator of a class that has its own."""
-    sitemap = numbers(kit, 5, paginator=property(lambda self: Paginator(self.items(), 4)))
-    assert len(kit.index({"n": sitemap}).context_data["sitemaps"]) == 2
 
 
 def test_the_index_counts_rows_once_and_languages_whole(kit, urls):
