@@ -675,20 +675,17 @@ def test_a_section_is_checked_on_a_site_that_has_it(sections):
         assert found() == ["sitemapkit.E131"]
 
 
+AT_THE_ROOT = (
+    "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or below"
+    " another path, unless you want that restriction."
+)
+
+
 @pytest.mark.parametrize(
     ("urlconf", "code", "named", "hint"),
     [
-        (
-            "tests.urls_without",
-            "W005",
-            "tests.urls_without",
-            "Correct the URLconf; until then no sitemap is served.",
-        ),
-        (
-            *("tests.urls_below", "W006", "/deep/"),
-            "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns()"
-            " or below another path, unless you want that restriction.",
-        ),
+        (*("tests.urls_without", "W005", "tests.urls_without"), "Correct the URLconf; until then"),
+        ("tests.urls_below", "W006", "/deep/", AT_THE_ROOT),
     ],
 )
 def test_urls_that_are_not_included_at_the_root(settings, urlconf, code, named, hint):
@@ -697,7 +694,7 @@ def test_urls_that_are_not_included_at_the_root(settings, urlconf, code, named, 
     (message,) = checks.addresses.check_package_urls()
     assert message.id == f"sitemapkit.{code}"
     assert named in message.msg
-    assert message.hint == hint
+    assert message.hint.startswith(hint)
 
 
 @override_settings(SITEMAPKIT_BASE_URL="https://www.example.com/deep")
