@@ -625,9 +625,9 @@ def test_a_base_url_that_is_not_that_of_the_pages(settings, options, base, is_wr
     [(["*"], False, 503), ([".example.com"], False, 503), (["*"], True, 200)],
 )
 def test_hosts_that_anyone_may_name_without_a_base_url(
-    settings, client, sections, db, hosts, debug, status
+    settings, client, sections, db, caplog, hosts, debug, status
 ):
-    """Plain ``check`` says it: all sitemaps answer 503, unless under DEBUG."""
+    """Plain ``check`` says it: all sitemaps answer 503, unless under DEBUG; so does the log."""
     settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
     settings.SITEMAPKIT_BASE_URL = None
     declare(StaticSection, items=["home"])
@@ -639,6 +639,9 @@ def test_hosts_that_anyone_may_name_without_a_base_url(
     assert response.status_code == status
     if status == 200:
         assert b"<loc>http://shop.example.com/sitemap-" in response.getvalue()
+    else:
+        assert response.content == b"This sitemap cannot be served right now.\n"
+        assert "Set SITEMAPKIT_BASE_URL" in caplog.text
     with pytest.raises(CommandError, match="SITEMAPKIT_BASE_URL"):
         call_command("build_sitemaps", skip_checks=True)
 

@@ -169,20 +169,6 @@ def test_gzip_file_is_the_stored_file(client, published):
     }
 
 
-def test_xml_is_the_file_unpacked(client, published):
-    """``.xml`` is the XML of the file, with its own length, and varies with what readers accept."""
-    line = line_of("products")
-    response = client.get(PAGE)
-    body = response.getvalue()
-
-    assert body == gzip.decompress(stored(line))
-    assert response["Content-Type"] == "application/xml"
-    assert response["Content-Length"] == str(len(body))
-    assert response["ETag"] == f'"{line.page.sha256[:32]}"'
-    assert response["Vary"] == "Accept-Encoding"
-    assert "Content-Encoding" not in response
-
-
 def test_xml_for_readers_of_gzip_is_the_file_as_it_is(client, published):
     """A reader that accepts gzip gets the stored bytes, called XML in an encoding."""
     line = line_of("products")

@@ -94,14 +94,6 @@ def test_a_changed_page_has_another_tag(client, sections):
     assert response["ETag"] != tag
 
 
-def test_unknown_pages_and_forms_are_404(client, sections):
-    """As those of XML."""
-    declare(sections, Products)
-    make_products("a")
-    for address in ("-2.txt", "-01.txt.gz", "-1.txt.zip", "-1.text", "-1.txt.gz.gz"):
-        assert client.get(f"/sitemap-products{address}").status_code == 404
-
-
 # Published
 
 
