@@ -1,15 +1,15 @@
-"""Sitemaps written for ``django.contrib.sitemaps``: taken as they are, read as contrib does."""
+"""Sitemaps written for ``django.contrib.sitemaps``: how they are read.
+
+tests/contrib/sitemaps/test_patterns.py says that they list what contrib lists.
+"""
 
 import datetime as dt
 import re
 from copy import deepcopy
 from functools import cached_property, partial
-from pathlib import Path
 
 import pytest
-from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import GenericSitemap, Sitemap
-from django.contrib.sitemaps.views import sitemap as contrib_view
 from django.db import connection
 from django.db.models import QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -56,19 +56,6 @@ def ours(sitemap):
     return found, problems
 
 
-def contribs(sitemap, rf, settings):
-    """Return the entries that contrib's own view lists on all its pages."""
-    templates = Path(contrib.__file__).parent / "templates"
-    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [templates]}]
-    instance = sitemap() if isinstance(sitemap, type) else sitemap
-    found = set()
-    for page in instance.paginator.page_range:
-        request = rf.get("/old.xml", {"p": page}, secure=True, headers={"host": "www.example.com"})
-        response = contrib_view(request, {"all": sitemap}).render()
-        found |= entries(response.content)
-    return found
-
-
 class Articles(Sitemap):
     """An old class as most are written."""
 
@@ -113,13 +100,6 @@ class Translated(Articles):
         return f"/{get_language()}{super().location(item)}"
 
 
-class PartlyTranslated(Translated):
-    """An old class of which each item has languages of its own."""
-
-    def get_languages_for_item(self, item):
-        return ["en"] if item.pk % 2 else ["es", "en"]
-
-
 GENERIC = {"queryset": Product.objects.order_by("pk"), "date_field": "updated_at"}
 
 
@@ -128,33 +108,6 @@ def rows():
     """Store articles and products."""
     factories.ArticleFactory.create_batch(9)
     factories.products(5)
-
-
-@pytest.mark.parametrize(
-    "sitemap",
-    [
-        pytest.param(Articles, id="queryset"),
-        pytest.param(Articles(), id="instance"),
-        pytest.param(Pages, id="list"),
-        pytest.param(GenericSitemap(GENERIC, priority=0.6, changefreq="daily"), id="generic"),
-        pytest.param(Translated, id="i18n"),
-        pytest.param(PartlyTranslated, id="languages-by-item"),
-    ],
-)
-def test_an_old_sitemap_lists_what_contrib_lists(rows, rf, settings, sitemap):
-    """The same locations, dates and hints, over all pages of both."""
-    expected = contribs(sitemap, rf, settings)
-    assert len(expected) > 1
-    assert ours(sitemap) == (expected, [])
-
-
-def test_languages_come_from_the_settings_where_the_class_names_none(rows, settings):
-    """``i18n = True`` alone means all of LANGUAGES."""
-    settings.LANGUAGES = [("en", "English"), ("fr", "French"), ("es", "Spanish")]
-    sitemap = type("Wide", (Translated,), {"languages": None})
-    found, _ = ours(sitemap)
-    assert len(found) == 27
-    assert {entry[0].split("/")[3] for entry in found} == {"en", "es", "fr"}
 
 
 def test_a_page_holds_the_limit_of_the_old_class(rows):
@@ -224,18 +177,6 @@ def test_a_queryset_that_the_old_class_keeps_is_read_anew_each_time(form):
     assert kept._result_cache is None
 
 
-def test_dates_and_datetimes_may_be_mixed():
-    """Contrib answers 500."""
-
-    class Mixed(Pages):
-        def lastmod(self, item):
-            return dt.date(2024, 1, 1) if item == "home" else dt.datetime(2024, 1, 2, 3)  # noqa: DTZ001
-
-    found, problems = ours(Mixed)
-    assert {entry[1] for entry in found} == {"2024-01-01", "2024-01-02"}
-    assert problems == []
-
-
 def test_a_control_character_refuses_its_item_alone():
     """Contrib lets the whole page become malformed."""
 
@@ -247,29 +188,6 @@ def test_a_control_character_refuses_its_item_alone():
     assert [entry[0] for entry in found] == ["https://www.example.com/about/"]
     assert [(problem.key, problem.code) for problem in problems] == [("home", "invalid-url")] * 2
     assert "U+000B" in problems[0].message
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        pytest.param("https://www.example.com/abs/", "https://www.example.com/abs/", id="absolute"),
-        pytest.param("/a b/ñ", "https://www.example.com/a%20b/%C3%B1", id="raw"),
-        pytest.param("/a?b=1&c=2", "https://www.example.com/a?b=1&c=2", id="ampersand"),
-    ],
-)
-def test_a_location_comes_out_as_a_url(location, expected):
-    """Contrib puts its host before an absolute one, and lets spaces and letters out raw."""
-    sitemap = type("One", (Pages,), {"items": ["x"].copy, "location": lambda self, item: location})
-    found, problems = ours(sitemap)
-    assert ([entry[0] for entry in found], problems) == ([expected], [])
-
-
-def test_a_foreign_location_is_refused():
-    """Only what is on the site belongs into its sitemap."""
-    sitemap = type("Away", (Pages,), {"location": lambda self, item: "https://other.example/"})
-    found, problems = ours(sitemap)
-    assert not found
-    assert {problem.code for problem in problems} == {"url-not-allowed"}
 
 
 def test_an_exception_in_a_method_for_a_tag_of_the_old_class_costs_its_item_the_tag(rows):
