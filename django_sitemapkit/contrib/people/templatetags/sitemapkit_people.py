@@ -25,18 +25,15 @@ def sitemap_html(
     Nothing is written where there is no such section, or the request is for no site of
     SITEMAPKIT_SITES.
     """
-    values: dict[str, Any]
+    name = "entries" if section else "sections"
+    shown: list[Any] = []
     try:
         site = site_of_context(context)
-        if section:
-            name, values = "entries", {"entries": first_entries(site, section, at_most)}
-        else:
-            name, values = "sections", {"sections": nonempty_sections(site)}
+        shown = first_entries(site, section, at_most) if section else nonempty_sections(site)
     except (Http404, ImproperlyConfigured) as error:
         logger.warning("The site map cannot be rendered: %s", error)
-        return SafeString()
-    if not any(values.values()):
+    if not shown:
         return SafeString()
     engine = context.template.engine  # type: ignore[union-attr]
     found = engine.get_template(f"sitemapkit_people/{name}.html")
-    return found.render(context.new(values))
+    return found.render(context.new({name: shown}))
