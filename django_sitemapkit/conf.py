@@ -138,10 +138,9 @@ def _valid_header(name: str, value: Any) -> str:
 
 def _valid_runner(name: str, value: Any) -> RunnerSettings:
     """Return the runner's name and options; raises ImproperlyConfigured for other values."""
-    if isinstance(value, str) and value:
-        return RunnerSettings(backend=value, options={})
-    is_dict = isinstance(value, Mapping) and value.keys() <= {"BACKEND", "OPTIONS"}
-    backend, options = (value.get("BACKEND"), value.get("OPTIONS", {})) if is_dict else (None, {})
+    given: Any = {"BACKEND": value} if isinstance(value, str) else value
+    is_dict = isinstance(given, Mapping) and given.keys() <= {"BACKEND", "OPTIONS"}
+    backend, options = (given.get("BACKEND"), given.get("OPTIONS", {})) if is_dict else (None, {})
     are_options = isinstance(options, Mapping) and all(isinstance(key, str) for key in options)
     if not isinstance(backend, str) or not backend or not are_options:
         raise ImproperlyConfigured(

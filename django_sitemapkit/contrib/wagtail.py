@@ -129,9 +129,8 @@ class Pages(Section):
         with self.site.active():
             home = _root_page_path(own)
             for root in Site.get_site_root_paths():
-                path = ""
-                if root.site_id == self.wagtail_site.pk:
-                    path = _root_page_path(root.root_path)
+                is_own = root.site_id == self.wagtail_site.pk
+                path = _root_page_path(root.root_path) if is_own else ""
                 if path and (path != home or root.root_path == own):
                     roots[root.root_path] = path
                 else:

@@ -96,11 +96,10 @@ class _ServedSite:
 
     def enabled_sitemaps(self, sitemaps: Sitemaps) -> _Sections:
         """Return (name, instance) of each sitemap that no editor has disabled."""
-        enabled = self.overrides.enabled_by_section
         return [
             (name, self._bound_to_site(name, sitemap() if callable(sitemap) else sitemap))
             for name, sitemap in sitemaps.items()
-            if enabled.get(name, True)
+            if self.overrides.enabled_by_section.get(name, True)
         ]
 
     def _bound_to_site(self, name: str, sitemap: Any) -> Any:
