@@ -61,8 +61,6 @@ INTEGERS = (
 Part = tuple[int, Sequence[str]]
 """Some rows: how many there are, and their values as texts."""
 
-_NAME = "sitemapkit_digest_{}"
-
 SUM_OF_HASHES = "COALESCE(SUM(sitemapkit_hash), 0)"
 """The digest of some rows; that of more rows is the sum."""
 
@@ -106,15 +104,14 @@ def digests_of(
     vendor = connections[keyset.queryset.db].vendor
     if vendor in ("postgresql", "mysql"):
         return _sums_of_hashes(keyset, ranges, columns)
-    names = [_NAME.format(place) for place in range(len(columns) + 1)]
-    values = _expressions_by_name(names, (keyset.name, *columns))
+    values = _named_expressions((keyset.name, *columns))
     parts = _sqlite_parts if vendor == "sqlite" else _python_parts
     return [_digest_of_parts(parts(keyset, keys, values)) for keys in ranges]
 
 
-def _expressions_by_name(names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
-    """Return columns as expressions, by name."""
-    return dict(zip(names, map(as_expression, columns), strict=True))
+def _named_expressions(columns: Sequence[Any]) -> dict[str, Any]:
+    """Return columns as expressions, each with a name of its own."""
+    return {f"sitemapkit_digest_{n}": as_expression(column) for n, column in enumerate(columns)}
 
 
 def as_expression(column: Any) -> Any:
@@ -177,10 +174,9 @@ def _sums_of_hashes(
     """Return the number of rows of each range and the sum of their hashes, by one query."""
     alias = keyset.queryset.db
     # Named first: a project's queryset may read another column than it is asked for.
-    names = [_NAME.format(place) for place in range(len(columns))]
-    rows = keyset.queryset.annotate(**_expressions_by_name(names, columns))
-    hash_of_row = row_hash_expression(Keyset(rows, keyset.name), names)
-    hashed = rows.values(sitemapkit_hash=hash_of_row)
+    named = _named_expressions(columns)
+    rows = keyset.queryset.annotate(**named)
+    hashed = rows.values(sitemapkit_hash=row_hash_expression(Keyset(rows, keyset.name), [*named]))
     hashes = Keyset(hashed, keyset.name, keyset.active)
     selects: list[str] = []
     parameters: list[Any] = []

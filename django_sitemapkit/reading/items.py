@@ -68,15 +68,11 @@ class ItemReader(SectionReader):
             if isinstance(source, Method) and self.languages is None:
                 chunk.columns[tag] = call_for_each(source.function, rows, tag)
         languages = self.languages_by_method(rows, chunk)
-        return self.locate_objects(chunk, rows, self.locate, languages)
+        return self.locate_objects(chunk, rows, self.options.location, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return what names each item in a problem: the item itself."""
         return items
-
-    def locate(self, item: Any) -> Any:
-        """Return what the section's ``location()`` returns for an item."""
-        return self.options.location(item)
 
 
 class StaticReader(ItemReader):

@@ -74,8 +74,7 @@ def text_expression(
     if kind is not DateTimeField or not in_utc:
         return None
     if connections[queryset.db].vendor == "postgresql":
-        day = TruncDate(expression, tzinfo=timezone.get_default_timezone())
-        return Cast(day, TextField())
+        return Cast(TruncDate(expression, tzinfo=timezone.get_default_timezone()), TextField())
     text = Cast(expression, TextField())
     return Left(text, len("YYYY-MM-DD")) if settings.TIME_ZONE == "UTC" else text
 
@@ -85,7 +84,9 @@ def _field_class(column: Any) -> "type[Field[Any, Any]] | None":
     if (found := _django.table_and_field_of(column)) is not None:
         return type(found[1])
     if isinstance(column, Value):
-        return _constant_field_class(column.value)
+        if isinstance(column.value, dt.datetime):
+            return None if timezone.is_naive(column.value) else DateTimeField
+        return DateField if isinstance(column.value, dt.date) else None
     if isinstance(column, Case):
         parts = [*(case.result for case in column.cases), column.default]
     elif type(column) in _GIVES_ONE:
@@ -95,13 +96,6 @@ def _field_class(column: Any) -> "type[Field[Any, Any]] | None":
     given = [part for part in parts if not (isinstance(part, Value) and part.value is None)]
     kinds = {*map(_field_class, given), type(column.output_field)}
     return kinds.pop() if len(kinds) == 1 else None
-
-
-def _constant_field_class(value: Any) -> "type[Field[Any, Any]] | None":
-    """Return the field class for a constant date or aware moment; None for any other constant."""
-    if isinstance(value, dt.datetime):
-        return None if timezone.is_naive(value) else DateTimeField
-    return DateField if isinstance(value, dt.date) else None
 
 
 def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int, InvalidValue]]:

@@ -152,7 +152,7 @@ def _static_paths(section: StaticReader) -> list[str] | None:
     scope = section.site.scope()
     with section.site.active():
         try:
-            locations = [scope.normalise(section.locate(item)) for item in items]
+            locations = [scope.normalise(options.location(item)) for item in items]
         except (InvalidValue, NoReverseMatch):
             return None  # Rendering names it.
     return [location.removeprefix(scope.origin) for location in locations]

@@ -57,11 +57,9 @@ def compile_route(route: Route) -> "CompiledRoute":
 
     Raises NoReverseMatch if the URLconf has no pattern of that name with these arguments.
     """
-    resolver = get_resolver(get_urlconf())
-    names = tuple(route.kwargs)
     return _compile(
-        *(route.viewname, names, len(route.args), route.suffix),
-        *(resolver, get_language(), get_script_prefix()),
+        *(route.viewname, tuple(route.kwargs), len(route.args), route.suffix),
+        *(get_resolver(get_urlconf()), get_language(), get_script_prefix()),
     )
 
 

@@ -98,8 +98,7 @@ class RowMethods:
     def _digest_of(self, readings: Mapping[str, Any]) -> str:
         """Return a hash of what methods are read as: their Formulas, or why they are called."""
         texts = [(option, getattr(one, "text", repr(one))) for option, one in readings.items()]
-        state = repr((self.reader.label, texts))
-        return hashlib.sha256(state.encode()).hexdigest()[:16]
+        return hashlib.sha256(repr((self.reader.label, texts)).encode()).hexdigest()[:16]
 
     def _formula_for(self, option: str, source: Method) -> Formula:
         """Return the Formula of a method. Raises MustBeCalled if the method must be called."""
