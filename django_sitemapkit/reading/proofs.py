@@ -26,12 +26,10 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading import QuerySetReader, SectionReader, StaticReader
 from django_sitemapkit.reading.digests import INTEGERS
-from django_sitemapkit.reading.items import StaticReader
 from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.routes import FastPattern
-from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import StaticSection
 
 UrlShape = tuple[str | None, ...]

@@ -20,11 +20,9 @@ from django.db.models import TextField, Value
 from django.db.models.functions import Coalesce
 
 from django_sitemapkit import _django
-from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash_expression
-from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.routes import FastPattern
 from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
 from django_sitemapkit.reading.text_queries import (
@@ -43,6 +41,9 @@ if TYPE_CHECKING:
     from django_sitemapkit.reading.rows import QuerySetReader
 
 UTC = "+00:00"
+
+_TYPES: dict[type, set[type]] = {_django.IntConverter: {int}, _django.UUIDConverter: {UUID}}
+"""The types of values that are joined as they are, by the converter that takes only one."""
 
 Latest = Callable[[str], str]
 """Returns the greatest text that a lastmod may have which is not in the future."""
@@ -111,7 +112,7 @@ class Pushdown:
         return self._reads_hashes
 
     def chunks(
-        self, keys: KeyRange, latest: Latest, *, with_keys: bool = False
+        self, keys: keysets.KeyRange, latest: Latest, *, with_keys: bool = False
     ) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range as TextChunks, or as Chunks if the text of a row is odd.
 
@@ -134,7 +135,7 @@ class Pushdown:
     # Texts of PostgreSQL
 
     def _database_chunks(
-        self, query: TextQuery, keys: KeyRange, latest: Latest
+        self, query: TextQuery, keys: keysets.KeyRange, latest: Latest
     ) -> Iterator[TextChunk | Chunk]:
         """Yield TextChunks that PostgreSQL joins; a chunk with an odd row is read again as rows.
 
@@ -155,7 +156,7 @@ class Pushdown:
                     yield chunk
             else:
                 return
-        rest = KeyRange(chunk.first, keys.upper)
+        rest = keysets.KeyRange(chunk.first, keys.upper)
         if query.has_hashes:
             (digest,) = self._reader.fingerprints([rest])
             self._add_to_digest(digest[0], int(digest[1]))
@@ -276,10 +277,7 @@ def _joined_lines(parts: Sequence[Sequence[str] | str], rows: int) -> str:
 def _texts_or_none(column: Sequence[Any], converter: type) -> Sequence[str] | None:
     """Return a column's values as texts; None if one is missing or not of the converter's type."""
     kinds = set(map(type, column))
-    wanted: tuple[type, ...] = (str, int, UUID)
-    if converter in (IntConverter, UUIDConverter):
-        wanted = (int,) if converter is IntConverter else (UUID,)
-    if len(kinds) > 1 or not kinds <= set(wanted):
+    if len(kinds) > 1 or not kinds <= _TYPES.get(converter, {str, int, UUID}):
         return None
     return column if kinds == {str} else list(map(str, column))
 
@@ -342,8 +340,9 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
         most = len(SEPARATORS) - len(reader.extension_sources)
         if not 0 < len(pattern.converters) <= most:
             return f"its URL pattern has no argument, or more than {most}"
-        kinds = map(type, pattern.converters)
-        filled = pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds)
+        filled = pattern.template % tuple(
+            "/" if type(one) is _django.PathConverter else "_" for one in pattern.converters
+        )
         if "/." in filled:
             return "its URL pattern has a dot behind a slash, or behind a path"
     return ""

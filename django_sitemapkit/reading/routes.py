@@ -26,13 +26,6 @@ from django.urls import (
 from django.utils.translation import get_language
 
 from django_sitemapkit import _django
-from django_sitemapkit._django import (
-    IntConverter,
-    PathConverter,
-    SlugConverter,
-    StringConverter,
-    UUIDConverter,
-)
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading.chunks import call_for_each
@@ -43,11 +36,11 @@ _HOLE = re.compile(r"%\((\w+)\)s")
 _WORD = ascii_letters + digits + "_"
 _TEXT = _WORD + "-.~!$&'()*+,;=:@"
 UNQUOTED = {
-    IntConverter: digits.encode(),
-    SlugConverter: f"{_WORD}-".encode(),
-    StringConverter: _TEXT.encode(),
-    PathConverter: f"{_TEXT}/".encode(),
-    UUIDConverter: b"",
+    _django.IntConverter: digits.encode(),
+    _django.SlugConverter: f"{_WORD}-".encode(),
+    _django.StringConverter: _TEXT.encode(),
+    _django.PathConverter: f"{_TEXT}/".encode(),
+    _django.UUIDConverter: b"",
 }
 """Of which characters a value consists that its converter takes and ``quote()`` leaves alone."""
 
@@ -141,7 +134,7 @@ class FastPattern:
 def _quoted_texts(column: Sequence[Any], converter: Any) -> list[str | None]:
     """Return the quoted texts of a column's values; None for a value the converter refuses."""
     kind = type(converter)
-    if kind is UUIDConverter and all(type(value) is UUID for value in column):
+    if kind is _django.UUIDConverter and all(type(value) is UUID for value in column):
         return list(map(str, column))
     values = column if set(map(type, column)) == {str} else list(map(str, column))
     texts: list[str | None] = list(values)
@@ -287,5 +280,5 @@ def _fast_pattern(
 def _may_name_a_host(head: str, converters: Sequence[Any]) -> bool:
     """Return whether a path could begin with two slashes, which ``reverse()`` escapes."""
     return head.startswith("//") or (
-        head == "/" and bool(converters) and type(converters[0]) is PathConverter
+        head == "/" and bool(converters) and type(converters[0]) is _django.PathConverter
     )

@@ -16,7 +16,6 @@ from django.core.files.storage import FileSystemStorage
 from django.db.models import F, FileField, Func, Model, QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit._django import LOOKUP_SEP
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
 from django_sitemapkit.reading.digests import as_expression
@@ -195,7 +194,7 @@ class ImagePath:
         if texts is not None:
             return [[self._image_url(text)] if text else [] for text in texts]
         found: dict[Any, list[Any]] = {}
-        order = LOOKUP_SEP.join([*self.path.split(LOOKUP_SEP)[:-1], "pk"])
+        order = _django.LOOKUP_SEP.join([*self.path.split(_django.LOOKUP_SEP)[:-1], "pk"])
         for key, text in read_related(keys, (self.path,), (order,)):
             if text:
                 found.setdefault(key, []).append(self._image_url(text))

@@ -42,7 +42,6 @@ from django.db.models.functions import Cast, Coalesce, Extract, Left, Length
 from django.db.models.lookups import Exact
 
 from django_sitemapkit import _django
-from django_sitemapkit._django import IntConverter, SlugConverter, UUIDConverter
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, column_field_class
@@ -60,7 +59,7 @@ PERCENT = "sitemapkit.percent"
 
 _NEVER_PLAIN = b"&':+ "  # XML escapes the first two; the others are in a lastmod.
 _LASTMOD = rb"[0-9T:+ -]*+\n"
-_FILE_NAME = UNQUOTED[SlugConverter] + b"."  # Of which a storage changes nothing in a URL.
+_FILE_NAME = UNQUOTED[_django.SlugConverter] + b"."  # Of which a storage changes nothing in a URL.
 _SEGMENT = rb"(?!\.)[" + re.escape(_FILE_NAME) + rb"\x80-\xff]++"
 _FILE = rb"(?:" + _SEGMENT + rb"(?:/" + _SEGMENT + rb")*+)?+"
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
@@ -82,9 +81,9 @@ def lines_pattern(pattern: FastPattern, *, has_image: bool) -> re.Pattern[bytes]
 
 def _value_pattern(kind: Any) -> bytes:
     """Return the regular expression of a value in a line, for a class of converters."""
-    if kind is UUIDConverter:
+    if kind is _django.UUIDConverter:
         return rb"[0-9a-f][0-9a-f-]*+"
-    if kind is IntConverter:
+    if kind is _django.IntConverter:
         return rb"[0-9]++"
     characters = re.escape(bytes(sorted(set(UNQUOTED[kind]) - set(_NEVER_PLAIN))))
     if re.fullmatch(kind.regex, "ü") is not None:
@@ -154,6 +153,12 @@ ROWS_PER_TEXT = 4_000
 TEXT_FIELD_CLASSES = (CharField, SlugField, TextField)
 KEYS = (*INTEGERS, *TEXT_FIELD_CLASSES, UUIDField, DateField, DateTimeField)
 """The fields of which PostgreSQL finds the first key and the last as Django reads them."""
+
+_FIELD_CLASSES: dict[type, tuple[type, ...]] = {
+    _django.IntConverter: INTEGERS,
+    _django.UUIDConverter: (UUIDField,),
+}
+"""The field classes whose values a converter may accept; each line is checked, too."""
 
 WHOLE_UNITS = {
     *("year", "iso_year", "quarter", "month", "week", "day", "week_day", "iso_week_day"),
@@ -232,7 +237,8 @@ def can_join(
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:
         return False
-    fitting = [_field_classes_for(type(converter)) for converter in pattern.converters]
+    others = (*TEXT_FIELD_CLASSES, *INTEGERS, UUIDField)
+    fitting = [_FIELD_CLASSES.get(type(one), others) for one in pattern.converters]
     fitting += [(CharField, DecimalField)] * len(own_values)
     images = [] if image is None else [image]
     fitting += [(FileField, ImageField)] * len(images)
@@ -250,15 +256,6 @@ def _field_class(expression: Any) -> "type[Field[Any, Any]] | None":
         return None
     is_known = isinstance(expression, (Cast, Extract)) or _django.is_text_function(expression)
     return type(expression.output_field) if is_known else None
-
-
-def _field_classes_for(converter: type) -> tuple[type, ...]:
-    """Return the field classes whose values a converter may accept; each line is checked, too."""
-    if converter is IntConverter:
-        return INTEGERS
-    return (
-        (UUIDField,) if converter is UUIDConverter else (*TEXT_FIELD_CLASSES, *INTEGERS, UUIDField)
-    )
 
 
 class TextQuery:

@@ -18,9 +18,8 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
-from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading import ContribReader, SectionReader
 from django_sitemapkit.reading.digests import moment_in
-from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.languages import x_default_url
 from django_sitemapkit.reading.sources import OPTIONS, TAGS, UNSET, Column, Constant, Method
 from django_sitemapkit.reading.validation.mistakes import Mistake
