@@ -327,13 +327,13 @@ class SectionReader:
             if objects:
                 version.extensions = extensions_of(self.extension_sources, objects, wanted)
             for tag, by_language in self.tag_sources_by_language.items():
-                source = by_language.get(version.language, UNSET)
-                if isinstance(source, Method):
-                    values: Sequence[Any] = call_for_each(source.function, objects, tag, wanted)
-                elif isinstance(source, Column):
-                    values = self.column_values(source, keys)
-                else:
-                    values = [source.value] * len(keys)  # type: ignore[union-attr]
+                match by_language.get(version.language, UNSET):
+                    case Method(function):
+                        values: Sequence[Any] = call_for_each(function, objects, tag, wanted)
+                    case Column() as column:
+                        values = self.column_values(column, keys)
+                    case Constant(value):
+                        values = [value] * len(keys)
                 version.columns[tag] = values
 
     @property

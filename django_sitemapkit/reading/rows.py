@@ -101,12 +101,10 @@ class QuerySetReader(RowSources):
 
     def chunk_of(self, rows: Sequence[Any]) -> Chunk:
         """Return a Chunk of some rows: their columns, and what methods return for each object."""
-        objects: Sequence[Any] = ()
-        keys: Sequence[Any]
-        columns: dict[str, Sequence[Any]]
+        objects: Sequence[Any] = rows if self.reads_objects else ()
         if self.reads_objects:
-            objects, keys = rows, list(map(self.key_of, rows))
-            columns = {
+            keys: Sequence[Any] = list(map(self.key_of, rows))
+            columns: dict[str, Sequence[Any]] = {
                 name: list(map(attrgetter(COLUMN_ALIAS.format(name)), rows))
                 for name in self.columns_to_read
             }
@@ -115,12 +113,13 @@ class QuerySetReader(RowSources):
             columns = dict(zip(self.columns_to_read, found, strict=True))
         chunk = Chunk(keys, ())
         for tag, source in self.tag_sources.items():
-            if isinstance(source, Column):
-                chunk.columns[tag] = columns[tag]
-            elif isinstance(source, Formula):
-                chunk.columns[tag] = self._formula_values(source, tag, columns, keys)
-            elif isinstance(source, Method) and tag not in self.tag_sources_by_language:
-                chunk.columns[tag] = call_for_each(source.function, objects, tag)
+            match source:
+                case Column():
+                    chunk.columns[tag] = columns[tag]
+                case Formula():
+                    chunk.columns[tag] = self._formula_values(source, tag, columns, keys)
+                case Method(function) if tag not in self.tag_sources_by_language:
+                    chunk.columns[tag] = call_for_each(function, objects, tag)
         if self.lastmod_text is not None:
             texts, refusals = self.lastmod_texts(columns["lastmod"])
             chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.

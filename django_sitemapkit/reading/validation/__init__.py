@@ -76,12 +76,13 @@ def mistakes_of(reader: SectionReader) -> Iterator[Mistake]:
 def _all_mistakes(reader: SectionReader) -> Iterator[Mistake]:
     """Yield the mistakes in a section's declaration, before some of them become warnings."""
     yield from mistakes_in_options(reader)
-    if isinstance(reader, ContribReader):
-        yield from mistakes_in_contrib(reader)
-    elif isinstance(reader, QuerySetReader):
-        yield from mistakes_in_columns(reader)
-    else:
-        yield from ineffective_trust_lastmod(reader)
+    match reader:
+        case ContribReader():
+            yield from mistakes_in_contrib(reader)
+        case QuerySetReader():
+            yield from mistakes_in_columns(reader)
+        case _:
+            yield from ineffective_trust_lastmod(reader)
     unlisted = list(mistakes_in_paging(reader))
     yield from unlisted
     if not unlisted:
@@ -108,12 +109,13 @@ def _ids_of_warnings(reader: SectionReader) -> tuple[str, ...]:
 def mistakes_in_paging(reader: SectionReader) -> Iterator[Mistake]:
     """Yield the mistakes by which rows would be lost or listed twice: the section cannot run."""
     yield from wrong_limit(reader.options.limit)
-    if isinstance(reader, ContribReader):
-        yield from mistakes_in_contrib_items(reader)
-    elif isinstance(reader, QuerySetReader):
-        yield from mistakes_in_rows(reader)
-    elif isinstance(reader, ItemReader):
-        yield from wrong_items(reader, reader.options.items)
+    match reader:
+        case ContribReader():
+            yield from mistakes_in_contrib_items(reader)
+        case QuerySetReader():
+            yield from mistakes_in_rows(reader)
+        case ItemReader():
+            yield from wrong_items(reader, reader.options.items)
 
 
 def require_pageable(reader: SectionReader) -> None:
