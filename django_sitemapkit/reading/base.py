@@ -142,13 +142,10 @@ class SectionReader:
     def used_namespaces(self) -> dict[str, str]:
         """The XML namespaces that its documents declare, by prefix: only those it may use."""
         has_links = self.links_rows or (self.languages and self.options.alternates)
-        found = {"xhtml": NAMESPACES["xhtml"]} if has_links else {}
-        for option in self.extension_sources:
-            if option in PREFIXES:
-                found[PREFIXES[option]] = NAMESPACES[PREFIXES[option]]
-            else:
-                found |= self.options.namespaces
-        return found
+        prefixes = ["xhtml"] if has_links else []
+        prefixes += [PREFIXES[option] for option in self.extension_sources if option in PREFIXES]
+        own = self.options.namespaces if "elements" in self.extension_sources else {}
+        return {**{prefix: NAMESPACES[prefix] for prefix in prefixes}, **own}
 
     @cached_property
     def tag_sources(self) -> dict[str, Source]:

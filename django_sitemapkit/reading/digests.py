@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise, starmap, zip_longest
 from typing import Any
 
@@ -265,17 +266,11 @@ def moment_in(value: Any, alias: str) -> dt.date | None:
 
     A naive moment gets the time zone of the connection.
     """
-    if not isinstance(value, str):
-        moment = value if isinstance(value, dt.date) else None
-    elif not _MOMENT.fullmatch(value):
-        return None
-    else:
-        try:
-            moment = dt.datetime.fromisoformat(value)
-        except ValueError:
-            return None
-        if len(value) == len("2026-01-01"):
-            return moment.date()
+    moment = value if isinstance(value, dt.date) else None
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        kind = dt.date if len(value) == len("2026-01-01") else dt.datetime
+        with suppress(ValueError):
+            moment = kind.fromisoformat(value)
     if isinstance(moment, dt.datetime) and moment.tzinfo is None:
         zone = connections[alias].timezone or timezone.get_default_timezone()
         return moment.replace(tzinfo=zone)

@@ -143,8 +143,7 @@ class ContribReader(QuerySetReader, ItemReader):
         function = self._sitemap_value(option)
         if getattr(function, "__func__", None) is GenericSitemap.lastmod:
             function = attribute_source(function.__func__, function.__self__.date_field)
-        convert = {"location": text_or_none, "changefreq": _lower_text}
-        return function, convert.get(option)
+        return function, {"location": text_or_none, "changefreq": _lower_text}.get(option)
 
     @cached_property
     def keyset(self) -> Keyset | None:  # type: ignore[override]

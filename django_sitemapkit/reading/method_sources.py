@@ -86,14 +86,19 @@ def method_source(function: Any) -> MethodSource:
     Raises MustBeCalled if its source is not known, or has a statement that must be executed.
     """
     if not isinstance(function, FunctionType):
-        why = f"is {type(function).__name__}, not a function"
-        raise MustBeCalled(why, change="write a method without a decorator")
+        raise MustBeCalled(
+            f"is {type(function).__name__}, not a function",
+            change="write a method without a decorator",
+        )
     code = function.__code__
     if getattr(function, "reads_objects", False):
         raise MustBeCalled("has reads_objects set", code, change="remove reads_objects")
     if function.__closure__ or code.co_kwonlyargcount:
-        why = "is a closure, or takes arguments by keyword alone"
-        raise MustBeCalled(why, code, change="remove its decorators and arguments")
+        raise MustBeCalled(
+            "is a closure, or takes arguments by keyword alone",
+            code,
+            change="remove its decorators and arguments",
+        )
     if code.co_flags & inspect.CO_GENERATOR:
         raise MustBeCalled("is a generator", code)
     node = _syntax_node_of(function)

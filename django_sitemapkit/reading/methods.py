@@ -258,8 +258,9 @@ class _Translator:
         """
         names = scope.attribute_names(node)
         if not names:
-            why = "uses an attribute of something else than the object"
-            raise scope.error_at(why, node, _WRITE_IT)
+            raise scope.error_at(
+                "uses an attribute of something else than the object", node, _WRITE_IT
+            )
         (name, *rest), scope = self._follow_relations(names, node, scope)
         model = scope.model
         found = self._class_attribute(model, name, node, scope)
@@ -373,8 +374,9 @@ class _Translator:
         try:
             bound = inspect.signature(reverse).bind(*node.args, **named)
         except TypeError:
-            why = "calls reverse() with arguments that it does not take"
-            raise scope.error_at(why, node) from None
+            raise scope.error_at(
+                "calls reverse() with arguments that it does not take", node
+            ) from None
         given = {
             name: value
             for name, value in bound.arguments.items()
@@ -403,8 +405,11 @@ class _Translator:
         if names is not None and len(set(names)) != len(values):
             raise scope.error_at("has computed arguments of reverse()", node, _WRITE_ARGUMENTS)
         if given or (is_lazy and node is not scope.top):
-            why = "calls reverse() with more than a name and arguments"
-            raise scope.error_at(why, node, "give reverse() only a name and arguments")
+            raise scope.error_at(
+                "calls reverse() with more than a name and arguments",
+                node,
+                "give reverse() only a name and arguments",
+            )
         found = [self._translated(value, scope) for value in values]
         empty = [Value(None)] * len(found)
         route = (

@@ -73,8 +73,7 @@ class Pushdown:
         """The path in each language, with those separators in the places of the values."""
         self._reader = reader
         self._lines = lines_pattern(pattern, has_image=has_image)
-        arguments = locator.language_routes[0].arguments
-        self._places = [arguments[place] for place in pattern.order]
+        self._places = [locator.language_routes[0].arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
         self._query: TextQuery | None = None
         languages = reader.languages

@@ -75,8 +75,9 @@ class RowMethods:
             except MustBeCalled as why:
                 found[option] = why
         if self._digest_of(found) == self.reader.called_methods:
-            differing = MustBeCalled("has given another value than its source says")
-            return dict.fromkeys(found, differing)
+            return dict.fromkeys(
+                found, MustBeCalled("has given another value than its source says")
+            )
         return found
 
     @cached_property
@@ -103,8 +104,9 @@ class RowMethods:
     def _formula_for(self, option: str, source: Method) -> Formula:
         """Return the Formula of a method. Raises MustBeCalled if the method must be called."""
         if not settings.METHODS_AS_COLUMNS:
-            why = "is called because of SITEMAPKIT_METHODS_AS_COLUMNS"
-            raise MustBeCalled(why, change="remove that setting")
+            raise MustBeCalled(
+                "is called because of SITEMAPKIT_METHODS_AS_COLUMNS", change="remove that setting"
+            )
         if option not in {"location", *TAGS}:
             raise MustBeCalled("may return more than one value")
         if self.reader.label is None:

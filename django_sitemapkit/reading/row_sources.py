@@ -288,8 +288,7 @@ class RowSources(SectionReader):
     @cached_property
     def methods_as_columns(self) -> Mapping[str, Source]:
         """What is read in place of methods, by option; empty if one of them must be called."""
-        found = self.methods.as_columns
-        return {option: formula.source or formula for option, formula in found.items()}
+        return {option: one.source or one for option, one in self.methods.as_columns.items()}
 
     def function_and_converter(
         self, option: str, source: Method

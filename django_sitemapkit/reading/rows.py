@@ -378,25 +378,26 @@ class QuerySetReader(RowSources):
         routes = [one.route for one in self.locator.language_routes] if self.locator else []
         with self.site.active():
             routes += [found for formula in self._formulas for found in formula.compile_routes()]
-        patterns = [candidate for route in routes for candidate in route.candidates]
         # The statement does not say which of its columns is for which tag or argument.
         templates = [
             (one.template, one.pattern.pattern, one.names, sorted(one.required.items()))
-            for one in patterns
+            for route in routes
+            for one in route.candidates
         ]
         images = self.images_path.storage_url() if self.images_path else ""
         statement = stable_statement(self.queryset, lambda: self.without_cached_values().queryset)
         zone = connections[self.rows.db].timezone_name  # Of the moments that formulas read.
         methods = [(formula.text, zone) for formula in self._formulas]
-        state = (
-            super().declaration_text(),
-            statement,
-            list(self.column_tags),
-            templates,
-            images,
-            methods,
+        return repr(
+            (
+                super().declaration_text(),
+                statement,
+                list(self.column_tags),
+                templates,
+                images,
+                methods,
+            )
         )
-        return repr(state)
 
 
 def _entries(value: Any, at_most: int) -> list[Entry]:

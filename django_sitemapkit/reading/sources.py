@@ -104,8 +104,9 @@ class Formula:
         try:
             return [compile_route(one.route) for one in self.reverses]
         except NoReverseMatch as error:
-            change = "correct the name or the arguments of the URL"
-            raise MustBeCalled(f"calls reverse(): {error}", change=change) from error
+            raise MustBeCalled(
+                f"calls reverse(): {error}", change="correct the name or the arguments of the URL"
+            ) from error
 
     def values(self, columns: Sequence[Sequence[Any]], rows: int) -> list[Any]:
         """Return the method's value for each row, computed from its columns.

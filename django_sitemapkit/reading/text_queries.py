@@ -129,10 +129,8 @@ def has_long_line(text: bytes) -> bool:
     return False
 
 
-@lru_cache(maxsize=4096)
-def _percent_encoded_text(text: str) -> str:
-    """Return a text percent-encoded; cached, as the same few characters come often."""
-    return quote(text)
+_percent_encoded_text = lru_cache(maxsize=4096)(quote)
+"""Percent-encodes a text; cached, as the same few characters come often."""
 
 
 def _percent_encode(error: UnicodeError) -> tuple[str, int]:
@@ -307,8 +305,7 @@ class TextQuery:
             yield found
             if is_rest:
                 return
-            is_full = size == self._rows_per_text
-            if following is None or not is_full:
+            if following is None or size < self._rows_per_text:
                 size = min(4 * size, self._rows_per_text)
                 behind = self._keyset.after(RawSQL("%s", (LAST_KEY,), self._field), keys)
                 following = self._statement(behind[:size])

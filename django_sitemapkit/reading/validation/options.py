@@ -64,8 +64,7 @@ def closest_option(name: str, known: Collection[str]) -> str:
 
 def has_no_rows(options: Any) -> bool:
     """Return whether a ``Section`` neither sets a queryset nor overrides ``get_queryset()``."""
-    is_default = type(options).get_queryset is Section.get_queryset
-    return is_default and options.queryset is None
+    return type(options).get_queryset is Section.get_queryset and options.queryset is None
 
 
 def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
