@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain, permutations
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings as django_settings
@@ -24,6 +24,7 @@ from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash_expression
 from django_sitemapkit.reading.routes import FastPattern
+from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
@@ -36,9 +37,6 @@ from django_sitemapkit.reading.text_queries import (
     lines_pattern,
     percent_encoded,
 )
-
-if TYPE_CHECKING:
-    from django_sitemapkit.reading.rows import QuerySetReader
 
 UTC = "+00:00"
 
@@ -55,7 +53,7 @@ class Pushdown:
     Raises ValueError for a section for which ``why_not_as_text`` gives a reason.
     """
 
-    def __init__(self, reader: "QuerySetReader") -> None:
+    def __init__(self, reader: QuerySetReader) -> None:
         patterns, locator = fast_patterns_of(reader), reader.locator
         if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {why_not_as_text(reader)}.")
@@ -76,19 +74,13 @@ class Pushdown:
         self._places = [locator.language_routes[0].arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
         self._query: TextQuery | None = None
-        languages = reader.languages
-        at_most = ROWS_PER_TEXT if languages is None else languages.objects_per_chunk
-        # With many languages, a chunk has so few rows that a statement for each takes longer.
-        is_worthwhile = at_most >= keysets.FIRST_CHUNK
-        own_values = list(reader.row_value_columns.values())
+        at_most = reader.languages.objects_per_chunk if reader.languages else ROWS_PER_TEXT
         image = reader.columns_to_read["images"] if has_image else None
-        read = reader.queryset
-        if is_worthwhile and can_join(reader.keyset, read, pattern, columns, own_values, image):
+        # With many languages, a chunk has so few rows that a statement for each takes longer.
+        if at_most >= keysets.FIRST_CHUNK and can_join(reader, pattern, columns, image):
             if has_image:
                 columns.append(Coalesce(image, Value(""), output_field=TextField()))
-            self._query = TextQuery(
-                reader.keyset, columns, reader.lastmod_text, own_values, at_most=at_most
-            )
+            self._query = TextQuery(reader, columns, at_most=at_most)
         self.digest = (0, 0)
         """How many rows were read and digested so far, and the sum of their hashes."""
         self._reads_hashes = False
@@ -281,7 +273,7 @@ def _texts_or_none(column: Sequence[Any], converter: type) -> Sequence[str] | No
     return column if kinds == {str} else list(map(str, column))
 
 
-def why_not_as_text(reader: "QuerySetReader") -> str:
+def why_not_as_text(reader: QuerySetReader) -> str:
     """Return why the rows of a section cannot be read as text; "" if they can."""
     if reader.keyset is None:
         return "its items are a list"
@@ -305,13 +297,13 @@ def why_not_as_text(reader: "QuerySetReader") -> str:
     )
 
 
-def image_prefix_of(reader: "QuerySetReader") -> str:
+def image_prefix_of(reader: QuerySetReader) -> str:
     """Return what comes before the file's name in each row's image URL; "" if it is not known."""
     with reader.site.active():  # A relative MEDIA_URL is below the path of the site.
         return "" if reader.images_path is None else reader.images_path.url_prefix()
 
 
-def _obstacle_of_tags(reader: "QuerySetReader") -> str:
+def _obstacle_of_tags(reader: QuerySetReader) -> str:
     """Return why a section's tags keep its rows from being read as text; "" if they do not."""
     for tag, source in reader.tag_sources.items():
         if isinstance(source, Formula):
@@ -326,7 +318,7 @@ def _obstacle_of_tags(reader: "QuerySetReader") -> str:
     return ""
 
 
-def _obstacle_of_location(reader: "QuerySetReader") -> str:
+def _obstacle_of_location(reader: QuerySetReader) -> str:
     """Return why the locations keep rows from being read as text; "" if they do not."""
     if reader.locator is None:
         return "location is computed for each row, and not by reverse() alone"
@@ -347,7 +339,7 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
     return ""
 
 
-def _obstacle_of_languages(reader: "QuerySetReader") -> str:
+def _obstacle_of_languages(reader: QuerySetReader) -> str:
     """Return why languages keep rows from being read as text; "" if they do not."""
     languages, patterns = reader.languages, fast_patterns_of(reader)
     if not isinstance(reader.object_languages_source, Constant):
@@ -368,7 +360,7 @@ def _obstacle_of_languages(reader: "QuerySetReader") -> str:
     return ""
 
 
-def fast_patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
+def fast_patterns_of(reader: QuerySetReader) -> list[FastPattern]:
     """Return the FastPattern of a section's Route in each language.
 
     Empty without a Route, if its columns differ by language, or if one language has none.

@@ -11,7 +11,7 @@ ORDER BY in the aggregate would sort what is sorted already, for half of the tim
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -47,6 +47,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, column_field_class
 from django_sitemapkit.reading.keysets import FIRST_CHUNK, KeyRange, Keyset, SqlColumn
 from django_sitemapkit.reading.routes import UNQUOTED, FastPattern
+from django_sitemapkit.reading.row_sources import RowSources
 
 SEPARATORS = bytes(range(1, 9))
 """What follows the first value, the second and so on; no URL may contain one of them."""
@@ -215,19 +216,15 @@ class TextChunk:
 
 
 def can_join(
-    keyset: Keyset,
-    read: QuerySet[Any],
-    pattern: FastPattern,
-    columns: Sequence[Any],
-    own_values: Sequence[str],
-    image: str | None,
+    reader: RowSources, pattern: FastPattern, columns: Sequence[Any], image: str | None
 ) -> bool:
     """Return whether the database can join rows into lines that fill a URL pattern.
 
-    It must be PostgreSQL, return each row once with the columns that are ``read``, and write all
-    values as Python does, including those that a row may set itself and the name of its ``image``.
+    It must be PostgreSQL, return each row once with the columns that are read, and write all values
+    as Python does, including those that a row may set itself and the name of its ``image``.
     """
-    rows = keyset.queryset
+    keyset, read = reader.keyset, reader.queryset
+    rows, own_values = keyset.queryset, reader.row_value_columns.values()
     if connections[rows.db].vendor != "postgresql" or not _django.reads_single_rows(read):
         return False
     if _django.QueryShape(rows).changes_values or _django.QueryShape(read).has_extra_columns:
@@ -261,17 +258,16 @@ class TextQuery:
 
     def __init__(
         self,
-        keyset: Keyset,
+        reader: RowSources,
         columns: Sequence[Any],
-        lastmod_text: Func | None,
-        own_values: Sequence[str],
         *,
         at_most: int,
     ) -> None:
         """Read ``columns`` and a lastmod of rows, at most ``at_most`` and ROWS_PER_TEXT at a time.
 
-        The line of a row that sets a tag itself, in a column of ``own_values``, is empty.
+        The line of a row that sets a tag itself is empty.
         """
+        keyset, lastmod_text = reader.keyset, reader.lastmod_text
         self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
         """Whether all keys are asked for."""
@@ -284,7 +280,7 @@ class TextQuery:
             (lastmod,) = lastmod_text.get_source_expressions()
         rows: QuerySet[Any] = keyset.queryset.values(
             sitemapkit_key=F(keyset.name),
-            sitemapkit_text=_blank_with_own_values(line, own_values),
+            sitemapkit_text=_blank_with_own_values(line, reader.row_value_columns.values()),
             sitemapkit_lastmod=lastmod,
         )
         self._keyset = Keyset(rows, keyset.name, keyset.active)
@@ -359,7 +355,7 @@ def _line_expression(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) 
     return Coalesce(line, Value(""), output_field=text)
 
 
-def _blank_with_own_values(line: Any, columns: Sequence[str]) -> Any:
+def _blank_with_own_values(line: Any, columns: Collection[str]) -> Any:
     """Return the expression of a line that is empty if the row sets a tag in ``columns`` itself."""
     if not columns:
         return line
