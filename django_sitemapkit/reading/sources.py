@@ -25,9 +25,6 @@ TAGS = ("lastmod", "changefreq", "priority")
 DAY = "day"
 """The precision of a lastmod that is written as a date."""
 
-PRECISIONS = ("second", DAY)
-"""What ``lastmod_precision`` may be."""
-
 PREFIXES = {"images": "image", "videos": "video", "news": "news"}
 """The options for Google's extensions, with the prefix of each one's namespace."""
 
@@ -204,8 +201,6 @@ class Option:
     """
 
 
-_EXTENSION = Option(takes=(Method,), check="sitemapkit.E139")
-
 _OF_LANGUAGES = Option(
     takes=(Constant,), needs="i18n", check="sitemapkit.E136", hint="Set a value, or a property."
 )
@@ -219,7 +214,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "lastmod_precision": Option(
         takes=(Constant,),
-        one_of=PRECISIONS,
+        one_of=("second", DAY),
         check="sitemapkit.E146",
         hint='Set it to "second" or "day".',
         in_fingerprint=True,
@@ -236,7 +231,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "version": Option(in_fingerprint=True),
     "title": Option(takes=(Column, Method), text_is_column=True, check="sitemapkit.E129"),
-    **dict.fromkeys(EXTENSIONS, _EXTENSION),
+    **dict.fromkeys(EXTENSIONS, Option(takes=(Method,), check="sitemapkit.E139")),
     "images": Option(takes=(Column, Method), text_is_column=True, check="sitemapkit.E139"),
     "languages": _OF_LANGUAGES,
     "object_languages": Option(

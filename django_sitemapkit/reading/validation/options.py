@@ -69,16 +69,20 @@ def has_no_rows(options: Any) -> bool:
 
 def mistakes_in_options(reader: SectionReader) -> Iterator[Mistake]:
     """Yield the mistakes that are found without rows and items."""
+    options = reader.options
     yield from wrong_sources(reader)
     if not isinstance(reader, ContribReader):
-        yield from unknown_options(reader.options)
+        yield from unknown_options(options)
         yield from methods_without_object(reader)
-        yield from wrong_languages(reader.options)
-        yield from language_options_without_i18n(reader)
+        if options.i18n:
+            yield from wrong_languages(options)
+        else:
+            yield from language_options_without_i18n(reader)
         yield from wrong_namespaces(reader)
-    yield from ineffective_language_options(reader.options)
-    yield from doubtful_languages(reader)
-    moment = next(filter(_is_from_import, _declared_moments(reader.options)), None)
+    if options.i18n:
+        yield from ineffective_language_options(options)
+        yield from doubtful_languages(reader)
+    moment = next(filter(_is_from_import, _declared_moments(options)), None)
     if moment is not None:
         yield Mistake(
             "sitemapkit.W164",
@@ -169,8 +173,6 @@ def methods_without_object(reader: SectionReader) -> Iterator[Mistake]:
 
 def ineffective_language_options(options: BaseSection) -> Iterator[Mistake]:
     """Find repeated languages, and x_default without alternates, in a section with ``i18n``."""
-    if not options.i18n:
-        return
     codes = [] if isinstance(options.languages, str) else list(options.languages or ())
     for code in {code: None for code in codes if codes.count(code) > 1}:
         yield Mistake(
@@ -196,7 +198,7 @@ def language_options_without_i18n(reader: SectionReader) -> Iterator[Mistake]:
     ]
     if reader.links_rows and "x_default" in idle:
         idle.remove("x_default")
-    if idle and not options.i18n:
+    if idle:
         yield Mistake(
             "sitemapkit.W152",
             f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect without i18n",
@@ -222,8 +224,6 @@ def doubtful_languages(reader: SectionReader) -> Iterator[Mistake]:
 
 def wrong_languages(options: BaseSection) -> Iterator[Mistake]:
     """Find languages, hosts, an x_default or a limit that are wrong in a section with ``i18n``."""
-    if not options.i18n:
-        return
     named, known = options.languages, dict(settings.LANGUAGES)
     codes = list(known if named is None else named)
     unknown = [code for code in codes if code not in known]
