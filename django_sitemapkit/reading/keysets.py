@@ -1,7 +1,7 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -329,15 +329,15 @@ def have_rows(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
 
     The keysets may be of different models. One query asks for up to 100 ranges of a database.
     """
-    answers = [False] * len(ranges)
-    by_database: defaultdict[str, list[int]] = defaultdict(list)
-    for place, (keyset, _) in enumerate(ranges):
-        by_database[keyset.queryset.db].append(place)
-    for alias, places in by_database.items():
-        columns = [ranges[place][0].presence_sql(ranges[place][1]) for place in places]
-        for place, found in zip(places, _sql_values(alias, columns), strict=True):
-            answers[place] = bool(found)
-    return answers
+    found: dict[int, Any] = {}
+    for alias in dict.fromkeys(keyset.queryset.db for keyset, _ in ranges):
+        columns = {
+            place: keyset.presence_sql(keys)
+            for place, (keyset, keys) in enumerate(ranges)
+            if keyset.queryset.db == alias
+        }
+        found |= zip(columns, _sql_values(alias, list(columns.values())), strict=True)
+    return [bool(found[place]) for place in range(len(ranges))]
 
 
 def _sql_values(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:

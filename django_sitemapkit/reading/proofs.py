@@ -127,15 +127,13 @@ def _slashless_patterns(section: SectionReader) -> Sequence[FastPattern] | None:
     locator = section.locator
     if locator is None or locator.related or len(locator.language_routes) != 1:
         return None
-    patterns = []
-    for candidate in locator.language_routes[0].route.candidates:
-        pattern = candidate.fast
-        if pattern is None or any(
-            isinstance(converter, _django.PathConverter) for converter in pattern.converters
-        ):
-            return None
-        patterns.append(pattern)
-    return patterns
+    found = [candidate.fast for candidate in locator.language_routes[0].route.candidates]
+    slashless = [
+        pattern
+        for pattern in found
+        if pattern and _django.PathConverter not in map(type, pattern.converters)
+    ]
+    return slashless if len(slashless) == len(found) else None
 
 
 def _static_paths(section: StaticReader) -> list[str] | None:

@@ -83,15 +83,13 @@ class Candidate:
         given = dict(zip(self.names, values, strict=True))
         if any(given.get(name, value) != value for name, value in self.required.items()):
             return None
-        texts = {}
-        for name, value in given.items():
-            if name in self.converters:
-                try:
-                    texts[name] = self.converters[name].to_url(value)
-                except ValueError:
-                    return None
-            else:
-                texts[name] = str(value)
+        try:
+            texts = {
+                name: self.converters[name].to_url(value) if name in self.converters else str(value)
+                for name, value in given.items()
+            }
+        except ValueError:
+            return None
         path = self.template % texts
         if not self.pattern.search(path):
             return None

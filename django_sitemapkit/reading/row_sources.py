@@ -155,14 +155,12 @@ class RouteLocator:
             there = [
                 is_there and values[row] not in (None, "") for row, is_there in enumerate(there)
             ]
-        places = list(compress(range(len(keys)), there))
-        paths = language_route.route.paths(
-            [list(compress(column, there)) for column in arguments], len(places)
+        paths = iter(
+            language_route.route.paths(
+                [list(compress(column, there)) for column in arguments], sum(there)
+            )
         )
-        locations: list[Any] = [None] * len(keys)
-        for place, path in zip(places, paths, strict=True):
-            locations[place] = path
-        return LanguageVersion(code, locations)
+        return LanguageVersion(code, [next(paths) if is_there else None for is_there in there])
 
 
 class ImagePath:

@@ -284,8 +284,7 @@ class QuerySetReader(RowSources):
         rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
             newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
-            value = _django.convert_aggregate(newest["newest"], column, self.rows)
-            return newest["rows"], value
+            return newest["rows"], _django.convert_aggregate(newest["newest"], column, self.rows)
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         """Return for each page its number of rows, and text that changes whenever a row changes.
