@@ -141,9 +141,12 @@ def _static_paths(section: StaticReader) -> list[str] | None:
     options = section.options
     is_plain = type(options).location is StaticSection.location and section.languages is None
     items = options.items
-    if not is_plain or not isinstance(items, list | tuple) or len(items) > MAX_STATIC_ITEMS:
-        return None
-    if not all(isinstance(item, str) for item in items):
+    if (
+        not is_plain
+        or not isinstance(items, list | tuple)
+        or len(items) > MAX_STATIC_ITEMS
+        or not all(isinstance(item, str) for item in items)
+    ):
         return None
     scope = section.site.scope()
     with section.site.active():

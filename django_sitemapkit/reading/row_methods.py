@@ -180,15 +180,14 @@ class RowMethods:
         key = self.reader.site.key, self.reader.get_name(), self.digest
         if once_per_process and key in _differences:
             return _differences[key]
-        odd = _unusual_rows(self._sample_rows(keys))
-        found = self._lasting_difference(odd)
-        if once_per_process and odd:  # Otherwise, the next page may have rows.
+        unusual = _unusual_keys(self._sample_rows(keys))
+        found = self._lasting_difference(unusual)
+        if once_per_process and unusual:  # Otherwise, the next page may have rows.
             _differences[key] = found
         return found
 
-    def _lasting_difference(self, odd: Sequence[tuple[Any, ...]]) -> str:
+    def _lasting_difference(self, keys: Sequence[Any]) -> str:
         """Return a difference that is not due to rows saved meanwhile; or ""."""
-        keys = [key for key, *_ in odd]
         for _ in range(LOOKS):
             rows = self._read_rows(keys)
             found = self._difference_in_languages(list(rows.values()))
@@ -266,8 +265,11 @@ def _constant(option: str, formula: Formula) -> Constant:
     return Constant(value)
 
 
-def _unusual_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return those rows for which a method is most likely to return an unexpected value."""
+def _unusual_keys(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Return the keys of the rows for which a method is most likely to return what is unexpected.
+
+    The key is the first column.
+    """
     found: list[tuple[Any, ...]] = []
     for column in zip(*rows, strict=True):
         known = [place for place, value in enumerate(column) if value is not None]
@@ -277,4 +279,4 @@ def _unusual_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             found += [rows[known[0]], rows[known[-1]]]
             found += [rows[place] for place in known if not str(column[place]).isascii()][:1]
     found += random.sample(rows, min(RANDOM_ROWS, len(rows)))
-    return list({row[0]: row for row in found}.values())
+    return list(dict.fromkeys(row[0] for row in found))
