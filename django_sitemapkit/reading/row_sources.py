@@ -17,7 +17,7 @@ from django.db.models import F, FileField, Func, Model, QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
+from django_sitemapkit.reading.chunks import call_for_each
 from django_sitemapkit.reading.digests import as_expression
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS, Keyset
 from django_sitemapkit.reading.languages import (
@@ -190,12 +190,13 @@ class ImagePath:
         related rows by ``keys``.
         """
         if texts is not None:
-            return [[self._image_url(text)] if text else [] for text in texts]
+            urls = self._image_urls(texts)
+            return [[url] if text else [] for text, url in zip(texts, urls, strict=True)]
         found: dict[Any, list[Any]] = {}
         order = _django.LOOKUP_SEP.join([*self.path.split(_django.LOOKUP_SEP)[:-1], "pk"])
-        for key, text in read_related(keys, (self.path,), (order,)):
-            if text:
-                found.setdefault(key, []).append(self._image_url(text))
+        rows = [row for row in read_related(keys, (self.path,), (order,)) if row[1]]
+        for (key, _), url in zip(rows, self._image_urls([text for _, text in rows]), strict=True):
+            found.setdefault(key, []).append(url)
         return [found.get(key, []) for key in keys]
 
     def url_prefix(self) -> str:
@@ -207,7 +208,7 @@ class ImagePath:
         storage = None if self._file is None or self.is_of_many else self._file.storage
         if storage.__class__ is not FileSystemStorage:  # The default one is of a class of proxies.
             return ""
-        url = self._image_url("x")
+        (url,) = self._image_urls(["x"])
         return url.removesuffix("x") if isinstance(url, str) and url.endswith("/x") else ""
 
     def storage_url(self) -> str:
@@ -219,16 +220,14 @@ class ImagePath:
             return str(self._file and self._file.storage.url("x")).partition("?")[0]
         return ""
 
-    def _image_url(self, text: Any) -> Any:
-        """Return the URL of a value: made by the storage, which may raise, or the value itself."""
+    def _image_urls(self, texts: Sequence[Any]) -> list[Any]:
+        """Return the URL of each value: made by the storage, which may raise, or the value itself.
+
+        It is None for no value.
+        """
         if self._file is None:
-            return text
-        try:
-            return self._file.storage.url(text)
-        except INFRASTRUCTURE:
-            raise
-        except Exception as error:  # noqa: BLE001  a project's storage may raise anything
-            return invalid_value_of(error, "images")
+            return list(texts)
+        return call_for_each(self._file.storage.url, texts, "images", map(bool, texts))
 
 
 class RowSources(SectionReader):

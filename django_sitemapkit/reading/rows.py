@@ -189,7 +189,8 @@ class QuerySetReader(RowSources):
         row, whose location is an InvalidValue.
         """
         chunk.extensions |= extensions_of(self.extension_sources, objects)
-        found = call_for_each(lambda obj: _entries(entries(obj), self.max_urls), objects, "entries")
+        at_most = self.max_urls
+        found = call_for_each(lambda obj: _entries(entries(obj), at_most), objects, "entries")
         order = [
             (place, entry)
             for place, some in enumerate(found)
