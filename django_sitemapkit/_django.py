@@ -319,8 +319,11 @@ def has_window(expression: Any) -> bool:
     """
     if isinstance(expression, (Query, Subquery)):
         return False
-    texts = [getattr(expression, "sql", ""), *getattr(expression, "extra", {}).values()]
-    texts.append(getattr(expression, "template", ""))
+    texts = [
+        getattr(expression, "sql", ""),
+        getattr(expression, "template", ""),
+        *getattr(expression, "extra", {}).values(),
+    ]
     return (
         bool(expression.contains_over_clause)
         or any(isinstance(text, str) and _OVER.search(text) for text in texts)

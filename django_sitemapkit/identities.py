@@ -54,7 +54,7 @@ def model_by_label(label: str) -> type[Model] | None:
         model = apps.get_model(label)
     except (LookupError, ValueError):
         return None
-    return model if identity_model(model)._meta.label_lower == label else None
+    return model if label_of(model) == label else None
 
 
 def objects_by_key(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from django_sitemapkit.sections.declarations import NAME
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
 
-_Declared = TypeVar("_Declared", bound=type[Any])
+_Declared = TypeVar("_Declared")
 
 Switched = Mapping[str, bool]
 """Sections by name that are on or off whatever they declare."""
@@ -222,9 +222,7 @@ _NOTHING: Any = object()
 
 
 @overload
-def register(section: _Declared) -> _Declared: ...
-@overload
-def register(section: Any, *, name: str | None = ...) -> Any: ...
+def register(section: _Declared, *, name: str | None = ...) -> _Declared: ...
 @overload
 def register(*, name: str | None = ...) -> Callable[[_Declared], _Declared]: ...
 def register(section: Any = _NOTHING, *, name: str | None = None) -> Any:

@@ -27,7 +27,7 @@ from django_sitemapkit.checks.base import (
 )
 from django_sitemapkit.models import Build
 from django_sitemapkit.reading.validation import Mistake
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import dotted_path, registry
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -181,5 +181,4 @@ def _package_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
 def _dotted_path(view: Any) -> str:
     """Return the dotted path of a view function or view class."""
     view = getattr(view, "view_class", view)
-    name = getattr(view, "__qualname__", type(view).__qualname__)
-    return f"{view.__module__}.{name}"
+    return dotted_path(view if hasattr(view, "__qualname__") else type(view))

@@ -95,8 +95,6 @@ class RowReader:
         """Read rows of a table for these sites, which are given by key."""
         self._table = table
         self._sites = sites
-
-        self._now = timezone.now()
         self._readers: dict[str, Callable[[str], Any]] = {
             "include": self._parse_include,
             "lastmod": self._parse_lastmod,
@@ -171,7 +169,7 @@ class RowReader:
             raise csv_error(
                 _("lastmod: enter a date, or a date and time, in ISO 8601 format.")
             ) from error
-        if value > self._now:
+        if value > timezone.now():
             raise csv_error(_("lastmod: this date is in the future."))
         return value  # type: ignore[no-any-return]
 

@@ -33,11 +33,14 @@ class OverrideLookup:
     def __init__(self, overrides: QuerySet[UrlOverride]) -> None:
         """Compile the SQL for these overrides, which are those of one site."""
         self._alias = overrides.db
-        found = _django.select_with_converters(overrides.values_list(*_FIELDS))
-        self._sql, self._parameters, self._converters = found
+        sql, self._parameters, self._converters = _django.select_with_converters(
+            overrides.values_list(*_FIELDS)
+        )
         meta = UrlOverride._meta
         quote = connections[self._alias].ops.quote_name
-        self._hash = f"{quote(meta.db_table)}.{quote(str(meta.get_field('hash').column))}"
+        column = f"{quote(meta.db_table)}.{quote(str(meta.get_field('hash').column))}"
+        self._sql = f"{sql} AND {column} IN"
+        """Lacks the list of hashes in parentheses."""
 
     def by_hash(self, hashes: Iterable[int]) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Yield the identity and the OVERRIDE_FIELDS of each override with one of these hashes."""
@@ -45,9 +48,7 @@ class OverrideLookup:
         while batch := list(islice(remaining, MAX_PARAMETERS)):
             listed, parameters = self._in_list_sql(batch)
             with connections[self._alias].cursor() as cursor:
-                cursor.execute(
-                    f"{self._sql} AND {self._hash} IN ({listed})", (*self._parameters, *parameters)
-                )
+                cursor.execute(f"{self._sql} ({listed})", (*self._parameters, *parameters))
                 rows = cursor.fetchall()
             if rows:
                 paths, models, objects, *found = self._converted_columns(rows)

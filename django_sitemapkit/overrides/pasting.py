@@ -11,6 +11,7 @@ from django_sitemapkit.protocol.locations import (
     Scope,
     has_dot_segment,
     normalise_path,
+    resolve_scheme,
     split_origin,
 )
 from django_sitemapkit.sites import SitemapSite
@@ -51,15 +52,13 @@ def pasted_path(site: SitemapSite, text: str) -> str:
 
 def _path_from_root(site: SitemapSite, text: str) -> str:
     """Return the path in ``text``, with a leading slash, not normalised; raises InvalidValue."""
-    if text.startswith("//"):
-        return _without_host(site, f"{site.origin.partition(':')[0]}:{text}")
+    if text.startswith("//") or _WEB_ADDRESS.match(text):
+        return _without_host(site, text)
     if text.startswith("/"):
         return text
-    if _WEB_ADDRESS.match(text):
-        return _without_host(site, text)
     first = re.split("[/?]", text, maxsplit=1)[0]
     if first.lower() == _host_and_port(site.origin):
-        return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
+        return _without_host(site, f"//{text}")
     if ":" in first:
         raise _invalid_url(_not_a_web_address_message())
     if not first or "." in first or " " in first:
@@ -68,13 +67,13 @@ def _path_from_root(site: SitemapSite, text: str) -> str:
 
 
 def _without_host(site: SitemapSite, url: str) -> str:
-    """Return the path and query of a URL of the site.
+    """Return the path and query of a URL of the site, whose scheme may be missing.
 
     Raises InvalidValue if its host is another, if it is not a web address, or if its path begins
     with two slashes.
     """
     try:
-        origin, rest = split_origin(url)
+        origin, rest = split_origin(resolve_scheme(url, site.origin))
     except InvalidValue as error:
         raise _invalid_url(_not_a_web_address_message()) from error
     if _host_and_port(origin) != _host_and_port(site.origin):

@@ -263,13 +263,10 @@ def _compare_with_stored(table: CsvTable, columns: Sequence[str], lines: Iterabl
         _reject_missing_objects(new)
 
 
-def _reject_missing_objects(lines: Iterable[Line]) -> None:
+def _reject_missing_objects(lines: Sequence[Line]) -> None:
     """Mark lines as invalid whose override is for an object that does not exist."""
-    by_model: dict[str, list[Line]] = {}
-    for line in lines:
-        if line.row.model:
-            by_model.setdefault(line.row.model, []).append(line)
-    for label, lines_of_model in by_model.items():
+    for label in {line.row.model for line in lines if line.row.model}:
+        lines_of_model = [line for line in lines if line.row.model == label]
         model = model_by_label(label)
         assert model is not None  # noqa: S101  it was looked up for the row
         found = objects_by_key(model, [line.row.object_id for line in lines_of_model])

@@ -49,8 +49,10 @@ class Writer:
             for prefix, name in (namespaces or {}).items()
         ]
         if schema_location:
-            attributes.append(f'xmlns:xsi="{SCHEMA_INSTANCE}"')
-            attributes.append(f'xsi:schemaLocation="{NAMESPACE} {NAMESPACE}/{self.schema}"')
+            attributes += [
+                f'xmlns:xsi="{SCHEMA_INSTANCE}"',
+                f'xsi:schemaLocation="{NAMESPACE} {NAMESPACE}/{self.schema}"',
+            ]
         self._head = f"{_DECLARATION}<{self.root} {' '.join(attributes)}>\n".encode()
         self.urls = 0
         """Entries written so far."""

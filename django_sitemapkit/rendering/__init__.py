@@ -11,7 +11,6 @@ from django_sitemapkit.rendering.indexes import (
     live_index_entries,
     page_address,
     page_address_getter,
-    render_index,
     write_index,
 )
 from django_sitemapkit.rendering.pages import (
@@ -38,7 +37,6 @@ __all__ = [
     "page_address",
     "page_address_getter",
     "page_entries",
-    "render_index",
     "validators_of",
     "write_index",
 ]

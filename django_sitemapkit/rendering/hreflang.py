@@ -41,9 +41,6 @@ NOT_SHARED = (None, "")
 HreflangLink = tuple[str, str]
 """A hreflang code, and the location of the version in that language."""
 
-ListedRows = Callable[[SectionReader], Iterator[EntryColumns]]
-"""Yields the listed entries of a section, without their hreflang links."""
-
 
 class HreflangFormatter:
     """Turns the versions of an object into hreflang links: their codes, order and x-default."""
@@ -51,7 +48,7 @@ class HreflangFormatter:
     def __init__(self, section: SectionReader, codes: Sequence[str], problems: ProblemLog) -> None:
         self._problems = problems
         self._ranks = {code.lower(): rank for rank, code in enumerate(codes)}
-        self._codes: dict[str, str | None] = {}
+        self._codes: dict[Any, str | None] = {}
         self._default, self._fallback = "", ""
         self._prefixed, self._bare = "", ""
         match section.options.x_default:
@@ -70,15 +67,15 @@ class HreflangFormatter:
                 except InvalidValue as refusal:
                     problems.add("x_default", refusal, skipped=False)
 
-    def code(self, language: str) -> str | None:
-        """Return the hreflang code of a language; None, with a problem, for an invalid one."""
-        if language not in self._codes:
+    def code(self, language: Any) -> str | None:
+        """Return the hreflang code of a language; None for none, or, with a problem, an invalid."""
+        if language and language not in self._codes:
             self._codes[language] = None
             try:
-                self._codes[language] = format_hreflang(language)
+                self._codes[language] = format_hreflang(str(language))
             except InvalidValue as refusal:
                 self._problems.add("languages", refusal, skipped=False)
-        return self._codes[language]
+        return self._codes.get(language)
 
     def links(self, versions: Iterable[tuple[str, str]]) -> list[HreflangLink]:
         """Return the links to an object's versions, which are given as (language, location).
@@ -172,11 +169,14 @@ def _linked_versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
 class TranslationLinks:
     """Links rows to their translations, which are other rows, of any section with ``translations``.
 
-    ``listed_rows`` reads the listed entries of such a section.
+    ``listed_rows`` yields the listed entries of such a section, without their links.
     """
 
     def __init__(
-        self, section: QuerySetReader, problems: ProblemLog, listed_rows: ListedRows
+        self,
+        section: QuerySetReader,
+        problems: ProblemLog,
+        listed_rows: Callable[[SectionReader], Iterator[EntryColumns]],
     ) -> None:
         self._section = section
         self._listed_rows = listed_rows
@@ -209,17 +209,10 @@ class TranslationLinks:
             # Of two rows in one language, the first is the one that others link to.
             row: links[share]
             if share in links
-            and location == versions[share].get(self._code(language) or "", ("", ""))[1]
+            and location == versions[share].get(self._formatter.code(language) or "", ("", ""))[1]
             else []
             for row, ((share, language), location) in enumerate(rows)
         }
-
-    def _code(self, language: Any) -> str | None:
-        """Return the hreflang code of a row's language; None for no language.
-
-        For an invalid one it is also None, and a problem is added.
-        """
-        return self._formatter.code(str(language)) if language else None
 
     def _listed_versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
         """Return (language, location) of the listed rows that share one of some values.
@@ -237,7 +230,7 @@ class TranslationLinks:
                     for (share, language), location in zip(
                         entries.translations or (), entries.locations, strict=True
                     ):
-                        code = self._code(language)
+                        code = self._formatter.code(language)
                         if share in found and code is not None:
                             found[share].setdefault(code, (str(language), location))
         return found

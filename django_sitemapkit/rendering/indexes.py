@@ -253,11 +253,6 @@ def index_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     return tags.format_column("lastmod", [newest], [""])[0]
 
 
-def render_index(site: SitemapSite) -> RenderedIndex | None:
-    """Return the index of a site's live pages and external sitemaps; None if there are none."""
-    return write_index([*live_index_entries(site), *external_entries(site)])
-
-
 def write_index(entries: Sequence[IndexEntry]) -> RenderedIndex | None:
     """Return an index that lists ``entries``, or None if there are none.
 
@@ -369,7 +364,11 @@ class AllowedLocations:
 
     def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
-        self._indexes = _index_addresses_of_all_sites(section.site)
+        self._indexes: set[str] = set()
+        """The addresses of the indexes of the site and of all sites in the settings."""
+        for site in sites_including(section.site):
+            with suppress(ImproperlyConfigured):
+                self._indexes.add(site.address("index"))
         origins = call_for_each(_host_origin, section.hosts, "hosts")
         self._hosts = {one: Scope(one) for one in origins if isinstance(one, str)}
         hosts = zip(section.hosts, origins, strict=True)
@@ -406,12 +405,3 @@ def _host_origin(host: Any) -> str:
             "invalid-host", f"Invalid host: {host!a} has a path; write only {origin!r}."
         )
     return origin
-
-
-def _index_addresses_of_all_sites(site: SitemapSite) -> set[str]:
-    """Return the addresses of the indexes of a site and of all sites in the settings."""
-    addresses = set()
-    for known in sites_including(site):
-        with suppress(ImproperlyConfigured):
-            addresses.add(known.address("index"))
-    return addresses

@@ -6,15 +6,13 @@ else, the chunk is turned into columns, and takes the same steps as any other ch
 """
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import image_element
 from django_sitemapkit.protocol.extensions.values import Image
-from django_sitemapkit.reading import Chunk, QuerySetReader, TextChunk
+from django_sitemapkit.reading import QuerySetReader, TextChunk
 from django_sitemapkit.reading.chunks import Versions
-from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.reading.text_queries import SEPARATORS, has_room_for_line
 from django_sitemapkit.rendering.entries import EntryColumns, xml_of
@@ -77,12 +75,6 @@ class LineWriter:
         """Entries that each line makes."""
         if plan is not None and self.may_differ:
             self.is_possible = False  # What happens to one version changes the links of others.
-
-    def chunks(self, keys: KeyRange) -> Iterator[TextChunk | Chunk]:
-        """Yield the rows of a range as TextChunks, or a Chunk if text cannot represent a row."""
-        return self.pushdown.chunks(
-            keys, self._pipeline.tags.now_in_form_of, with_keys=self.may_differ
-        )
 
     def xml(self, chunk: TextChunk) -> bytes:
         """Return the ``<url>`` elements of a chunk's rows, without overrides."""

@@ -55,7 +55,6 @@ class PageRendering:
         self.keys = keys
         self.overflow: Any = None
         """The key of the first row that did not fit on the page; None if all did."""
-
         self.first: Any = None
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
@@ -66,7 +65,6 @@ class PageRendering:
         """Rows read so far, listed or not."""
         self._on_locations = on_locations
         self._is_compared = find_listed is not None or on_locations is not None
-
         self.pipeline = ChunkPipeline(section, scope, find_listed=find_listed)
         """Has the overrides that applied, a summary of the lastmods, and when entries change."""
         self.problems = self.pipeline.problems
@@ -156,8 +154,14 @@ class PageRendering:
     def url_elements(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs: some ``<url>`` elements, and those of them not proven to be well-formed."""
         lines = self._line_writer
-        source: SectionReader | LineWriter = lines or self.section
-        for chunk in source.chunks(self.keys):
+        chunks: Iterator[TextChunk | Chunk] = (
+            self.section.chunks(self.keys)
+            if lines is None
+            else lines.pushdown.chunks(
+                self.keys, self.pipeline.tags.now_in_form_of, with_keys=lines.may_differ
+            )
+        )
+        for chunk in chunks:
             if isinstance(chunk, Chunk):
                 yield from self._blocks_of_rows([chunk])
             elif lines is not None:
@@ -180,6 +184,11 @@ class PageRendering:
                 yield data, entries, begin, end
             if self.overflow is not None:
                 return
+
+    def log_problems(self, number: object) -> None:
+        """Log a summary of the problems of the page with that number, if there are any."""
+        if self.problems:
+            logger.warning("%r: page %s: %s", self.section, number, self.problems.summary())
 
     def _blocks_of_rows(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, bytes]]:
         """Write rows by column; yield each block twice, since a parser has to check all of it."""
@@ -321,8 +330,7 @@ def page_entries(section: SectionReader, page: PlannedPage) -> Iterator[UrlEntry
     rendering = PageRendering(section, page.keys)
     for _, entries, begin, end in rendering.written_blocks():
         yield from map(entries.entry, range(begin, end))
-    if rendering.problems:
-        logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
+    rendering.log_problems(page.number)
     if rendering.overflow is not None:
         split_page(section, page, *rendering.split_bounds())
 

@@ -67,16 +67,17 @@ class ChunkPipeline:
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
         self._listed: set[tuple[Any, str | None]] = set()
-        self._links: VersionLinks | TranslationLinks | None = None
+        self.links: VersionLinks | TranslationLinks | None = None
+        """Finds the versions or translations that entries link to, if the section has any."""
         self._foreign: dict[str, Scope] = {}
         if isinstance(section, QuerySetReader) and section.links_rows:
-            self._links = TranslationLinks(section, problems, listed_entries)
+            self.links = TranslationLinks(section, problems, listed_entries)
         elif section.options.alternates and section.languages:
-            self._links = VersionLinks(section, section.languages, problems)
-            self._foreign = self._links.foreign
+            self.links = VersionLinks(section, section.languages, problems)
+            self._foreign = self.links.foreign
         self._extensions = None
         if section.extension_sources:
-            self._extensions = ExtensionFormatter(section, self.scope, problems, self.tags)
+            self._extensions = ExtensionFormatter(section, self.scope, self.tags)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the entries to list for a chunk: with overrides and links, without duplicates."""
@@ -104,17 +105,17 @@ class ChunkPipeline:
 
     def with_links(self, entries: EntryColumns) -> EntryColumns:
         """Return entries with the XML of their hreflang links, if the section has any."""
-        return entries if self._links is None else self._links.with_links(entries)
+        return entries if self.links is None else self.links.with_links(entries)
 
-    def links(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
+    def links_of(self, chunk: Chunk) -> Iterable[list[HreflangLink]]:
         """Return a list of hreflang links for each listed object of a chunk, in order.
 
         Nothing is returned, not even empty lists, for a section without links.
         """
-        if self._links is None:
+        if self.links is None:
             return ()
         entries = self.with_overrides(self.declared_entries(chunk))
-        return self._links.links_by_object(entries).values()
+        return self.links.links_by_object(entries).values()
 
     def declared_entries(self, chunk: Chunk) -> EntryColumns:
         """Return the valid rows of a chunk as entries, without overrides and links.
@@ -265,7 +266,7 @@ def alternates_of(site: SitemapSite, item: Any) -> list[HreflangLink]:
             continue
         pipeline = ChunkPipeline(reader)
         for chunk in reader.chunks(EVERYTHING):
-            for links in pipeline.links(chunk):
+            for links in pipeline.links_of(chunk):
                 return links
     return []
 

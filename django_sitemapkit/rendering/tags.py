@@ -83,11 +83,11 @@ class TagFormatter:
 
         Then a lastmod or article is no longer in the future, or an article gets too old for news.
         """
-        self._problems = problems
+        self.problems = problems
         self._by_day = by_day
-        self._zone = timezone.get_default_timezone()
+        self.zone = timezone.get_default_timezone()
         self._formatters: dict[str, Callable[[Any], str | None]] = {
-            "lastmod": lambda value: format_lastmod(value, self._zone),
+            "lastmod": lambda value: format_lastmod(value, self.zone),
             "changefreq": format_changefreq,
             "priority": format_priority,
         }
@@ -97,7 +97,7 @@ class TagFormatter:
         """Read the clock again: a lastmod after this time is in the future."""
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
-        self._today = self._now.astimezone(self._zone).date().isoformat()
+        self._today = self._now.astimezone(self.zone).date().isoformat()
         # Whatever its time zone, a moment whose text is less is past.
         self._day_ago = (self._now - dt.timedelta(days=1)).isoformat()
 
@@ -128,7 +128,7 @@ class TagFormatter:
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
-                    self._problems.add(keys[row], self.future("lastmod", text), skipped=False)
+                    self.problems.add(keys[row], self.future("lastmod", text), skipped=False)
                     texts[row] = None
         return texts
 
@@ -137,7 +137,7 @@ class TagFormatter:
     ) -> list[str | None]:
         """Format the values of a tag; None for ``unlisted`` rows and invalid values."""
         if tag == "lastmod" and self._by_day:
-            values = [day_of(value, self._zone) for value in values]
+            values = [day_of(value, self.zone) for value in values]
         if not unlisted:
             with suppress(InvalidValue):
                 return list(map(self._formatters[tag], values))
@@ -158,7 +158,7 @@ class TagFormatter:
                 raise value
             return self._formatters[tag](value)
         except InvalidValue as refusal:
-            self._problems.add(key, refusal, skipped=False)
+            self.problems.add(key, refusal, skipped=False)
             return None
 
     def _is_future(self, text: str) -> bool:
@@ -173,7 +173,7 @@ class TagFormatter:
         ``what`` names the date in the message.
         """
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
-            self.note_change(moment_of(text, self._zone).astimezone(dt.UTC))
+            self.note_change(moment_of(text, self.zone).astimezone(dt.UTC))
         return InvalidValue("future-date", f"Invalid date: {what} {text} is in the future.")
 
     def note_change(self, moment: dt.datetime) -> None:
@@ -184,14 +184,10 @@ class TagFormatter:
 class ExtensionFormatter:
     """Formats images, videos, news and the project's own elements of entries as XML."""
 
-    def __init__(
-        self, section: SectionReader, scope: Scope, problems: ProblemLog, tags: TagFormatter
-    ) -> None:
+    def __init__(self, section: SectionReader, scope: Scope, tags: TagFormatter) -> None:
         self._scope = scope
-        self._problems = problems
         self._tags = tags
         self._namespaces = section.options.namespaces
-        self._zone = timezone.get_default_timezone()
         self._write: dict[str, Callable[[Any, str, ReportRefusal], str]] = {
             "images": self._image_xml,
             "videos": self._video_xml,
@@ -229,7 +225,7 @@ class ExtensionFormatter:
         An invalid value is skipped, and recorded as a problem of the row's key; so are values that
         exceed the number in MAX_VALUES.
         """
-        most, report = MAX_VALUES.get(option), partial(self._problems.add, key, skipped=False)
+        most, report = MAX_VALUES.get(option), partial(self._tags.problems.add, key, skipped=False)
         for number, one in enumerate(_nonempty_values(value)):
             if number == most:
                 report(
@@ -263,14 +259,14 @@ class ExtensionFormatter:
         video = _require_type(Video, value, "videos")
         if future := self._future_error("published of a video:", video.published):
             video = replace(video, published=None)
-        xml = video_element(video, self._scope, location, self._zone, report)
+        xml = video_element(video, self._scope, location, self._tags.zone, report)
         if future:
             report(future)
         with suppress(InvalidValue, OverflowError):  # An invalid date is reported already.
-            text = format_lastmod(video.expires, self._zone)
+            text = format_lastmod(video.expires, self._tags.zone)
             # A video may be seen on the whole day on which it expires.
             rest = dt.timedelta(days=len(text or "") == len("YYYY-MM-DD"))
-            if text and moment_of(text, self._zone) + rest <= dt.datetime.now(dt.UTC):
+            if text and moment_of(text, self._tags.zone) + rest <= dt.datetime.now(dt.UTC):
                 message = f"Expired video: expires of a video: {text} is in the past."
                 report(InvalidValue("expired-video", message))
         return xml
@@ -281,11 +277,11 @@ class ExtensionFormatter:
         Raises InvalidValue if it is published in the future.
         """
         article = _require_type(News, value, "news")
-        xml = news_element(article, self._zone)
+        xml = news_element(article, self._tags.zone)
         if future := self._future_error("published of news:", article.published):
             raise future
         # Its own text is right: the element would have been refused otherwise.
-        begin = moment_of(format_lastmod(article.published, self._zone) or "", self._zone)
+        begin = moment_of(format_lastmod(article.published, self._tags.zone) or "", self._tags.zone)
         until = begin.astimezone(dt.UTC) + NEWS_WINDOW
         if until < dt.datetime.now(dt.UTC):
             return ""
@@ -295,8 +291,8 @@ class ExtensionFormatter:
     def _future_error(self, what: str, value: Any) -> InvalidValue | None:
         """Return the error ``TagFormatter.future`` for a valid date in the future, else None."""
         with suppress(InvalidValue):
-            text = format_lastmod(value, self._zone)
-            if text and moment_of(text, self._zone) > dt.datetime.now(dt.UTC):
+            text = format_lastmod(value, self._tags.zone)
+            if text and moment_of(text, self._tags.zone) > dt.datetime.now(dt.UTC):
                 return self._tags.future(what, text)
         return None
 

@@ -27,7 +27,14 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import PageRendering, RenderedIndex, render_index, validators_of
+from django_sitemapkit.rendering import (
+    PageRendering,
+    RenderedIndex,
+    external_entries,
+    live_index_entries,
+    validators_of,
+    write_index,
+)
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import (
     RESPONSE_BLOCK_BYTES,
@@ -40,7 +47,7 @@ from django_sitemapkit.words import english_of
 
 def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
     """Return a response with the index of a site's live pages, or None if it would list nothing."""
-    index = render_index(site)
+    index = write_index([*live_index_entries(site), *external_entries(site)])
     if index is None:
         for section in sections_of(site):
             with naming_section(section):
@@ -141,8 +148,7 @@ def _page_blocks(
     except Exception:
         logger.exception("%r: page %s could not be completed.", section, page.number)
         raise
-    if rendering.problems:
-        logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
+    rendering.log_problems(page.number)
     if not planned:
         return
     if rendering.overflow is not None:

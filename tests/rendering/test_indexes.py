@@ -14,10 +14,11 @@ from django_sitemapkit.models import Lease
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import (
+    external_entries,
     live_index_entries,
     page_address,
-    render_index,
     validators_of,
+    write_index,
 )
 from django_sitemapkit.sites import SitemapSite
 from tests import factories
@@ -48,6 +49,11 @@ def products(**options):
 def pages(*items, **options):
     """Register a section of these items."""
     register(type(declare(StaticSection, **{"name": "pages", "items": items, **options}).options))
+
+
+def render_index(site):
+    """Return the index of a site's live pages and external sitemaps."""
+    return write_index([*live_index_entries(site), *external_entries(site)])
 
 
 def listed(site=SITE):

@@ -42,8 +42,8 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering, gzip_compressor, gzip_decompressor
-from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
-from django_sitemapkit.rendering.hreflang import HreflangLink, VersionLinks
+from django_sitemapkit.rendering.entries import EntryColumns
+from django_sitemapkit.rendering.hreflang import HreflangLink
 from django_sitemapkit.sections import adapt_contrib, copy_sitemap, overridden_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
@@ -347,18 +347,16 @@ class NumberedPage:
         self.reader.note_column_lastmod(self._keys)
         for data, _ in self.rendering.url_elements():
             yield data
-        self._log_problems()
+        self.rendering.log_problems(self.number)
 
     def urls(self) -> Iterator[dict[str, Any]]:
         """Yield the entries as the dicts that contrib's templates get, then log the problems."""
-        links = None
-        if self.reader.options.alternates and self.reader.languages:
-            links = VersionLinks(self.reader, self.reader.languages, ProblemLog(""))
+        links = self.rendering.pipeline.links
         for _, entries, begin, end in self.rendering.written_blocks():
             versions = {} if links is None else links.links_by_object(entries)
             for row in range(begin, end):
                 yield self._url_info(entries, row, versions)
-        self._log_problems()
+        self.rendering.log_problems(self.number)
 
     def _url_info(
         self, entries: EntryColumns, row: int, versions: Mapping[int, Sequence[HreflangLink]]
@@ -395,8 +393,3 @@ class NumberedPage:
         listed = dt.date.fromisoformat(text)
         return given if day_of(given, timezone.get_default_timezone()) == listed else listed
 
-    def _log_problems(self) -> None:
-        """Log a summary of the problems of this page, if there are any."""
-        problems = self.rendering.problems
-        if problems:
-            logger.warning("%r: page %s: %s", self.reader, self.number, problems.summary())

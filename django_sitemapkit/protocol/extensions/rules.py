@@ -7,6 +7,7 @@ what is written is valid. The limits are Google's.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -53,41 +54,25 @@ def _accept_any_text(_text: str) -> None:
     """Accept every text: the check of a tag whose text is free."""
 
 
-def _pattern_check(pattern: str, why: str) -> Check:
-    """Return a check for texts that match a regular expression; ``why`` is for the error."""
-    fullmatch = re.compile(pattern).fullmatch
-
-    def check(text: str) -> None:
-        """Raise InvalidValue unless all of the text matches the pattern."""
-        if not fullmatch(text):
-            raise invalid_text(text, why)
-
-    return check
+def _check_pattern(pattern: re.Pattern[str], why: str, text: str) -> None:
+    """Raise InvalidValue, with the reason ``why``, unless all of a text matches a pattern."""
+    if not pattern.fullmatch(text):
+        raise invalid_text(text, why)
 
 
-def _length_check(most: int) -> Check:
-    """Return a check for texts of up to ``most`` characters."""
-
-    def check(text: str) -> None:
-        """Raise InvalidValue if the text has more characters."""
-        if len(text) > most:
-            raise invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
-
-    return check
+def _check_length(most: int, text: str) -> None:
+    """Raise InvalidValue if a text has more than ``most`` characters."""
+    if len(text) > most:
+        raise invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
 
 
-def _each_word_check(check: Check) -> Check:
-    """Return a check that applies ``check`` to each word of a text, which must have one."""
-
-    def check_words(text: str) -> None:
-        """Raise InvalidValue if the text has no word, or a word that is not valid."""
-        words = text.split()
-        if not words:
-            raise invalid_text(text, "is empty")
-        for word in words:
-            check(word)
-
-    return check_words
+def _check_words(check: Check, text: str) -> None:
+    """Raise InvalidValue if a text has no word, or one that does not pass ``check``."""
+    words = text.split()
+    if not words:
+        raise invalid_text(text, "is empty")
+    for word in words:
+        check(word)
 
 
 def _check_duration(text: str) -> None:
@@ -107,14 +92,21 @@ def invalid_text(text: object, why: str) -> InvalidValue:
     return InvalidValue("invalid-tag-value", f"{quoted(text)} {why}.", "Invalid tag value")
 
 
-check_country = _pattern_check("[A-Z]{2}", "is not a country of ISO 3166-1: two capital letters")
+check_country = partial(
+    _check_pattern,
+    re.compile("[A-Z]{2}"),
+    "is not a country of ISO 3166-1: two capital letters",
+)
 """Raises InvalidValue unless a text has the form of a country's code."""
-check_platform = _pattern_check("web|mobile|tv", "is not one of web, mobile, tv")
+check_platform = partial(
+    _check_pattern, re.compile("web|mobile|tv"), "is not one of web, mobile, tv"
+)
 """Raises InvalidValue unless a text is a platform."""
-_check_views = _pattern_check("[0-9]+", "is not a whole number, 0 or more")
-_check_yes_or_no = _pattern_check("(?ai:yes|no)", "is neither yes nor no")
-_check_news_language = _pattern_check(
-    "(?ai:[a-z]{2,3}|zh-cn|zh-tw)",
+_check_views = partial(_check_pattern, re.compile("[0-9]+"), "is not a whole number, 0 or more")
+_check_yes_or_no = partial(_check_pattern, re.compile("(?ai:yes|no)"), "is neither yes nor no")
+_check_news_language = partial(
+    _check_pattern,
+    re.compile("(?ai:[a-z]{2,3}|zh-cn|zh-tw)"),
     "is neither a code of ISO 639, two or three letters, nor zh-cn or zh-tw",
 )
 
@@ -127,7 +119,7 @@ RULES: Mapping[str, Mapping[str, TagRule]] = {
         for tag, field, check, required in (
             ("thumbnail_loc", "thumbnail", check_url, True),
             ("title", "title", _accept_any_text, True),
-            ("description", "description", _length_check(MAX_DESCRIPTION), True),
+            ("description", "description", partial(_check_length, MAX_DESCRIPTION), True),
             ("content_loc", "content", check_url, False),
             ("player_loc", "player", check_url, False),
             ("duration", "duration", _check_duration, False),
@@ -137,13 +129,13 @@ RULES: Mapping[str, Mapping[str, TagRule]] = {
             ("publication_date", "published", parse_w3c, False),
             ("tag", "tag", _accept_any_text, False),
             ("family_friendly", "family_friendly", _check_yes_or_no, False),
-            ("restriction", "restriction", _each_word_check(check_country), False),
+            ("restriction", "restriction", partial(_check_words, check_country), False),
             ("requires_subscription", "requires_subscription", _check_yes_or_no, False),
-            ("uploader", "uploader", _length_check(MAX_UPLOADER), False),
+            ("uploader", "uploader", partial(_check_length, MAX_UPLOADER), False),
             (
                 "platform",
                 "platform",
-                _each_word_check(lambda word: check_platform(word.lower())),
+                partial(_check_words, lambda word: check_platform(word.lower())),
                 False,
             ),
             ("live", "live", _check_yes_or_no, False),
