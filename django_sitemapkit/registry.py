@@ -273,9 +273,8 @@ def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str
 
 def belongs_to(section: type[Registered], site: SitemapSite) -> bool:
     """Return whether a section is one of a site's, enabled or not."""
-    return (section.sites is None or site.key in map(str, section.sites)) and (
-        site.sections is None or section.get_name() in site.sections
-    )
+    here = section.sites is None or site.key in map(str, section.sites)
+    return here and (site.sections is None or section.get_name() in site.sections)
 
 
 def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched) -> bool:
