@@ -155,8 +155,10 @@ def _scope_of(site: SitemapSite, resolver: URLResolver) -> Scope:
 @lru_cache(maxsize=16)
 def has_locale_middleware(middleware: tuple[str, ...]) -> bool:
     """Return whether one of these dotted paths is LocaleMiddleware or a subclass of it."""
-    found = map(import_string, middleware)
-    return any(isinstance(one, type) and issubclass(one, LocaleMiddleware) for one in found)
+    return any(
+        isinstance(one, type) and issubclass(one, LocaleMiddleware)
+        for one in map(import_string, middleware)
+    )
 
 
 def default_language() -> str:

@@ -90,8 +90,12 @@ class BackgroundJobs:
             self._added.setdefault(key, []).append(item)
             thread = self._threads.get(key)
             if thread is None or not thread.is_alive():  # A fork has none of its parent's.
-                name = f"sitemapkit-{job}"
-                thread = Thread(target=self._run_job, args=(key, tenants), name=name, daemon=True)
+                thread = Thread(
+                    target=self._run_job,
+                    args=(key, tenants),
+                    name=f"sitemapkit-{job}",
+                    daemon=True,
+                )
                 self._threads[key] = thread
                 thread.start()
 

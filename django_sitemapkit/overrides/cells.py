@@ -63,14 +63,15 @@ EXTRA_URL_TABLE = CsvTable(
 
 def cell_text(value: Any) -> str:
     """Return a value of a setting as the text of a cell: "" for None, "yes" for True."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f")
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case dt.datetime():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
     return str(value)
 
 

@@ -156,8 +156,10 @@ class Overrides:
             if model not in self._filters:
                 rows = self._rows(UrlOverride).filter(model=model)
                 bloom = BloomFilter(rows.count())
-                found = read_by_key(rows, "path", "object_id")
-                bloom.update(key if model else self.origin + path for path, key in found)
+                bloom.update(
+                    key if model else self.origin + path
+                    for path, key in read_by_key(rows, "path", "object_id")
+                )
                 self._filters[model] = bloom
         return self._filters[model].find(texts)
 

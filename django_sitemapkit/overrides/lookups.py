@@ -52,8 +52,10 @@ class OverrideLookup:
                 rows = cursor.fetchall()
             if rows:
                 paths, models, objects, *found = self._converted_columns(rows)
-                names = zip(paths, models, objects, strict=True)
-                texts = [path or f"{model} {object_id}" for path, model, object_id in names]
+                texts = [
+                    path or f"{model} {object_id}"
+                    for path, model, object_id in zip(paths, models, objects, strict=True)
+                ]
                 yield from zip(texts, zip(*found, strict=True), strict=True)
 
     def _in_list_sql(self, hashes: list[int]) -> tuple[str, list[int]]:

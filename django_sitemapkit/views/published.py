@@ -153,8 +153,11 @@ def _is_served_live_now(site: SitemapSite, build: Build, file: Place) -> bool:
     A section that is no longer declared is served from its files until their grace period ends.
     """
     name = file.section
-    is_earlier = file.build_id != build.pk and section_of(site, name) is not None
-    return is_earlier and name in sections_served_live(build, [name])
+    return (
+        file.build_id != build.pk
+        and section_of(site, name) is not None
+        and name in sections_served_live(build, [name])
+    )
 
 
 def _rerender_lost_page(

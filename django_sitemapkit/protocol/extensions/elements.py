@@ -243,8 +243,12 @@ def _restriction_tag(rule: TagRule, restriction: Restriction | None, report: Rep
         _xml_or_report(report, _checked_restriction_value, rule, value)
         for value in restriction.values
     ]
-    relationship = f' relationship="{restriction.relationship}"'
-    return _tag(rule, str, " ".join(filter(None, values)) or None, relationship)
+    return _tag(
+        rule,
+        str,
+        " ".join(filter(None, values)) or None,
+        f' relationship="{restriction.relationship}"',
+    )
 
 
 def _checked_restriction_value(rule: TagRule, value: object) -> str:
