@@ -96,7 +96,6 @@ class TagFormatter:
     def read_clock(self) -> None:
         """Read the clock again: a lastmod after this time is in the future."""
         self._now = dt.datetime.now(dt.UTC)
-        self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self.zone).date().isoformat()
         # Whatever its time zone, a moment whose text is less is past.
         self._day_ago = (self._now - dt.timedelta(days=1)).isoformat()
@@ -128,7 +127,7 @@ class TagFormatter:
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
-                    self.problems.add(keys[row], self.future("lastmod", text), skipped=False)
+                    self.problems.add(keys[row], self.future_error("lastmod", text), skipped=False)
                     texts[row] = None
         return texts
 
@@ -149,7 +148,11 @@ class TagFormatter:
     def now_in_form_of(self, text: str) -> str:
         """Return the current time as text, or the current day if ``text`` is only a day."""
         self.read_clock()
-        return self._now_text if len(text) > len(self._today) else self._today
+        return (
+            self._today
+            if len(text) == len(self._today)
+            else self._now.isoformat(timespec="seconds")
+        )
 
     def _format_or_report(self, tag: str, value: Any, key: Any) -> str | None:
         """Return the text of a value; for an invalid one None, with a problem of its row."""
@@ -167,7 +170,7 @@ class TagFormatter:
             return text > self._today
         return dt.datetime.fromisoformat(text) > self._now
 
-    def future(self, what: str, text: str) -> InvalidValue:
+    def future_error(self, what: str, text: str) -> InvalidValue:
         """Return the error for a date in the future; ``changes_at`` considers when it has come.
 
         ``what`` names the date in the message.
@@ -289,11 +292,11 @@ class ExtensionFormatter:
         return xml
 
     def _future_error(self, what: str, value: Any) -> InvalidValue | None:
-        """Return the error ``TagFormatter.future`` for a valid date in the future, else None."""
+        """Return ``TagFormatter.future_error()`` for a valid date in the future, else None."""
         with suppress(InvalidValue):
             text = format_lastmod(value, self._tags.zone)
             if text and moment_of(text, self._tags.zone) > dt.datetime.now(dt.UTC):
-                return self._tags.future(what, text)
+                return self._tags.future_error(what, text)
         return None
 
     def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
