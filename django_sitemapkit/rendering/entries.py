@@ -53,13 +53,17 @@ class EntryColumns:
         rows = slice(begin, end)
         return {
             "locations": self.locations[rows],
-            **{name: _of_rows(column, itemgetter(rows)) for name, column in columns.items()},
+            **{
+                name: _apply_to_column(column, itemgetter(rows)) for name, column in columns.items()
+            },
         }
 
     def entry(self, row: int) -> UrlEntry:
         """Return the entry at a row index as a UrlEntry."""
         columns = {**self.tags, "extensions": self.extensions}
-        texts = {name: _of_rows(column, itemgetter(row)) for name, column in columns.items()}
+        texts = {
+            name: _apply_to_column(column, itemgetter(row)) for name, column in columns.items()
+        }
         return UrlEntry(location=self.locations[row], **texts)
 
 
@@ -89,14 +93,14 @@ def _select_rows(entries: EntryColumns, mask: bytearray) -> EntryColumns:
         entries,
         keys=selected(entries.keys),
         locations=selected(entries.locations),
-        tags={tag: _of_rows(column, selected) for tag, column in entries.tags.items()},
-        extensions=_of_rows(entries.extensions, selected),
+        tags={tag: _apply_to_column(column, selected) for tag, column in entries.tags.items()},
+        extensions=_apply_to_column(entries.extensions, selected),
         versions=entries.versions and entries.versions.only_listed(mask),
         translations=entries.translations and selected(entries.translations),
     )
 
 
-def _of_rows(column: TagColumn, select: Callable[[Any], Any]) -> Any:
+def _apply_to_column(column: TagColumn, select: Callable[[Any], Any]) -> Any:
     """Return what ``select`` returns for the texts of a column; a constant is unchanged."""
     return column if column is None or isinstance(column, str) else select(column)
 
