@@ -114,10 +114,9 @@ def index(request: HttpRequest) -> HttpResponseBase:
     """Answer with the index of the request's site; 404 if it is empty."""
     site, responder = site_for(request), Responder(request)
     response = published_index(site, responder) if settings.SERVE_FROM != "live" else None
-    response = response or live_index(site, responder)
-    if response is None:
-        raise Http404(f"There is no sitemap to list in it: {english_of(registry.why_no_url)}.")
-    return response
+    if response := response or live_index(site, responder):
+        return response
+    raise Http404(f"There is no sitemap to list in it: {english_of(registry.why_no_url)}.")
 
 
 @public_view
@@ -132,15 +131,13 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     reason = NotPublished("This sitemap does not exist, or is currently empty.")
     response = None
     try:
-        if settings.SERVE_FROM != "live":
-            response = published_page(*wanted)
+        response = published_page(*wanted) if settings.SERVE_FROM != "live" else None
         response = response or live_page(*wanted)
     except NotPublished as error:
         reason = error
-    response = response or empty_news_page(*wanted)
-    if response is None:
-        raise reason
-    return response
+    if response := response or empty_news_page(*wanted):
+        return response
+    raise reason
 
 
 @public_view
