@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import InlineRunner, Runner
-from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles, page_rows_of
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
@@ -48,8 +47,6 @@ class BuildState:
     """How many URLs of a section are meant to go, however many that are."""
     by_editor: bool = False
     """Whether it publishes just what an editor wants, although publishing is paused."""
-    reuse: Reuse = field(init=False)
-    """Tells which pages keep their stored files."""
     sections: Sequence[SectionReader] = field(init=False)
     finished: FinishedBuild = field(init=False)
     externals: Sequence[IndexEntry] = field(init=False)

@@ -92,8 +92,8 @@ def plan_build(state: BuildState) -> None:
     builds, published = state.builds, state.builds.published
     state.sections = sections_of(state.site)
     state.hashed = hashed_sections(state.sections, builds_all=not state.chosen)
-    state.reuse = Reuse(state.site, state.stored_files, hashed=state.hashed)
-    fingerprints = state.reuse.fingerprints
+    reuse = Reuse(state.site, state.stored_files, hashed=state.hashed)
+    fingerprints = reuse.fingerprints
     unseen: list[str] = []
     for section in state.sections:
         heartbeat()
@@ -130,10 +130,10 @@ def plan_build(state: BuildState) -> None:
         state.distrusted.update(left.options.get("distrusted", ()))
     state.record = state.unsaved_build(declaration)
     state.record.checked_by = published.checking_build_ids(unseen) if published else {}
-    adopt_and_reuse(state)
+    adopt_and_reuse(state, reuse)
 
 
-def adopt_and_reuse(state: BuildState) -> None:
+def adopt_and_reuse(state: BuildState, reuse: Reuse) -> None:
     """Let pages that are unchanged keep their stored files.
 
     The files are those of the published build, of the one held for review, and of builds that ended
@@ -150,7 +150,7 @@ def adopt_and_reuse(state: BuildState) -> None:
         heartbeat()
         section, candidates = sections[row.section], stored[page_name_of(row)]
         keys = key_range_of(row, section)
-        previous, _why = state.reuse.find_reusable(section, keys, candidates, adopts=adoptable)
+        previous, _why = reuse.find_reusable(section, keys, candidates, adopts=adoptable)
         if previous is None:
             continue
         if previous.build_id in adoptable:
