@@ -29,7 +29,7 @@ from django_sitemapkit.builds.make.page_builder import (
     Runner,
     set_page_facts,
 )
-from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page
 from django_sitemapkit.builds.make.reuse import packed_hashes
 from django_sitemapkit.builds.manifest import (
     PageName,
@@ -70,7 +70,7 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import logger
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.rendering import page_address
+from django_sitemapkit.rendering import PageRendering, page_address
 from django_sitemapkit.sites import SitemapSite
 
 LEFT_OUT = ("urls_digest", "duplicate_hashes")
@@ -326,9 +326,7 @@ def _pages_that_will_list(
     listed = [each for each in inspect_listings(site, override.path) if each.listed]
     for found in listed[: 1 if settings.DEDUPLICATE else None]:
         section = section_of(site, found.section)
-        key = None
-        if section is not None and section.keyset is not None:
-            key = paging_key(section, found.pk)
+        key = paging_key(section, found.pk) if section and section.keyset else None
         for row in (row for row in rows if row.section == found.section):
             if section is None or key is None:
                 is_on_it = page_address(site, row.section, row.number) == found.page
@@ -419,7 +417,13 @@ class _Preview:
         keys = key_range_of(row, section)
         is_compared = row.section in self._hashed
         deduplicator = PageDeduplicator(row, self._previous.get(page, ()))
-        rendering = rendering_of(section, keys, self._scope, deduplicator if is_compared else None)
+        rendering = PageRendering(
+            section,
+            keys,
+            self._scope,
+            on_locations=deduplicator.add_listed if is_compared else None,
+            find_listed=deduplicator.already_listed if is_compared else None,
+        )
         file = make_page(rendering, self._path, self._compression)
         file.finish()
         if rendering.overflow is not None and is_compared and not row.prefix_digest:
@@ -436,7 +440,6 @@ class _Preview:
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         row.page = file.stored_page()
         set_page_facts(row, rendering)
-        is_same = self._stored.get(page) == file.sha256
-        state = "same" if is_same else "stored"
-        state = state if rendering.urls else "empty"
-        self.files[page] = replace(result_of_row(row), state=state, seconds=file.seconds)
+        result = replace(result_of_row(row), seconds=file.seconds)
+        is_new = bool(rendering.urls) and self._stored.get(page) != file.sha256
+        self.files[page] = replace(result, state="stored") if is_new else result

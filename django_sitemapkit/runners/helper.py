@@ -296,10 +296,9 @@ class Coordinator:
         if state.is_paused:
             self._progress = now
         is_alone = now - self._claimed >= JOIN_SECONDS
-        if self._start is not None:
-            self._require_progress(state)
-            if is_alone:
-                self._require_same_declaration()
+        self._require_progress(state)
+        if self._start is not None and is_alone:
+            self._require_same_declaration()
         while (self._start is None or is_alone) and claim_and_make_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return

@@ -8,8 +8,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from multiprocessing.context import SpawnProcess
+from typing import Any
 
 from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
@@ -22,13 +22,6 @@ from django_sitemapkit.models import Place
 from django_sitemapkit.printable import logger
 from django_sitemapkit.runners.entrance import run_helper
 from django_sitemapkit.runners.helper import Coordinator, help_arguments, require_shared_databases
-
-if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
-
-
-SPAWN = get_context("spawn")
-"""Forking would copy open connections, and threads in the middle of what they do."""
 
 END_SECONDS = 5.0
 """Seconds that helpers have to end by themselves, all together."""
@@ -80,7 +73,8 @@ def helper_processes(size: int, arguments: Sequence[Any]) -> Iterator[None]:
     processes: list[SpawnProcess] = []
     try:
         for _ in range(size):
-            process = SPAWN.Process(target=run_helper, args=(databases, arguments), daemon=True)
+            # Forking would copy open connections, and threads in the middle of what they do.
+            process = SpawnProcess(target=run_helper, args=(databases, arguments), daemon=True)
             process.start()
             processes.append(process)
         yield

@@ -26,7 +26,6 @@ from django_sitemapkit.builds.make.page_file import (
     compression_thread,
     make_page,
     prefetched,
-    rendering_of,
 )
 from django_sitemapkit.builds.make.reuse import Fingerprints, packed_hashes
 from django_sitemapkit.builds.manifest import (
@@ -164,13 +163,14 @@ class PageBuilder:
                 if other is not section and (found := other.method_difference(EVERYTHING)):
                     disable_methods_as_columns(other, found)
             raise BuildMustRestart(f"section {row.section!r}: {difference}; its methods are called")
-        rendering = rendering_of(
+        rendering = PageRendering(
             section.with_prefetch(
                 partial(prefetched, self._connection_lock), self._connection_lock
             ),
             keys,
             self._scope,
-            deduplicator,
+            on_locations=deduplicator.add_listed if deduplicator else None,
+            find_listed=deduplicator.already_listed if deduplicator else None,
         )
         row.revision = section.overrides.revision
         # Before the rows are read: then one that changes meanwhile is another one the next time.

@@ -16,14 +16,11 @@ from xml.parsers import expat
 
 from django.db import connections
 
-from django_sitemapkit.builds.make.deduplication import PageDeduplicator
 from django_sitemapkit.builds.manifest import difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import StoredPage
-from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing import sync_file
-from django_sitemapkit.reading import KeyRange, SectionReader
 from django_sitemapkit.rendering import PageRendering, gzip_compressor
 
 Rows = TypeVar("Rows")
@@ -172,22 +169,6 @@ class PageFile:
             raise BuildFailed(
                 f"The file would be damaged: its XML is not well-formed: {error}."
             ) from error
-
-
-def rendering_of(
-    section: SectionReader,
-    keys: KeyRange,
-    scope: Scope,
-    deduplicator: PageDeduplicator | None = None,
-) -> PageRendering:
-    """Return the rendering of a page, without the duplicates that ``deduplicator`` finds."""
-    return PageRendering(
-        section,
-        keys,
-        scope,
-        on_locations=deduplicator.add_listed if deduplicator else None,
-        find_listed=deduplicator.already_listed if deduplicator else None,
-    )
 
 
 def make_page(

@@ -13,13 +13,13 @@ from django_sitemapkit.builds.make.page_file import (
     compression_thread,
     make_page,
     prefetched,
-    rendering_of,
 )
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.heartbeats import calling_on_heartbeat
 from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.rendering import PageRendering
 from tests.builds import SITE, Readings, fill, leave_plan, manifest, run, use_storage
 from tests.builds.runners import Backwards
 from tests.testapp.models import Reading
@@ -76,7 +76,7 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
             section = reader_of(kind(SITE)).with_prefetch(
                 partial(prefetched, lock := RLock()), lock
             )
-            rendering = rendering_of(section, EVERYTHING, SITE.scope())
+            rendering = PageRendering(section, EVERYTHING, SITE.scope())
             with calling_on_heartbeat(lost):
                 make_page(rendering, tmp_path / "page.xml.gz", press)
         except LeaseLost:

@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemapkit.builds import manifest as stored_files
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page
 from django_sitemapkit.builds.manifest import decompressed, difference_from_facts
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.heartbeats import calling_on_heartbeat
@@ -85,7 +85,7 @@ def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     """Make a page."""
     with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
-        rendering = rendering_of(reader_of(section(SITE)), keys, SITE.scope())
+        rendering = PageRendering(reader_of(section(SITE)), keys, SITE.scope())
         with calling_on_heartbeat(heartbeat):
             made = make_page(rendering, path, press)
         made.finish()
