@@ -94,8 +94,10 @@ def process_on_commit(
     thread of this process, for the tenant of the caller. Comparisons have a thread of their own:
     they wait for no build, and no build waits for them.
     """
-    start = partial(_start_processing, site, choose, current_tenants(), kinds)
-    transaction.on_commit(start, using=router.db_for_write(BuildRequest))
+    transaction.on_commit(
+        partial(_start_processing, site, choose, current_tenants(), kinds),
+        using=router.db_for_write(BuildRequest),
+    )
 
 
 def _start_processing(

@@ -121,8 +121,11 @@ class BuildResult:
     @property
     def rendered_urls(self) -> int:
         """URLs in the pages that were rendered; reused files do not count."""
-        rendered = [file for file in self.files if file.seconds or file.state == "stored"]
-        return sum(file.urls for file in rendered if file.section)
+        return sum(
+            file.urls
+            for file in self.files
+            if file.section and (file.seconds or file.state == "stored")
+        )
 
     @property
     def xml_bytes(self) -> int:

@@ -5,7 +5,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -380,7 +380,7 @@ class _Preview:
         self._previous = builds.finished_pages()
         self._stored = {page_name_of(row): row.page.sha256 for row in published}
         self._hashed = hashed_sections(self._sections.values(), builds_all=not chosen)
-        self._runs = stack.enter_context(PageRuns(folder / "hashes"))
+        self._runs = stack.enter_context(closing(PageRuns(folder / "hashes")))
         self._compression = stack.enter_context(compression_thread())
         kept = self._hashed.difference(chosen) if chosen else ()
         self._comparison = PageComparison(self._runs, self._hashed, kept)

@@ -358,8 +358,9 @@ def _end_with_error(state: BuildState, error: BaseException) -> None:
 def _record_failure(state: BuildState, status: str, reason: State) -> None:
     """Record why a build failed; one that is not stored yet is stored as failed and ended."""
     if state.record and state.record.pk:
-        rows = Build.objects.filter(pk=state.record.pk, status=Build.Status.RUNNING)
-        rows.filter(fence=state.lease.fence).update(reason=reason)
+        Build.objects.filter(
+            pk=state.record.pk, status=Build.Status.RUNNING, fence=state.lease.fence
+        ).update(reason=reason)
     elif status == Build.Status.FAILED:
         failed = state.unsaved_build("")
         failed.status, failed.reason, failed.ended_at = status, reason, failed.started_at

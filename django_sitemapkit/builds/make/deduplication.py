@@ -200,7 +200,7 @@ class PageRuns:
 
     ::
 
-        with PageRuns(folder / "runs") as runs:
+        with closing(PageRuns(folder / "runs")) as runs:
             runs["firsts", 1] = hashes_of(["https://example.com/a"])
             runs["seconds", 1] = hashes_of(["https://example.com/a"])
             runs.duplicates([("firsts", 1), ("seconds", 1)])  # {}, then {-8160…: "firsts"}
@@ -213,10 +213,8 @@ class PageRuns:
         self._places: dict[PageName, tuple[int, int]] = {}
         self._end = 0
 
-    def __enter__(self) -> "PageRuns":
-        return self
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+    def close(self) -> None:
+        """Close the file."""
         with suppress(OSError):  # It would write what found no room before.
             self._file.close()
 
@@ -311,7 +309,6 @@ class PageComparison:
         self._runs = runs
         self._sections = sections
         self._kept = kept
-        self._storage = SitemapStorage()
         self._comparisons = 0
         self._repeating: set[PageName] = set()
         """The pages that list a URL twice: they were made without deduplication."""
@@ -418,7 +415,7 @@ class PageComparison:
         """
         listed: set[int] = set()
         if row.status == Place.Status.DONE:
-            for locations in locations_of(row, self._storage):
+            for locations in locations_of(row, SitemapStorage()):
                 listed.update(hashes_of(locations))
         if _is_kept(row, self._kept):
             return array("q", sorted(listed))

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -123,7 +123,7 @@ class PageBuilder:
 
     def keep_hashes(self) -> PageRuns:
         """Keep the URL hashes of pages in a local file from now on, and return that."""
-        self._runs = self._open.enter_context(PageRuns(self.folder / "hashes"))
+        self._runs = self._open.enter_context(closing(PageRuns(self.folder / "hashes")))
         return self._runs
 
     def under(self, lease: BuildLease) -> "PageBuilder":

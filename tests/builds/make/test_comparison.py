@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -379,7 +379,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
     for size in (1, 7, 10_000):
         monkeypatch.setattr(page_runs, "HASHES_PER_PART", size)
         monkeypatch.setattr(page_runs, "HASHES_PER_READ", size // 2 + 1)
-        with PageRuns(tmp_path / "runs") as runs:
+        with closing(PageRuns(tmp_path / "runs")) as runs:
             names = [("a", 1), ("b", 1), ("c", 1), ("a", 2)]
             runs["a", 2] = array("q", [5])  # Of a page that is made again.
             for place in (2, 0, 3, 1):
@@ -390,7 +390,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
 
 def test_pages_without_any_url_share_none(tmp_path):
     """Their file has no bytes."""
-    with PageRuns(tmp_path / "runs") as runs:
+    with closing(PageRuns(tmp_path / "runs")) as runs:
         runs["a", 1] = array("q")
         assert list(runs.duplicates([("a", 1)])) == [{}]
 
@@ -398,7 +398,10 @@ def test_pages_without_any_url_share_none(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_a_failed_build():
     """The message says what could not be stored."""
-    with PageRuns(Path("/dev/full")) as runs, pytest.raises(BuildFailed, match="No space left"):
+    with (
+        closing(PageRuns(Path("/dev/full"))) as runs,
+        pytest.raises(BuildFailed, match="No space left"),
+    ):
         runs["a", 1] = array("q", [1, 2])
 
 
