@@ -32,7 +32,6 @@ from django_sitemapkit.tenants import BackgroundJobs, current_tenants
 from django_sitemapkit.words import State
 
 Kind = BuildRequest.Kind
-ALL_KINDS = tuple(Kind)
 WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE, Kind.PREVIEW)
 """What is done one after the other: all of it takes the lease of the site, or reads its files."""
 
@@ -150,7 +149,7 @@ def process_requests(
     site: SitemapSite,
     choose: Choose = InlineRunner,
     *,
-    kinds: Collection[str] = ALL_KINDS,
+    kinds: Collection[str] = tuple(Kind),
     wait_seconds: float = WAIT_SECONDS,
 ) -> list[BuildRequest]:
     """Process a site's open requests, oldest first; return those that were processed.

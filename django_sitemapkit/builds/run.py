@@ -382,8 +382,7 @@ class _Preview:
         self._hashed = hashed_sections(self._sections.values(), builds_all=not chosen)
         self._runs = stack.enter_context(closing(PageRuns(folder / "hashes")))
         self._compression = stack.enter_context(compression_thread())
-        kept = self._hashed.difference(chosen) if chosen else ()
-        self._comparison = PageComparison(self._runs, self._hashed, kept)
+        self._comparison = PageComparison(self._runs, self._hashed, chosen)
         self.rows: list[Place] = []
         """What a manifest would say, in the order of the index; those that stay are published."""
         self.files: dict[PageName, FileResult] = {}

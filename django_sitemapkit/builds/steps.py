@@ -53,15 +53,13 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.words import State
 
-Draft = Callable[[BuildState], None]
-"""Sets the record and the rows of a build; neither is recorded yet."""
 
-
-def run_steps(state: BuildState, draft: Draft) -> BuildResult:
+def run_steps(state: BuildState, draft: Callable[[BuildState], None]) -> BuildResult:
     """Run all steps of a build; announce it and return its result.
 
-    Raises BuildMustRestart if the site must be built once more; that build adopts the files that
-    this one has stored.
+    ``draft`` sets the record and the rows of the build; neither is recorded yet. Raises
+    BuildMustRestart if the site must be built once more; that build adopts the files that this one
+    has stored.
     """
     try:
         draft(state)
@@ -186,11 +184,10 @@ def make_pages(state: BuildState) -> None:
     with builder:
         comparison = None
         if state.hashed:
-            sections, kept = set(state.hashed), set[str]()
+            sections = set(state.hashed)
             if state.chosen:  # The published files may be of sections that are gone.
                 sections |= {row.section for row in state.rows if row.section}
-                kept = sections - set(state.chosen)
-            comparison = PageComparison(builder.keep_hashes(), sections, kept)
+            comparison = PageComparison(builder.keep_hashes(), sections, state.chosen)
         while True:
             if comparison is not None and comparison.is_due(state.rows):
                 compare_pages(state, comparison)

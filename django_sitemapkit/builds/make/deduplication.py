@@ -290,7 +290,7 @@ class PageComparison:
     """Compares the pages of a build, and says which have to be made again.
 
     ``runs`` has the hashes of the pages that this process has made. ``sections`` are those to
-    compare, ``kept`` those among them that the build leaves as they are stored.
+    compare. If the build is of ``chosen`` sections only, it leaves the others as they are stored.
 
     ::
 
@@ -304,11 +304,11 @@ class PageComparison:
         self,
         runs: PageRuns,
         sections: Collection[str],
-        kept: Collection[str] = (),
+        chosen: Collection[str] = (),
     ) -> None:
         self._runs = runs
         self._sections = sections
-        self._kept = kept
+        self._kept = set(sections).difference(chosen) if chosen else set[str]()
         self._comparisons = 0
         self._repeating: set[PageName] = set()
         """The pages that list a URL twice: they were made without deduplication."""
