@@ -78,10 +78,9 @@ class QueueRunner(Runner):
         """Have the pages of ``rows`` made by helpers; yield the result of each once it is seen."""
         limits = ClaimLimits(in_flight=self.in_flight, pages_per_minute=self.pages_per_minute)
         start = partial(self.enqueue_helper, *help_arguments(builder, limits))
-        coordinator = Coordinator(
+        yield from Coordinator(
             builder, rows, limits, start=start, stalled_seconds=self.stalled_seconds
-        )
-        yield from coordinator.run()
+        ).run()
 
 
 def _positive_number(name: str, value: Any) -> Any:
