@@ -21,16 +21,12 @@ INDEX_ORDER = ("position", "number")
 
 
 class BuildManager(PrimaryManager["Build"]):
-    """Finds the builds that a site serves, holds for review, or may publish."""
+    """Finds the builds that a site serves or may publish."""
 
     def published(self, site: SitemapSite) -> "Build | None":
         """Return the build that a site serves; None if nothing is published."""
         publication = Publication.objects.filter(site=site.key).select_related("build").first()
         return publication.build if publication else None
-
-    def held(self, site: SitemapSite) -> "Build | None":
-        """Return a site's last build held for review, if its files are still there, or None."""
-        return self.publishable(site.key).filter(status=Build.Status.HELD).last()
 
     def publishable(self, *sites: str) -> "models.QuerySet[Build]":
         """Return sites' builds, oldest first, that are held or were published and have files."""

@@ -16,6 +16,7 @@ from django_sitemapkit import Section
 from django_sitemapkit.admin import base, builds, differences, publishing
 from django_sitemapkit.builds import publish, publish_override
 from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.report import differences as stored_differences
 from django_sitemapkit.builds.requests import process_requests, record_request
 from django_sitemapkit.models import (
@@ -637,7 +638,7 @@ def test_a_held_build_is_outdated_by_a_later_one_and_discarded(held):
     build = Build.objects.get(pk=held[1])
     assert (build.status, build.reason_text) == ("abandoned", "discarded by publisher")
     assert "The build was never published" in text_of(browser.get(page("publish", held[1])))
-    assert Build.objects.held(SITE).pk == later
+    assert SiteBuilds(SITE).held.pk == later
     assert Publication.objects.get().build_id == held[0]
     assert LogEntry.objects.get().change_message == "Build discarded."
 

@@ -9,6 +9,7 @@ from django_sitemapkit import Section
 from django_sitemapkit.builds import InlineRunner, cancel_build, publish_override, status_of
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import BuildMustRestart
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
@@ -147,7 +148,7 @@ def test_a_held_build_of_adopted_pages_is_given_up(storage, sections, settings, 
     assert (result.status, result.urls) == ("unchanged", 10)
     (held,) = Build.objects.filter(reason__code="superseded")
     assert held.status == "abandoned"
-    assert Build.objects.held(SITE) is None
+    assert SiteBuilds(SITE).held is None
 
 
 def test_pages_with_fingerprints_need_no_second_build(storage, sections):

@@ -5,6 +5,7 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import Pause, build, pause_publishing, publish, status_of
 from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, ExclusionRule, Publication, UrlOverride
@@ -559,7 +560,7 @@ def test_a_withdrawal_gives_up_no_held_build(site):
     held = build(SITE)
     assert held.status == "held"
     assert now(BY["path"]()).status == "unchanged"
-    assert Build.objects.held(SITE).pk == held.build
+    assert SiteBuilds(SITE).held.pk == held.build
 
 
 @pytest.mark.slow

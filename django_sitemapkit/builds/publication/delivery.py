@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire, close_broken_connection
-from django_sitemapkit.builds.manifest import PageName
+from django_sitemapkit.builds.manifest import PageName, SiteBuilds
 from django_sitemapkit.builds.publication.export import INDEX_PAGE, Export, emptied_pages
 from django_sitemapkit.builds.results import send_signal
 from django_sitemapkit.builds.state import BuildState
@@ -233,7 +233,7 @@ def _expired_build_ids(site: SitemapSite) -> list[int]:
     newest = builds.filter(published_at__isnull=False).order_by("-published_at")
     over -= set(newest.values_list("pk", flat=True)[: settings.KEEP_BUILDS])
     over -= set(Publication.objects.filter(site=site.key).values_list("build_id", flat=True))
-    held = Build.objects.held(site)
+    held = SiteBuilds(site).held
     return sorted(over - {held.pk} if held else over)
 
 

@@ -27,6 +27,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
+    SiteBuilds,
     location_and_values,
     locations_of,
     publishable_build,
@@ -344,7 +345,8 @@ def differences_of(
 
 def _held_or_published_id(site: SitemapSite) -> int:
     """Return the id of the build held for review, else of the published one; raise BuildFailed."""
-    build = Build.objects.held(site) or Build.objects.published(site)
+    builds = SiteBuilds(site)
+    build = builds.held or builds.published
     if build is None:
         raise BuildFailed(f"Site {site.key!r} has no published build yet.")
     return build.pk

@@ -7,6 +7,7 @@ import pytest
 
 from django_sitemapkit import News
 from django_sitemapkit.builds import differences_of, prune, publish
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage, warnings_of
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import Build, ExtraUrl, Publication, StoredPage
@@ -482,7 +483,7 @@ def test_of_two_that_wait_the_later_one_is_kept(storage, held, settings):
     edit_product()
     later = run().build
     assert (status_of(held), status_of(later)) == ("held", "held")
-    assert Build.objects.held(SITE).pk == later
+    assert SiteBuilds(SITE).held.pk == later
     prune(SITE)
     own = named(manifest(held).values()) - named(manifest(later).values())
     assert own <= storage.names()
@@ -501,7 +502,7 @@ def test_letting_one_go_gives_up_those_before_it(storage, held):
     edit_product()
     publish(SITE, run().build)
     assert status_of(held) == "abandoned"
-    assert Build.objects.held(SITE) is None
+    assert SiteBuilds(SITE).held is None
 
 
 @pytest.mark.thorough
