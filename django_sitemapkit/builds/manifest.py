@@ -256,7 +256,7 @@ class SiteBuilds:
         """Return the row of the index of ``build``, the published or the held one, or None."""
         return next((row for row in self.rows_of(build) if not row.section), None)
 
-    def finished_pages(self) -> dict[PageName, list[Place]]:
+    def finished_pages(self) -> defaultdict[PageName, list[Place]]:
         """Return by page its finished rows, with URLs or without: published first, then held."""
         pages: defaultdict[PageName, list[Place]] = defaultdict(list)
         for row in (*self.rows_of(self.published), *self.rows_of(self.held)):

@@ -256,12 +256,9 @@ def _reusable_rows_by_page(
 
     Published comes first, then held, then those of builds that ended early, the newest first.
     """
-    pages: defaultdict[PageName, list[Place]] = defaultdict(list)
-    if not state.full:
-        pages.update(state.builds.finished_pages())
+    pages = defaultdict(list) if state.full else state.builds.finished_pages()
     made = Place.objects.filter(build__in=adoptable).exclude(status=Place.Status.PENDING)
-    made = made.exclude(section="").select_related("page").order_by("-build")
-    for row in made if adoptable else ():
+    for row in made.exclude(section="").select_related("page").order_by("-build"):
         pages[page_name_of(row)].append(row)
     return pages
 
