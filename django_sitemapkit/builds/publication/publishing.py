@@ -21,7 +21,6 @@ from django_sitemapkit.builds.manifest import (
 )
 from django_sitemapkit.builds.publication.delivery import export_and_announce
 from django_sitemapkit.builds.publication.gates import (
-    FinishedBuild,
     Pause,
     pause_at,
     pause_of,
@@ -72,12 +71,12 @@ def publish_finished(state: BuildState) -> BuildResult:
     if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
         reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
-    if held is not None and _is_identical(state, held, finished, index):
+    if held is not None and _is_identical(state, held, index):
         if code_of(reason).startswith("preview"):
             reason = held.reason  # A preview does not make a preview of what was built to publish.
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         why = {"code": "identical", "build": held.pk}
-        _end_as_identical(state, held, finished, Build.Status.ABANDONED, why)
+        _end_as_identical(state, held, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
     dated: Sequence[Place] = ()
@@ -110,9 +109,9 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     if index is None or index.problem:
         return None
     record.warnings = list(warnings_of(finished))
-    if published is None or not _is_identical(state, published, finished, index):
+    if published is None or not _is_identical(state, published, index):
         return None
-    _end_as_identical(state, published, finished, Build.Status.UNCHANGED, state.preview_reason)
+    _end_as_identical(state, published, Build.Status.UNCHANGED, state.preview_reason)
     _give_up_superseded(state, record)
     return state.result(Build.Status.UNCHANGED)
 
@@ -216,23 +215,14 @@ def _store_index_file(state: BuildState, index: RenderedIndex, row: Place) -> No
             storage.put(row.page.name, path)
 
 
-def _is_identical(
-    state: BuildState, build: Build, finished: FinishedBuild, index: RenderedIndex
-) -> bool:
+def _is_identical(state: BuildState, build: Build, index: RenderedIndex) -> bool:
     """Return whether another build has the same pages and index, with its index still stored."""
-    pages = page_rows_of(state.builds.rows_of(build))
-    return _comparable_facts(pages) == _comparable_facts(finished.pages) and _is_index_stored(
-        state, index, state.builds.index_of(build)
-    )
+    pages = _comparable_facts(page_rows_of(state.builds.rows_of(build)))
+    is_same = pages == _comparable_facts(state.finished.pages)
+    return is_same and _is_index_stored(state, index, state.builds.index_of(build))
 
 
-def _end_as_identical(
-    state: BuildState,
-    same: Build,
-    finished: FinishedBuild,
-    status: Build.Status,
-    reason: State = "",
-) -> None:
+def _end_as_identical(state: BuildState, same: Build, status: Build.Status, reason: State) -> None:
     """Record that a build has the same files as ``same``, whose rows get its newer facts.
 
     The build ends with ``status`` and ``reason``; it is saved if it is not saved yet, else its rows
@@ -240,14 +230,14 @@ def _end_as_identical(
     without their entries, and the next build would otherwise make those pages again. A page without
     a URL that ``same`` lacks is added to it.
     """
-    record = state.build
+    record, rows = state.build, state.finished.rows
     stored = {page_name_of(row): row for row in state.builds.rows_of(same) if row.section}
     with state.lease.fenced_transaction():
         is_new = record.pk is None
         if is_new:
             record.status, record.ended_at, record.reason = status, StoredNow(), reason
             record.save()
-        for row in finished.rows:
+        for row in rows:
             known = stored.get(page_name_of(row))
             if known is None:
                 row.build = same
@@ -256,7 +246,7 @@ def _end_as_identical(
                 copy_file_facts(known, row)
                 known.revision = row.revision
                 known.save(update_fields=[*STORED, "revision"])
-        same.checked_by = record.checking_build_ids({row.section for row in finished.rows})
+        same.checked_by = record.checking_build_ids({row.section for row in rows})
         same.save(update_fields=["checked_by", "previous", "reason"])
         if not is_new:
             Place.objects.in_build(record).delete()
