@@ -336,8 +336,7 @@ class Progress:
         if self.bar:
             done = round(BAR_WIDTH * position / total)
             bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {position:,} of {total:,}"
-            estimate = self._estimate(result, total - position)
-            self.command.show_progress(bar + estimate)
+            self.command.show_progress(bar + self._estimate(result, total - position))
 
     def _estimate(self, result: FileResult, files_left: int) -> str:
         """Return the URLs per second and the time left, or "" as long as it is too early."""

@@ -32,9 +32,6 @@ FILL = 0.9
 NEW = 0
 """The number of a page that gets its number when it is stored."""
 
-EditState = tuple[int, int]
-"""The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
-
 StoredPlans = dict[str, list[Page]]
 """The stored pages of plans, by the section's name."""
 
@@ -75,11 +72,11 @@ def pages_by_position(section: SectionReader) -> list[PlannedPage]:
 
 def stored_page_and_edit_state(
     site: SitemapSite, section: str, number: int
-) -> tuple[Page | None, EditState | None]:
-    """Return a page of a section's stored plan and the number and nonce of the site's revision.
+) -> tuple[Page | None, tuple[int, int] | None]:
+    """Return a page of a section's stored plan and the number and nonce of the site's last edit.
 
-    Both are None if there is no such page. It takes one query. The plan may be by another key than
-    the section's present one: the caller compares them.
+    These are zeros if nothing was ever edited. Both are None if there is no such page. It takes one
+    query. The plan may be by another key than the section's present one: the caller compares them.
     """
     edits = Revision.objects.filter(site=OuterRef("plan__site"))
     page = (

@@ -210,8 +210,7 @@ def _merge_thin_pages(drafts: list[_Draft], section: SectionReader) -> list[_Dra
         ):
             result.append(draft)
             continue
-        numbers = (before.page.number, draft.page.number)
-        number = min(filter(None, numbers), default=NEW)
+        number = min(filter(None, (before.page.number, draft.page.number)), default=NEW)
         if 0 in (before.rows, draft.rows):
             number = before.page.number if before.rows else draft.page.number
         keys = KeyRange(before.page.keys.lower, draft.page.keys.upper)

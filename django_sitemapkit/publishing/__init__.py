@@ -150,8 +150,7 @@ class DatabaseStorage(Storage):
 
 def stored_bytes() -> int:
     """Return the total size of all files that the database stores."""
-    total: int = StoredFile.objects.aggregate(total=Sum("size", default=0))["total"]
-    return total
+    return int(StoredFile.objects.aggregate(total=Sum("size", default=0))["total"])
 
 
 def _file_rows(name: str) -> "QuerySet[StoredFile]":

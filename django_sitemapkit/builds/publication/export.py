@@ -71,8 +71,7 @@ class ExportManifest:
 
         Those that were wanted until now are recorded with ``moment``.
         """
-        gone = self.files.keys() - set(wanted)
-        self.gone = {name: self.gone.get(name, moment) for name in gone}
+        self.gone = {name: self.gone.get(name, moment) for name in self.files.keys() - set(wanted)}
 
 
 class Export:

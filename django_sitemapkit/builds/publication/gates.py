@@ -72,10 +72,8 @@ class Pause:
     @property
     def state(self) -> State:
         """The pause as a code and its values."""
-        values = {"by": self.by, "why": self.reason.rstrip(".")}
-        if self.until is None:
-            return {"code": "pause", **values}
-        return {"code": "pause-until", "until": _moment_text(self.until), **values}
+        until = {"code": "pause-until", "until": _moment_text(self.until)} if self.until else {}
+        return {"code": "pause", "by": self.by, "why": self.reason.rstrip("."), **until}
 
 
 def is_valid_pause_end(moment: dt.datetime) -> bool:

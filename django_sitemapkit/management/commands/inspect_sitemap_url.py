@@ -26,8 +26,7 @@ class Command(PublishedCommand):
         url = options["url"]
         errors: list[InvalidValue] = []
         reports: list[dict[str, Any]] = []
-        sites = self.sites(options["site"])
-        for site in sites:
+        for site in self.sites(options["site"]):
             try:
                 reports.append(_url_report(site, url))
             except InvalidValue as error:  # It may be a URL of another site.

@@ -82,8 +82,7 @@ class Command(PublishedCommand):
         self._show_activity(report)
         self._show_sections(report)
         self._show_due(report)
-        if report.export is not None:
-            export = report.export
+        if export := report.export:
             state = f"due: {export.due}"
             if export.exported_at and not export.due:
                 state = f"complete since {_moment_text(export.exported_at, report)}"
