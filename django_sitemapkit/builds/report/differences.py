@@ -361,19 +361,18 @@ def stored_or_quick_differences(
     there is no build ``before``. Raises what ``store_differences()`` raises.
     """
     stored = build.differences.filter(before=before).first()
-    if stored is not None or before is None:
-        return stored or store_differences(site, build, before)
-    old, new = (
-        set(
-            Place.objects.in_build(publishable_build(site, each.pk))
-            .pages()
-            .values_list("page", "page__urls")
+    if stored is None and before is not None:
+        old, new = (
+            set(
+                Place.objects.in_build(publishable_build(site, each.pk))
+                .pages()
+                .values_list("page", "page__urls")
+            )
+            for each in (before, build)
         )
-        for each in (before, build)
-    )
-    if sum(urls for _page, urls in old ^ new) > max_urls:
-        return None
-    return store_differences(site, build, before)
+        if sum(urls for _page, urls in old ^ new) > max_urls:
+            return None
+    return stored or store_differences(site, build, before)
 
 
 def store_differences(site: SitemapSite, build: Build, before: Build | None) -> BuildDifferences:
