@@ -32,6 +32,14 @@ from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of
 
+OPTIONS = {
+    "--full": "Render all pages, including unchanged ones.",
+    "--strict": "Hold the build for review, and exit with 3, if rows were skipped.",
+    "--fail-on-skipped": "Publish the build, but exit with 5, if rows were skipped.",
+    "--skip-if-running": "Exit with 0 instead of 4 if another process is building the site.",
+}
+"""Options that take no value, and what they do."""
+
 
 class Command(SiteCommand):
     """Build the files of all sections, or of the given ones, and publish them atomically."""
@@ -56,26 +64,8 @@ class Command(SiteCommand):
             action="store_true",
             help="Render everything and show what would be stored, without writing.",
         )
-        parser.add_argument(
-            "--full",
-            action="store_true",
-            help="Render all pages, including unchanged ones.",
-        )
-        parser.add_argument(
-            "--strict",
-            action="store_true",
-            help="Hold the build for review, and exit with 3, if rows were skipped.",
-        )
-        parser.add_argument(
-            "--fail-on-skipped",
-            action="store_true",
-            help="Publish the build, but exit with 5, if rows were skipped.",
-        )
-        parser.add_argument(
-            "--skip-if-running",
-            action="store_true",
-            help="Exit with 0 instead of 4 if another process is building the site.",
-        )
+        for option, meaning in OPTIONS.items():
+            parser.add_argument(option, action="store_true", help=meaning)
         parser.add_argument(
             "--runner",
             metavar="NAME",

@@ -65,10 +65,8 @@ class Command(PublishedCommand):
             text = f"Site {site.key!r} now serves build {build}."
             if settings.EXPORT_STORAGE:
                 text += f" {count_of(exported, 'file')} exported."
-            if pause is not None:
-                text += f" Publishing is {pause.text}."
-            elif still := pause_of(site):
-                text += f" Publishing stays {still.text}."
+            if paused := pause_of(site):
+                text += f" Publishing {'stays' if pause is None else 'is'} {paused.text}."
             self.say(text, self.style.SUCCESS)
 
     def _end_pause(self, sites: list[SitemapSite]) -> None:
