@@ -124,7 +124,7 @@ def rollback_states(states: Iterable[Any]) -> Iterator[tuple[Any, dict[str, Any]
     rolled_back = [each for each in states if each.rolled_back]
     wanted = {pk for each in rolled_back for pk in (each.build, each.rolled_back.pk)}
     places = Place.objects.filter(build__in=wanted)
-    urls = {total["build"]: total["urls"] for total in places.totals("build")} if wanted else {}
+    urls = {total["build"]: total["urls"] for total in places.totals("build")}
     for each in rolled_back:
         counts = {"before": urls.get(each.build, 0), "urls": urls.get(each.rolled_back.pk, 0)}
         yield each, {"code": "returning", "build": each.rolled_back.pk, **counts}

@@ -117,11 +117,10 @@ def states_by_build(builds: Collection[Build]) -> dict[int, str]:
     """
     states = {build.pk: build.outcome for build in builds}
     left = [build for build in builds if build.status == Build.Status.RUNNING]
-    if left:
-        alive = set(living_leases({build.site for build in left}).values_list("name", "fence"))
-        for build in left:
-            if (lease_name(build.site), build.fence) not in alive:
-                states[build.pk] = Build.Status.FAILED if build.reason else INTERRUPTED
+    alive = set(living_leases({build.site for build in left}).values_list("name", "fence"))
+    for build in left:
+        if (lease_name(build.site), build.fence) not in alive:
+            states[build.pk] = Build.Status.FAILED if build.reason else INTERRUPTED
     return states
 
 
