@@ -301,24 +301,20 @@ def edits_context(request: HttpRequest, build: int, held: Build | None = None) -
     since = Coalesce(Subquery(pages.values(first=Min("revision"))), 0)
     until = Coalesce(Subquery(pages.values(last=Max("revision"))), 0)
     extra = Subquery(pages.filter(section=EXTRA_URLS).values(first=Min("revision")))
-    counts: dict[str, Any] = {}
+    held_pages = Place.objects.filter(build=held).pages().order_by().values("build")
+    counts: dict[str, Any] = {
+        "latest": Subquery(
+            Revision._default_manager.filter(site=OuterRef("site")).values("number")
+        ),
+        "held_since": Subquery(held_pages.values(first=Min("revision"))),
+    }
     for name, model in visible.items():
         begin = Coalesce(extra, since) if model is ExtraUrl else since
-        counts[name] = _changed_rows_count(model, begin, Count("pk"))
-        counts[f"{name}_new"] = _changed_rows_count(model, until, Count("pk"))
-        counts[f"{name}_times"] = _changed_rows_count(
-            model, until, Count("revision", distinct=True)
-        )
-    counts["latest"] = Subquery(
-        Revision._default_manager.filter(site=OuterRef("site")).values("number")
-    )
-    counts["held_since"] = Subquery(
-        Place.objects.filter(build=held)
-        .pages()
-        .order_by()
-        .values("build")
-        .values(first=Min("revision"))
-    )
+        counts |= {
+            name: _changed_rows_count(model, begin, Count("pk")),
+            f"{name}_new": _changed_rows_count(model, until, Count("pk")),
+            f"{name}_times": _changed_rows_count(model, until, Count("revision", distinct=True)),
+        }
     found = (
         Build.objects.annotate(since=since, until=until, **counts)
         .values("site", "since", "until", *counts)

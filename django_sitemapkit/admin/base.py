@@ -34,12 +34,11 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.builds import Pause
 from django_sitemapkit.builds.report.status import STATES, BuildProgress, SiteState
 from django_sitemapkit.conf import settings
-from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_read
+from django_sitemapkit.inspection import savepoint_if_atomic, try_read
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.words import words_of
 
-Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 MAX_LISTED_SITES = 100

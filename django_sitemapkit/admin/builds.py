@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import (
     Http404,
@@ -56,10 +55,8 @@ from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
 from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
 from django_sitemapkit.builds.report.published import is_complete, problems_by_section
 from django_sitemapkit.builds.report.status import STATES, states_by_build
-from django_sitemapkit.inspection import object_by_paging_key
-from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Build, BuildRequest, Place
-from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
+from django_sitemapkit.inspection import object_by_paging_key, try_read
+from django_sitemapkit.models import INDEX_ORDER, Build, BuildRequest, Place, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address_getter
@@ -186,18 +183,6 @@ def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[st
     return [(str(each), str(each.key)) for each in problems if each.code == code]
 
 
-class BuildChangeList(ChangeList):
-    """The change list of builds, which adds numbers of URLs and states to the builds of a page."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        """Read the builds of the page, and set ``change``, ``state`` and ``state_text`` on each."""
-        super().get_results(request)
-        changes, states = changes_by_build(self.result_list), states_by_build(self.result_list)
-        for build in self.result_list:
-            build.change = changes.get(build.pk, "-")
-            build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
-
-
 @admin.register(Build)
 class BuildAdmin(ReadOnlyAdmin):
     """The admin of builds: a list, a page for each build, and its screens; builds are read-only."""
@@ -218,9 +203,15 @@ class BuildAdmin(ReadOnlyAdmin):
 
     # The list
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Return the class of the change list, BuildChangeList."""
-        return BuildChangeList
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the change list, with ``change``, ``state`` and ``state_text`` of its builds."""
+        changelist = super().get_changelist_instance(request)
+        builds = changelist.result_list
+        changes, states = changes_by_build(builds), states_by_build(builds)
+        for build in builds:
+            build.change = changes.get(build.pk, "-")
+            build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
+        return changelist
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:
@@ -304,13 +295,16 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     else:
         shown = paged_context(request, chosen.order_by(*INDEX_ORDER, "pk"), FILES_PER_PAGE)
         urls = _file_urls(request, build, shown["page"].object_list)
-        shown["files"] = [_file_row(file, urls) for file in shown["page"].object_list]
-        shown["count"] = number_text(shown["page"].paginator.count)
+        shown |= {
+            "files": [_file_row(file, urls) for file in shown["page"].object_list],
+            "count": number_text(shown["page"].paginator.count),
+        }
     faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
     faulty_files = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     problems = [
         row for file in faulty_files[:MAX_FILES_WITH_PROBLEMS] for row in _problem_rows(file)
     ]
+    asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
         "differs": previous is not None and build.pruned_at is None,
         "section": section,
@@ -322,11 +316,7 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "problems": problems,
         "problem_count": number_text(sum(problems_by_section(build).values())),
         "more_problems": len(faulty_files) > MAX_FILES_WITH_PROBLEMS,
-        "requests": request_rows(
-            build.requests.exclude(kind=BuildRequest.Kind.COMPARE).order_by("pk")[
-                :MAX_BUILD_REQUESTS
-            ]
-        ),
+        "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import models, router, transaction
+from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -32,9 +32,8 @@ from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.report.published import is_served_live
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.models import Publication
-from django_sitemapkit.models.overrides import CHANGEFREQ_CHOICES
+from django_sitemapkit.inspection import try_read
+from django_sitemapkit.models import CHANGEFREQ_CHOICES, Publication
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
@@ -75,6 +74,15 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             fields["include"].show_hidden_initial = True  # For clean().
         for name in fields.keys() & {"note", "path", "pattern", "title"}:
             fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
+        if "path" in fields:
+            # Pasted text may have a host, and may not be percent-encoded yet.
+            fields["path"] = forms.CharField(
+                label=fields["path"].label,
+                help_text=fields["path"].help_text,
+                required=fields["path"].required,
+                max_length=MAX_PASTED,
+                widget=fields["path"].widget,
+            )
         if "lastmod" in self.fields:
             # The admin shows text next to both parts, but no labels.
             parts = getattr(self.fields["lastmod"].widget, "widgets", ())
@@ -123,18 +131,6 @@ class HashedSettingForm(EditorSettingForm):
 
     text_field: ClassVar[str] = "path"
     """The field with the text."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if "path" in self.fields:
-            # Pasted text may have a host, and may not be percent-encoded yet.
-            self.fields["path"] = forms.CharField(
-                label=self.fields["path"].label,
-                help_text=self.fields["path"].help_text,
-                required=self.fields["path"].required,
-                max_length=MAX_PASTED,
-                widget=self.fields["path"].widget,
-            )
 
     def normalised(self, site: SitemapSite, text: str) -> str:
         """Return the text as it is stored; raises InvalidValue with a translated message."""
@@ -236,9 +232,9 @@ class EditorSettingAdmin(BaseAdmin):
         super().delete_model(request, obj)
         add_pending_message(request, [obj.site], path=getattr(obj, "path", ""))
 
-    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Delete rows, and say that the published files change with the next build."""
-        keys = site_keys_of(queryset)
+        keys = queryset.site_keys()
         super().delete_queryset(request, queryset)
         add_pending_message(request, keys)
 
@@ -281,11 +277,6 @@ class EditorSettingAdmin(BaseAdmin):
             return {"failure": reason}
         context, reason = try_read(lambda: self.preview_context(request, site, row, form))
         return {"failure": reason} if context is None else context
-
-
-def site_keys_of(rows: models.QuerySet[Any]) -> list[str]:
-    """Return the keys of the sites that some rows belong to, each once."""
-    return list(rows.order_by().values_list("site", flat=True).distinct())
 
 
 def add_pending_message(

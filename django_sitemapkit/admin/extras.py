@@ -21,8 +21,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds.report.published import count_published_paths
-from django_sitemapkit.inspection import inspect_path
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import inspect_path, try_read
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
@@ -79,8 +78,8 @@ class PasteForm(forms.Form):
         key = self.cleaned_data["site"]
         lines = enumerate(self.cleaned_data["urls"].split("\n"), start=1)
         rows = ((line_number, [key, line]) for line_number, line in lines if line.strip())
-        site = site_by_key(self.sites, key)
-        return compare_rows(EXTRA_URL_TABLE, ["site", "path"], rows, [site] if site else [])
+        sites = [site for site in self.sites if site.key == key]
+        return compare_rows(EXTRA_URL_TABLE, ["site", "path"], rows, sites)
 
 
 @screen("paste/", "extraurl_paste", "add", methods=["GET", "HEAD", "POST"])

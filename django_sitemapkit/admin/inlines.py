@@ -23,10 +23,8 @@ from django_sitemapkit.admin.editor_settings import EditorSettingForm, add_pendi
 from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection.attempts import try_read
-from django_sitemapkit.inspection.urls import inspections_of
-from django_sitemapkit.models import UrlOverride
-from django_sitemapkit.models.overrides import UrlOverrideQuerySet
+from django_sitemapkit.inspection import inspections_of, try_read
+from django_sitemapkit.models import UrlOverride, UrlOverrideQuerySet
 from django_sitemapkit.sites import SitemapSite, site_by_key
 
 OPEN_SITE = "sitemap_site"
@@ -148,8 +146,13 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         """Report an error if another user has added the same override meanwhile."""
         super().clean()
         # The admin does not validate forms that the user may only view.
-        cleaned = [form for form in self.forms if getattr(form, "cleaned_data", {}).get("site")]
-        changed = [form for form in cleaned if form.has_changed() and not form.errors]
+        changed = [
+            form
+            for form in self.forms
+            if getattr(form, "cleaned_data", {}).get("site")
+            and form.has_changed()
+            and not form.errors
+        ]
         stored = self._overrides_of(UrlOverride._default_manager.all(), self.instance)
         for form in changed:
             if form.instance.pk is None and stored.filter(site=form.cleaned_data["site"]).exists():

@@ -8,8 +8,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.db import models, router, transaction
+from django.core.exceptions import ValidationError
+from django.db import router, transaction
 from django.http import (
     Http404,
     HttpRequest,
@@ -46,22 +46,27 @@ from django_sitemapkit.admin.differences import match_texts
 from django_sitemapkit.admin.editor_settings import (
     HashedSettingForm,
     add_pending_message,
-    site_keys_of,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds import publish_override
 from django_sitemapkit.builds.report.differences import LOSS
 from django_sitemapkit.builds.report.published import count_published_paths
-from django_sitemapkit.exceptions import InvalidValue, SitemapKitError
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of, object_by_key, verbose_name_of
-from django_sitemapkit.inspection import inspect_object, inspect_path, label_or_none
-from django_sitemapkit.inspection.attempts import savepoint_if_atomic, try_each, try_read
-from django_sitemapkit.models import Build, UrlOverride, hash_of
+from django_sitemapkit.inspection import (
+    inspect_object,
+    inspect_path,
+    label_or_none,
+    reason_of,
+    savepoint_if_atomic,
+    try_each,
+    try_read,
+)
+from django_sitemapkit.models import Build, UrlOverride, UrlOverrideQuerySet, hash_of
 from django_sitemapkit.overrides import overrides_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.patterns import first_matching_patterns
-from django_sitemapkit.printable import logger
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sites import SitemapSite
@@ -209,11 +214,8 @@ def _publish_override(site: SitemapSite, row: UrlOverride, user: str) -> tuple[i
     try:
         with savepoint_if_atomic():
             result = publish_override(site, row, started_by=user)
-    except Exception as error:  # Each storage raises errors of its own.
-        reason = str(error)
-        if not isinstance(error, ImproperlyConfigured | SitemapKitError):
-            logger.exception("Override %s: published files do not follow it yet.", row)
-            reason = f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001  each storage raises errors of its own
+        reason = reason_of(error, "Override %s: published files do not follow it yet.", row)
         text = gettext(
             "Live sitemaps follow now, but the published file could not be made again: %(error)s"
         )
@@ -333,13 +335,13 @@ class UrlOverrideAdmin(TransferAdmin):
         return bool(request.user.has_perm("sitemapkit.bulk_urloverride"))
 
     @admin.action(description=_("Include in the sitemap"), permissions=["bulk_urloverride"])
-    def include_urls(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
+    def include_urls(self, request: HttpRequest, queryset: UrlOverrideQuerySet) -> None:
         """Include the URLs of the chosen overrides in the sitemap."""
         self._update_overrides(request, queryset, {"include": True})
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["bulk_urloverride"])
     def exclude_urls(
-        self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]
+        self, request: HttpRequest, queryset: UrlOverrideQuerySet
     ) -> HttpResponse | None:
         """Exclude the URLs of the chosen overrides; many of one site, only after confirmation."""
         losses = [] if "confirmed" in request.POST else _losses_by_site(request, queryset)
@@ -357,18 +359,18 @@ class UrlOverrideAdmin(TransferAdmin):
         return None
 
     @admin.action(description=_("Reset to inherited values"), permissions=["bulk_urloverride"])
-    def reset_overrides(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
+    def reset_overrides(self, request: HttpRequest, queryset: UrlOverrideQuerySet) -> None:
         """Clear all values of the chosen overrides, but keep their notes."""
         self._update_overrides(request, queryset, INHERITED)
 
     def _update_overrides(
         self,
         request: HttpRequest,
-        queryset: models.QuerySet[UrlOverride],
+        queryset: UrlOverrideQuerySet,
         values: dict[str, Any],
     ) -> None:
         """Set values of the chosen overrides, log the changes, and add messages."""
-        keys = site_keys_of(queryset)
+        keys = queryset.site_keys()
         count = queryset.count()
         message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
@@ -380,14 +382,12 @@ class UrlOverrideAdmin(TransferAdmin):
         add_pending_message(request, keys)
 
 
-def _losses_by_site(
-    request: HttpRequest, queryset: models.QuerySet[UrlOverride]
-) -> list[dict[str, Any]]:
+def _losses_by_site(request: HttpRequest, queryset: UrlOverrideQuerySet) -> list[dict[str, Any]]:
     """Return a template row for each site that would lose many published URLs.
 
     ``queryset`` are the overrides that would exclude them.
     """
-    keys = site_keys_of(queryset)
+    keys = queryset.site_keys()
     found = [
         _loss_of(site, queryset.filter(site=site.key))
         for site in known_sites(request)
@@ -396,7 +396,7 @@ def _losses_by_site(
     return [loss for loss in found if loss is not None]
 
 
-def _loss_of(site: SitemapSite, rows: models.QuerySet[UrlOverride]) -> dict[str, Any] | None:
+def _loss_of(site: SitemapSite, rows: UrlOverrideQuerySet) -> dict[str, Any] | None:
     """Return the template row of how many published URLs a site would lose; None for few.
 
     The URLs of ``rows`` are looked for in the published files. If that fails, the row says why.

@@ -51,7 +51,7 @@ from django_sitemapkit.builds.report.status import (
     states_of_sites,
 )
 from django_sitemapkit.builds.requests import process_on_commit, record_request
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.runners.choosing import get_runner

@@ -59,8 +59,7 @@ from django_sitemapkit.builds.report.differences import (
 )
 from django_sitemapkit.builds.report.published import is_complete, sections_served_live
 from django_sitemapkit.builds.report.status import build_progress, states_of_sites
-from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import reason_of, try_read
 from django_sitemapkit.models import (
     Build,
     Publication,
@@ -68,7 +67,6 @@ from django_sitemapkit.models import (
     UrlOverride,
 )
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.printable import logger
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
@@ -293,11 +291,8 @@ def _publish_or_discard(
             messages.success(request, gettext("The build is discarded. Its changes still wait."))
         else:
             publish(site, build.pk, pause=pause)
-    except SitemapKitError as failure:
-        messages.error(request, str(failure))
-    except Exception as failure:  # Each storage raises errors of its own.
-        logger.exception("Build %s could not be published.", build.pk)
-        messages.error(request, f"{type(failure).__name__}: {failure}")
+    except Exception as failure:  # noqa: BLE001  each storage raises errors of its own
+        messages.error(request, reason_of(failure, "Build %s could not be published.", build.pk))
     if Build.objects.published(site) != build:
         return page  # Otherwise only its export or its announcement has failed.
     model_admin.log_change(request, build, sentence)

@@ -19,8 +19,7 @@ from django_sitemapkit.builds.manifest import url_finder
 from django_sitemapkit.builds.report.differences import LOSS
 from django_sitemapkit.builds.report.published import COUNT_SECONDS, UrlMatches, match_counter
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import listed_locations_of
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import listed_locations_of, try_read
 from django_sitemapkit.models import ExclusionRule, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.patterns import Pattern

@@ -26,9 +26,8 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.builds.report.published import problems_by_section
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection.attempts import try_each, try_read
-from django_sitemapkit.models import Build, Revision, SectionSettings
-from django_sitemapkit.models.overrides import CHANGEFREQ_CHOICES
+from django_sitemapkit.inspection import try_each, try_read
+from django_sitemapkit.models import CHANGEFREQ_CHOICES, Build, Revision, SectionSettings
 from django_sitemapkit.overrides.in_force import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import reader_of
@@ -62,9 +61,11 @@ def _declared_texts(section: type[BaseSection], site: SitemapSite) -> dict[str, 
     texts = {"enabled": _field_text("enabled", bool(reader.options.enabled))}
     for tag in ("changefreq", "priority"):
         source = reader.tag_sources.get(tag, UNSET)
-        texts[tag] = gettext("from each row")
-        if isinstance(source, Constant):
-            texts[tag] = _field_text(tag, source.value) or gettext("none")
+        texts[tag] = (
+            _field_text(tag, source.value) or gettext("none")
+            if isinstance(source, Constant)
+            else gettext("from each row")
+        )
     return texts
 
 

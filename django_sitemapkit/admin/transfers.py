@@ -76,7 +76,7 @@ def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     )
 
 
-@screen("import/", "{model}_import", "import", methods=["GET", "HEAD", "POST"])
+@screen("import/", "{model}_import", "add", "change", methods=["GET", "HEAD", "POST"])
 def import_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     """Ask for a CSV file, show what it would change, and apply that once the user confirms."""
     if "payload" in request.POST:
@@ -219,11 +219,5 @@ class TransferAdmin(EditorSettingAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the list, with a link to the import for users who may import."""
-        return super().changelist_view(
-            request,
-            {"may_import": self.has_import_permission(request), **(extra_context or {})},
-        )
-
-    def has_import_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may import, which takes permissions to add and to change."""
-        return self.has_add_permission(request) and self.has_change_permission(request)
+        may_import = self.has_add_permission(request) and self.has_change_permission(request)
+        return super().changelist_view(request, {"may_import": may_import, **(extra_context or {})})

@@ -34,8 +34,13 @@ from django_sitemapkit.builds.report.published import (
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, all_rows, inspect_listings, similar_path
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import (
+    UrlInspection,
+    all_rows,
+    inspect_listings,
+    similar_path,
+    try_read,
+)
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import overrides_of, section_of
 from django_sitemapkit.overrides.pasting import pasted_path
@@ -228,10 +233,9 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
     """
     for name, (title, said) in _texts_by_step(found, links).items():
         items = [{"text": text} for text in said if text] + links.get(name, [])
-        if name == found.step:
-            items.insert(0, {"text": found.why})
         level = "warning" if name == "values" and found.problems else ""
         if name == found.step:
+            items.insert(0, {"text": found.why})
             # A search that finds nothing ends at the object of a section, or without a section.
             last = "row" if found.section else "section"
             level = "unknown" if found.pk is None and name == last else "error"

@@ -23,15 +23,20 @@ def try_read(read: Callable[[], ReadValue]) -> tuple[ReadValue | None, str]:
     try:
         with savepoint_if_atomic():
             return read(), ""
-    except (ImproperlyConfigured, SitemapKitError) as error:
-        return None, str(error)
-    except DatabaseError as error:
-        logger.exception("Part of a sitemap admin page could not be shown.")
-        text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
-        return None, text % {"error": error}
-    except Exception as error:
-        logger.exception("Part of a sitemap admin page could not be shown.")
-        return None, f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001  it is logged if it is unexpected
+        reason = reason_of(error, "Part of a sitemap admin page could not be shown.")
+        if isinstance(error, DatabaseError):
+            text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
+            reason = text % {"error": error}
+        return None, reason
+
+
+def reason_of(error: Exception, message: str, *values: Any) -> str:
+    """Return the text of an error; an unexpected one is logged, with a message."""
+    if isinstance(error, ImproperlyConfigured | SitemapKitError):
+        return str(error)
+    logger.error(message, *values, exc_info=error)
+    return f"{type(error).__name__}: {error}"
 
 
 def try_each(reads: Sequence[Callable[[], ReadValue]]) -> list[tuple[ReadValue | None, str]]:

@@ -16,8 +16,7 @@ from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.reading import QuerySetReader, SectionReader
-from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
 from django_sitemapkit.reading.sources import Column, Formula, Method

@@ -34,8 +34,7 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import normalise_path
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
-from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import belongs_to, registry

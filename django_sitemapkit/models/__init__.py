@@ -21,17 +21,20 @@ from django_sitemapkit.models.builds import (
 )
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow, lease_name
 from django_sitemapkit.models.overrides import (
+    CHANGEFREQ_CHOICES,
     ExclusionRule,
     ExtraUrl,
     Revision,
     SectionSettings,
     SitemapFields,
     UrlOverride,
+    UrlOverrideQuerySet,
     hash_of,
 )
 from django_sitemapkit.models.pages import FilePiece, Page, Plan, StoredFile, StoredPage
 
 __all__ = [
+    "CHANGEFREQ_CHOICES",
     "INDEX_ORDER",
     "OVERDUE_SECONDS",
     "Build",
@@ -55,6 +58,7 @@ __all__ = [
     "StoredNow",
     "StoredPage",
     "UrlOverride",
+    "UrlOverrideQuerySet",
     "hash_of",
     "lease_name",
 ]

@@ -44,7 +44,7 @@ def rolled_back_among(builds: Iterable["Build"], live: "Build | None") -> "Build
     ``builds`` are the publishable ones of a site, ``live`` is what it serves. The one returned has
     newer rows, which the next build of all sections lists again.
     """
-    published = [build for build in builds if build.published_at is not None]
+    published = (build for build in builds if build.published_at is not None)
     newest = max(published, key=Build.newness, default=None)
     return newest if live and newest != live else None
 

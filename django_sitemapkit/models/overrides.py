@@ -124,6 +124,11 @@ class Revision(models.Model):
         rows.update(number=models.F("number") + 1, nonce=secrets.randbits(63))
         return rows.values_list("number", flat=True).get()
 
+    @classmethod
+    def increment_each(cls, sites: Iterable[str], using: str) -> dict[str, int]:
+        """Increment the revisions of sites, in the order in which all transactions lock them."""
+        return {site: cls.increment(site, using) for site in sorted(sites)}
+
 
 class EditorSettingQuerySet(models.QuerySet[Any]):
     """Editor settings: every change, a bulk one too, increments the revisions of their sites."""
@@ -138,11 +143,12 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
         database = self._write_alias()
         with transaction.atomic(using=database):
             rows = self.using(database)
+            revisions = Revision.increment_each(rows.site_keys(), database)
             return sum(
                 super(EditorSettingQuerySet, rows.filter(site=site)).update(
-                    **values, revision=Revision.increment(site, database)
+                    **values, revision=revision
                 )
-                for site in rows._site_keys()
+                for site, revision in revisions.items()
             )
 
     update.alters_data = True  # type: ignore[attr-defined]
@@ -154,28 +160,25 @@ class EditorSettingQuerySet(models.QuerySet[Any]):
             options["update_fields"] = {*fields, *self.model.derived_fields}
         database = self._write_alias()
         with transaction.atomic(using=database):
-            for site in sorted({obj.site for obj in objs}):
-                revision = Revision.increment(site, database)
-                for obj in objs:
-                    if obj.site == site:
-                        obj.revision = revision
-                        obj.normalise()
+            revisions = Revision.increment_each({obj.site for obj in objs}, database)
+            for obj in objs:
+                obj.revision = revisions[obj.site]
+                obj.normalise()
             return super().bulk_create(objs, *args, **options)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete rows, and increment the revisions of their sites."""
         database = self._write_alias()
         with transaction.atomic(using=database):
-            for site in self.using(database)._site_keys():
-                Revision.increment(site, database)
+            Revision.increment_each(self.using(database).site_keys(), database)
             return super().delete()
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
 
-    def _site_keys(self) -> list[str]:
-        """Return the keys of the rows' sites, sorted: all transactions lock them in that order."""
-        return sorted(self.order_by().values_list("site", flat=True).distinct())
+    def site_keys(self) -> list[str]:
+        """Return the keys of the sites that the rows belong to, each once."""
+        return list(self.order_by().values_list("site", flat=True).distinct())
 
     def _write_alias(self) -> str:
         """Return the alias of the database that the queryset writes to."""
@@ -203,9 +206,8 @@ class EditorSetting(models.Model):
         with transaction.atomic(using=database):
             rows = type(self)._default_manager.using(database).filter(pk=self.pk)
             previous = set(rows.values_list("site", flat=True)) if self.pk else set()
-            for site in sorted(previous | {self.site}):
-                revision = Revision.increment(site, database)
-                self.revision = revision if site == self.site else self.revision
+            revisions = Revision.increment_each(previous | {self.site}, database)
+            self.revision = revisions[self.site]
             self.normalise()
             if (fields := options.get("update_fields")) is not None:
                 options["update_fields"] = {*fields, *self.derived_fields}

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import number_text
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import try_read
 from django_sitemapkit.sites import SitemapSite
 
 

@@ -392,4 +392,3 @@ class NumberedPage:
         given = self.reader.lastmods.get(version, self.reader.constant_lastmod)
         listed = dt.date.fromisoformat(text)
         return given if day_of(given, timezone.get_default_timezone()) == listed else listed
-

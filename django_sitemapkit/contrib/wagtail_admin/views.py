@@ -21,8 +21,7 @@ from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.requests import process_on_commit, record_request
 from django_sitemapkit.contrib.wagtail import sites_of_page
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import inspect_object
-from django_sitemapkit.inspection.attempts import try_read
+from django_sitemapkit.inspection import inspect_object, try_read
 from django_sitemapkit.models import BuildRequest, UrlOverride
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
