@@ -73,7 +73,6 @@ class XmlDocument:
         # With an encoding given, expat never looks up a declared one among Python's codecs.
         parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = True
-        parser.ordered_attributes = True
         parser.XmlDeclHandler = self._on_declaration
         # Entities are declared only within a DOCTYPE, so this refuses them too.
         parser.StartDoctypeDeclHandler = self._on_doctype
@@ -206,7 +205,7 @@ class XmlDocument:
         if self.kind is None:
             self._declared[prefix] = namespace
 
-    def _on_start(self, name: str, attributes: list[str]) -> None:
+    def _on_start(self, name: str, attributes: dict[str, str]) -> None:
         """Begin an entry, a value, an extension or another tag, by its depth and name."""
         self._depth = depth = self._depth + 1
         if self._skipped:
@@ -363,7 +362,7 @@ class XmlDocument:
         text = self._values[0]
         return text and text.strip(WHITE_SPACE)
 
-    def _on_extension_or_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
+    def _on_extension_or_misplaced(self, name: str, rank: int, attributes: dict[str, str]) -> None:
         """Begin a tag in an entry that is an extension, unknown, repeated or too late."""
         tag = name.rpartition(" ")[2]
         if rank == _UNKNOWN:
@@ -408,9 +407,9 @@ class XmlDocument:
         """Return whether a tag has another namespace than the sitemap, as extensions must have."""
         return " " in name and name.rpartition(" ")[0] != self._namespace
 
-    def _check_attributes(self, name: str, attributes: list[str]) -> None:
+    def _check_attributes(self, name: str, attributes: dict[str, str]) -> None:
         """Report attributes other than those of XMLSchema-instance: sitemap tags have none."""
-        for attribute in attributes[::2]:
+        for attribute in attributes:
             if not attribute.startswith(_SCHEMA_INSTANCE):
                 tag = name.rpartition(" ")[2]
                 self._add_finding(

@@ -70,20 +70,19 @@ class ExtensionChecker:
         self._hrefs: set[str] = set()
         self._kind = ""
         self._counts: Counter[str] = Counter()
-        # The open tags, by their depth within the extension, and their attributes.
-        self._keys: list[str] = ["", ""]
-        self._attributes: list[list[str]] = [[], []]
+        # Key and attributes of the open tags, by their depth within the extension.
+        self._open: list[tuple[str, dict[str, str]]] = [("", {}), ("", {})]
         self._sources: list[tuple[str, str]] = []
         self._wrong: set[str] = set()
 
-    def start(self, name: str, attributes: list[str], line: int, location: str | None) -> bool:
+    def start(self, name: str, attributes: dict[str, str], line: int, location: str | None) -> bool:
         """Begin an extension of the entry in ``line``; return whether its tags are checked.
 
         ``location`` is the entry's ``loc`` without white space around it, if it came before.
         """
         self._line, self._location = line, location
         if name == _LINK:
-            self._check_xhtml_link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
+            self._check_xhtml_link(attributes)
             return False
         kind = _EXTENSION_TAGS.get(name)
         if kind is None:
@@ -102,20 +101,19 @@ class ExtensionChecker:
                 self._report_too_many(f"more than {MAX_NEWS:,} <news:news> in a file; use several")
         return True
 
-    def start_tag(self, level: int, name: str, attributes: list[str], _before: str) -> None:
+    def start_tag(self, level: int, name: str, attributes: dict[str, str], _before: str) -> None:
         """Begin a tag within the extension; ``level`` is 0 for a child of the extension's tag."""
         if level > 1:
             return
         namespace, _, tag = name.rpartition(" ")
         key = tag if _PREFIXES.get(namespace) == self._kind else ""
         if level and key:
-            key = f"{self._keys[0]}/{key}"
-        self._keys[level] = key
-        self._attributes[level] = attributes
+            key = f"{self._open[0][0]}/{key}"
+        self._open[level] = key, attributes
 
     def end_tag(self, level: int, text: str) -> None:
         """Check a tag within the extension at its end, with its text."""
-        key = self._keys[level] if level < 2 else ""
+        key, attributes = self._open[level] if level < 2 else ("", {})
         rule = RULES[self._kind].get(key)
         if rule is None:
             return
@@ -125,16 +123,16 @@ class ExtensionChecker:
         self._counts[key] += 1
         if key != "tag" and self._counts[key] > 1:
             if self._counts[key] == 2:
-                within = f"<{self._kind}:{self._kind}>"
                 self._report_too_many(
-                    f"a second <{rule.name}> in one {within}; the first one is used"
+                    f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first one is"
+                    " used"
                 )
             return
         is_valid = self._check_text(rule.name, rule.check, value)
         if is_valid and rule.name == "news:publication_date":
             self._check_news_age(value)
         if self._kind == "video":
-            self._check_video_tag(key, rule.name, value, self._attributes[level])
+            self._check_video_tag(key, rule.name, value, attributes)
 
     def _check_news_age(self, published: str) -> None:
         """Report a publication date of news that is more than two days ago."""
@@ -148,18 +146,18 @@ class ExtensionChecker:
                 f" {MAX_NEWS_DAYS} days ago; remove the article from the news sitemap.",
             )
 
-    def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
+    def _check_video_tag(self, key: str, tag: str, value: str, attributes: dict[str, str]) -> None:
         """Check what is special to a tag of a video: its attributes, or the length of the title."""
-        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if key in {"restriction", "platform"}:
-            relationship = pairs.get("relationship")
+            relationship = attributes.get("relationship")
             if relationship is None:
                 self._report_missing_attribute(tag, "relationship")
             elif relationship not in {"allow", "deny"}:
-                why = "is neither allow nor deny"
-                self._report_invalid_attribute("relationship", tag, relationship, why)
-        elif key == "uploader" and "info" in pairs:
-            self._check_uploader(pairs["info"])
+                self._report_invalid_attribute(
+                    "relationship", tag, relationship, "is neither allow nor deny"
+                )
+        elif key == "uploader" and "info" in attributes:
+            self._check_uploader(attributes["info"])
         elif key in {"content_loc", "player_loc"}:
             self._sources.append((tag, value))
         elif key == "title" and len(value) > MAX_TITLE:
@@ -307,27 +305,28 @@ class ExtensionTexts:
     """
 
     def __init__(self) -> None:
-        self._open: list[list[str]] = []
-        """Of each open tag: its name, its text so far and its attributes."""
+        self._open: list[tuple[str, list[str], dict[str, str]]] = []
+        """Of each open tag: its name, the pieces of its text so far and its attributes."""
         self._parts: list[str] = []
         self._lines: list[str] = []
 
-    def start(self, name: str, attributes: list[str], _line: int, _location: str | None) -> bool:
+    def start(
+        self, name: str, attributes: dict[str, str], _line: int, _location: str | None
+    ) -> bool:
         """Begin an extension; return True, as all of its tags are read."""
-        self._open = [[name, "", *attributes]]
+        self._open = [(name, [], attributes)]
         return True
 
-    def start_tag(self, _level: int, name: str, attributes: list[str], before: str) -> None:
+    def start_tag(self, _level: int, name: str, attributes: dict[str, str], before: str) -> None:
         """Begin a tag within the extension; ``before`` is text of the tag around it."""
-        self._open[-1][1] += before
-        self._open.append([name, "", *attributes])
+        self._open[-1][1].append(before)
+        self._open.append((name, [], attributes))
 
     def end_tag(self, _level: int, text: str) -> None:
         """End a tag, and keep its content; ``text`` is what follows its last inner tag."""
-        name, before, *attributes = self._open.pop()
-        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        text = f"{before}{text}".strip(WHITE_SPACE)
-        self._parts += _element_texts(name.rpartition(" ")[2], pairs, text)
+        name, before, attributes = self._open.pop()
+        text = "".join([*before, text]).strip(WHITE_SPACE)
+        self._parts += _element_texts(name.rpartition(" ")[2], attributes, text)
 
     def end(self, text: str) -> None:
         """End the extension, and keep its content as a line for ``end_entry``."""

@@ -57,7 +57,7 @@ class Feed:
         self._guid: str | None = None
         self._dates: list[tuple[str, str]] = []  # Each with its tag.
 
-    def on_start(self, name: str, attributes: list[str]) -> None:
+    def on_start(self, name: str, attributes: dict[str, str]) -> None:
         """Begin a tag; raise InvalidSitemap if tags are nested too deep."""
         is_value = self._path == self._item_path
         self._path.append(name)
@@ -69,11 +69,10 @@ class Feed:
         if self._path == self._item_path:
             self._begin_item()
         elif is_value:
-            values = dict(zip(attributes[::2], attributes[1::2], strict=True))
             is_link = name == ATOM + "link" and self._path[0] != "rss"
-            if is_link and values.get("rel", "alternate") in _RELATIONS:
-                self._links.append(values.get("href", ""))
-            self._is_permalink = values.get("isPermaLink", "true").strip().lower() == "true"
+            if is_link and attributes.get("rel", "alternate") in _RELATIONS:
+                self._links.append(attributes.get("href", ""))
+            self._is_permalink = attributes.get("isPermaLink", "true").strip().lower() == "true"
 
     def on_end(self, name: str) -> None:
         """End a tag: keep its link or date, or check the item."""
