@@ -337,18 +337,10 @@ class XmlDocument:
 
     def _on_other_tag(self, name: str) -> None:
         """Begin the root, or skip a tag that is neither an entry nor a child of one."""
+        tag = name.rpartition(" ")[2]
         if self._depth == 1:
             self._on_root(name)
-        elif self._depth > 3:
-            self._reject_tag(name)
-        elif not self._is_foreign(name):
-            tag = name.rpartition(" ")[2]
-            if tag in {"sitemap", "sitemapindex"}:
-                self._add_finding("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
-                self._skip()
-            else:
-                self._reject_tag(name)
-        else:
+        elif self._depth == 2 and self._is_foreign(name):
             self._skip()
             if self._checker.urls:
                 self._add_finding(
@@ -356,6 +348,11 @@ class XmlDocument:
                     f"Wrong tag order: {quoted(name)} is after an entry; extensions of"
                     f" <{self.kind}> come first.",
                 )
+        elif self._depth == 2 and tag in {"sitemap", "sitemapindex"}:
+            self._skip()
+            self._add_finding("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
+        else:
+            self._reject_tag(name)
 
     def _entry_location(self) -> str | None:
         """Return the ``loc`` of the entry without white space around it; None if it is missing."""
@@ -411,10 +408,10 @@ class XmlDocument:
         """Report attributes other than those of XMLSchema-instance: sitemap tags have none."""
         for attribute in attributes:
             if not attribute.startswith(_SCHEMA_INSTANCE):
-                tag = name.rpartition(" ")[2]
                 self._add_finding(
                     "invalid-xml-attribute",
-                    f"Invalid XML attribute: <{tag}> has no {quoted(attribute)}.",
+                    f"Invalid XML attribute: <{name.rpartition(' ')[2]}> has no"
+                    f" {quoted(attribute)}.",
                 )
 
     def _add_finding(self, code: str, message: str) -> None:
