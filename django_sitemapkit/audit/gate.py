@@ -14,13 +14,14 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.audit.auditing import (
+    entries_of_places,
+    entries_with_urls,
     finish_run,
     make_judge,
     record_verdicts,
     verdict_batches,
 )
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_places, entries_with_urls
-from django_sitemapkit.audit.judge import Verdict
+from django_sitemapkit.audit.judge import SitemapEntry, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.audit.options import audit_options
@@ -81,9 +82,8 @@ class SectionAudit:
         if checked == self.urls:
             return state
         least, greatest, total = self._bad_share_interval()
-        of_changes = total != self.urls
         return state | {
-            "code": "bad-changes-sampled" if of_changes else "bad-section-sampled",
+            "code": "bad-section-sampled" if total == self.urls else "bad-changes-sampled",
             "least": _percent(least),
             "greatest": _percent(greatest),
             "urls": total,

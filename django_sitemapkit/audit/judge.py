@@ -8,19 +8,18 @@ from functools import lru_cache, partial
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.entries import SitemapEntry
 from django_sitemapkit.audit.kinds import BAD_KINDS
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.rules import (
     Fault,
     Fetch,
     IsSoft404,
+    Soft404s,
     answer_fault,
     fetch_robots,
     indexing_faults,
     login_fault,
 )
-from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import MAX_PAGE_LINKS, WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.exceptions import InvalidValue
@@ -38,6 +37,20 @@ MAX_ALTERNATES = 20
 
 MAX_KNOWN_VERSIONS = 1_000
 """Pages that are remembered as language versions; then all are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapEntry:
+    """One entry of a sitemap, with what an audit compares with the web page."""
+
+    section: str
+    """The name of the section."""
+    url: str
+    """The URL."""
+    lastmod: str = ""
+    """The text of the tag; "" if there is none."""
+    alternates: tuple[tuple[str, str], ...] = ()
+    """Language and URL of each version."""
 
 
 @dataclass(frozen=True, slots=True)

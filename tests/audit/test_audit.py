@@ -11,9 +11,8 @@ import pytest
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit import auditing
-from django_sitemapkit.audit.auditing import KEEP_RUNS, audit
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_places
-from django_sitemapkit.audit.judge import Judge, Verdict
+from django_sitemapkit.audit.auditing import KEEP_RUNS, audit, entries_of_places
+from django_sitemapkit.audit.judge import Judge, SitemapEntry, Verdict
 from django_sitemapkit.audit.kinds import ADVICE, AUDIT_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions

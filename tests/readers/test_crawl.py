@@ -47,7 +47,7 @@ import django
 django.setup()
 import json
 from django.core.management import call_command
-from django_sitemapkit.audit.entries import live_entries
+from django_sitemapkit.audit.auditing import entries_of
 from django_sitemapkit.sites import all_sites
 
 folder, target = sys.argv[1:]
@@ -55,7 +55,7 @@ with open(target, "w") as out:
     call_command(
         "crawl_sitemaps", "--live", "--allow-private", "--json", "--output", folder, stdout=out
     )
-    out.write(json.dumps([entry.url for entry in live_entries(all_sites()[0], None)]))
+    out.write(json.dumps([entry.url for entry in entries_of(all_sites()[0], None)]))
 """
 )
 

@@ -8,10 +8,14 @@ from itertools import islice
 
 from django.db.models import QuerySet
 
-from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, new_finding
+from django_sitemapkit.audit.auditing import (
+    add_findings,
+    delete_in_batches,
+    entries_of,
+    new_finding,
+)
 from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_by_url
 from django_sitemapkit.audit.crawl.outcome import CrawlScope, Outcome
-from django_sitemapkit.audit.entries import entries_of
 from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.models import (
     AuditFinding,

@@ -13,12 +13,12 @@ from django_sitemapkit.audit.rules import (
     Fetch,
     FetchOverHttp,
     IsSoft404,
+    Soft404s,
     answer_fault,
     fetch_robots,
     indexing_faults,
     redirects_to_login,
 )
-from django_sitemapkit.audit.soft_404 import Soft404s
 from django_sitemapkit.audit.web.pages import (
     LINK_ELEMENTS,
     MALFORMED,
