@@ -353,7 +353,7 @@ def moment_text(moment: dt.datetime, form: str = "DATETIME_FORMAT") -> str:
 def csv_response(request: HttpRequest, name: str, lines: Iterable[str]) -> StreamingHttpResponse:
     """Return a response that sends lines as a CSV file; for a HEAD request they are not read."""
     return StreamingHttpResponse(
-        lines if request.method == "GET" else (),
+        () if request.method == "HEAD" else lines,
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

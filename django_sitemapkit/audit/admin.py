@@ -15,7 +15,13 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import Level
 from django_sitemapkit.admin.activity import EXCLUDED, log_rows
-from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number_text
+from django_sitemapkit.admin.base import (
+    EXCLUDING,
+    ReadOnlyAdmin,
+    SiteFilter,
+    csv_response,
+    number_text,
+)
 from django_sitemapkit.audit.health import findings_url, grouped_by_starts
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
@@ -83,8 +89,11 @@ class AuditRunAdmin(ReadOnlyAdmin):
         """Return a link to the build that was audited or compared, or the text "live pages"."""
         if run.build is None:
             return gettext("live pages")
-        address = self.screen_url("build_change", run.build)
-        return format_html('<a href="{}">{}</a>', address, gettext("Build %s") % run.build)
+        return format_html(
+            '<a href="{}">{}</a>',
+            self.screen_url("build_change", run.build),
+            gettext("Build %s") % run.build,
+        )
 
     @admin.display(description=_("findings"))
     def findings_by_kind(self, run: AuditRun) -> Any:
@@ -175,14 +184,16 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
         """Return advice on a finding, with a link to the inspection of its URL, as HTML."""
-        address = self.screen_url("inspect", site=finding.run.site, url=finding.url)
-        advice = ADVICE[FindingKind(finding.kind)]
-        return format_html('{} <a href="{}">{}</a>', advice, address, gettext("Inspect"))
+        return format_html(
+            '{} <a href="{}">{}</a>',
+            ADVICE[FindingKind(finding.kind)],
+            self.screen_url("inspect", site=finding.run.site, url=finding.url),
+            gettext("Inspect"),
+        )
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may exclude many URLs at a time by overrides."""
-        names = ("add_urloverride", "change_urloverride", "bulk_urloverride")
-        return request.user.has_perms([f"sitemapkit.{name}" for name in names])
+        return request.user.has_perms(EXCLUDING)
 
     def has_rule_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may add exclusion rules."""
@@ -195,7 +206,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             return
         new: list[UrlOverride] = []
         changed: list[UrlOverride] = []
-        for site, path, kind in _listable_paths(_entry_findings(queryset)):
+        for site, path, kind in _listable_paths(queryset):
             note = gettext("Audit: %s") % FindingKind(kind).label
             rows = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path)
             row = rows.first() or UrlOverride(site=site, path=path, note=note)
@@ -225,14 +236,16 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         """
         if self._reject_too_many(request, queryset):
             return None
-        found = _listable_paths(_entry_findings(queryset))
-        paths = {path for _, path, _ in found}
-        pattern = _common_pattern(paths)
+        found = _listable_paths(queryset)
+        pattern = _common_pattern({path for _, path, _ in found})
         if not found and self._warn_of_other_findings(request, queryset):
             return None
         if len({site for site, _, _ in found}) != 1 or not pattern:
-            text = gettext("Select URLs of one site that have a folder in common, without * and $.")
-            self.message_user(request, text, messages.ERROR)
+            self.message_user(
+                request,
+                gettext("Select URLs of one site that have a folder in common, without * and $."),
+                messages.ERROR,
+            )
             return None
         return HttpResponseRedirect(
             self.screen_url("exclusionrule_add", site=found[0][0], pattern=pattern)
@@ -241,8 +254,11 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def _reject_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
         """Show an error if over 1,000 findings are selected; return whether that is so."""
         if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
-            text = gettext("Select at most %s findings at a time.") % number_text(MAX_SELECTED)
-            self.message_user(request, text, messages.ERROR)
+            self.message_user(
+                request,
+                gettext("Select at most %s findings at a time.") % number_text(MAX_SELECTED),
+                messages.ERROR,
+            )
             return True
         return False
 
@@ -267,24 +283,19 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         """Return the selected findings as a CSV file."""
         columns = ("run__site", "run_id", "section", "kind", "url", "detail")
         lines = csv_lines(("site", "audit", *columns[2:]), read_by_key(queryset, *columns))
-        response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-        response.headers["Content-Disposition"] = 'attachment; filename="sitemap-findings.csv"'
-        return response
-
-
-def _entry_findings(queryset: QuerySet[AuditFinding]) -> QuerySet[AuditFinding]:
-    """Return the findings about entries of the sitemap; crawls also find others."""
-    return queryset.exclude(section="")
+        return csv_response(request, "sitemap-findings.csv", lines)
 
 
 def _listable_paths(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
     """Return (site key, path, kind) for each URL of the findings that its sitemap may list.
 
-    Each path is returned once, with the kind of its first finding.
+    Each path is returned once, with the kind of its first finding. Findings of crawls that are not
+    about entries of the sitemap are left out.
     """
     sites = {site.key: site for site in all_sites()}
     found: dict[tuple[str, str], str] = {}
-    for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):
+    rows = queryset.exclude(section="").order_by("pk")
+    for key, url, kind in rows.values_list("run__site", "url", "kind"):
         with suppress(InvalidValue, KeyError):
             found.setdefault((key, pasted_path(sites[key], url)), kind)
     return [(key, path, kind) for (key, path), kind in found.items()]

@@ -54,8 +54,10 @@ def _checked_compression(blocks: Iterator[bytes], response: HTTPResponse) -> Ite
     is_gzip = compressions in (["gzip"], ["x-gzip"]) and GZIP_MAGIC.startswith(first[:2])
     if compressions and not is_gzip:
         names = ", ".join(compressions[:9])
-        message = f"Compression error: the answer is no gzip; its header says {names}."
-        raise InvalidSitemap("compression-error", message)
+        raise InvalidSitemap(
+            "compression-error",
+            f"Compression error: the answer is no gzip; its header says {names}.",
+        )
     yield first
     yield from blocks
 

@@ -50,7 +50,15 @@ def finding_items(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterato
     for _site_and_kind, group in by_kind:
         newest, *earlier = group
         if newest.status == AuditRun.Status.RUNNING:
-            yield _unfinished_item(newest)
+            yield HealthItem(
+                site=newest.site,
+                title=_("It is running, or was interrupted."),
+                level=Level.NOTE,
+                found_at=newest.started_at,
+                found_by=_run_name(newest),
+                advice=_("If it was interrupted, run the same command again: it continues."),
+                url=_run_url(newest),
+            )
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
         finished_kinds.update((run.site, run.kind) for run in finished)
         for same in grouped_by_starts(finished):
@@ -116,19 +124,6 @@ def findings_url(run: AuditRun, kind: str) -> str:
     """Return the address of the admin's list of a run's findings of one kind."""
     query = urlencode({"run__id__exact": run.pk, "kind__exact": kind})
     return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
-
-
-def _unfinished_item(run: AuditRun) -> HealthItem:
-    """Return a note that a run is running or was interrupted."""
-    return HealthItem(
-        site=run.site,
-        title=_("It is running, or was interrupted."),
-        level=Level.NOTE,
-        found_at=run.started_at,
-        found_by=_run_name(run),
-        advice=_("If it was interrupted, run the same command again: it continues."),
-        url=_run_url(run),
-    )
 
 
 def _run_name(run: AuditRun) -> str:

@@ -102,8 +102,9 @@ class AuditRun(models.Model):
 
     def comparable_runs(self) -> list["AuditRun"]:
         """Return the site's finished runs with this kind, starts and folder, newest first."""
-        finished = AuditRun.objects.filter(status=self.Status.FINISHED)
-        runs = finished.filter(site=self.site, kind=self.kind).order_by("-pk")
+        runs = AuditRun.objects.filter(
+            site=self.site, kind=self.kind, status=self.Status.FINISHED
+        ).order_by("-pk")
         return [run for run in runs if run.starts_and_folder == self.starts_and_folder]
 
 

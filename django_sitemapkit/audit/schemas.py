@@ -38,11 +38,11 @@ class Schemas:
     """
 
     def __init__(self, path: Path) -> None:
-        self._schemas: dict[DocumentKind, etree.XMLSchema] = {}
         if path.is_dir():
-            for kind, name in SCHEMA_FILES.items():
-                if (path / name).is_file():
-                    self._schemas[kind] = _load_schema(path / name)
+            files = {kind: path / name for kind, name in SCHEMA_FILES.items()}
+            self._schemas = {
+                kind: _load_schema(file) for kind, file in files.items() if file.is_file()
+            }
             if not self._schemas:
                 raise ValueError(f"{path} has neither {' nor '.join(SCHEMA_FILES.values())}")
         else:
@@ -55,8 +55,13 @@ class Schemas:
         parsed into one, which takes about twenty times as much memory as the XML.
         """
         if kind is None or kind not in self._schemas:
-            message = f"There is no schema for a {kind}, so it was not checked."
-            return [Finding(code="no-schema", message=message, level="warning")]
+            return [
+                Finding(
+                    code="no-schema",
+                    message=f"There is no schema for a {kind}, so it was not checked.",
+                    level="warning",
+                )
+            ]
         file.seek(0)
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)

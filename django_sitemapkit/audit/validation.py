@@ -70,8 +70,7 @@ class DocumentReport:
     @classmethod
     def failed(cls, source: str, code: str, message: str) -> "DocumentReport":
         """Return the report on a document that cannot be read."""
-        finding = Finding(code=code, message=message)
-        return cls(source=source, findings=(finding,), counts={code: 1})
+        return cls(source=source, findings=(Finding(code=code, message=message),), counts={code: 1})
 
     @property
     def error_count(self) -> int:
@@ -119,8 +118,9 @@ def validate_published(
                 with storage.open(file.name) as content:
                     report = validator.validate(address, file_blocks(content), address, hosts=hosts)
             except Exception as error:  # noqa: BLE001  each storage has errors of its own
-                message = f"{file.name} cannot be read: {error}"
-                report = DocumentReport.failed(address, "damaged-file", message)
+                report = DocumentReport.failed(
+                    address, "damaged-file", f"{file.name} cannot be read: {error}"
+                )
         yield replace(report, stored=file.name, section=file.section, children=())
 
 
@@ -200,8 +200,11 @@ def _validate_url(
     for position, child in enumerate(first.children):
         if not deadline.left:
             unread = len(first.children) - position
-            message = f"HTTP error: {deadline}; {unread:,} sitemaps of the index were not read."
-            yield DocumentReport.failed(address, "time-limit", message)
+            yield DocumentReport.failed(
+                address,
+                "time-limit",
+                f"HTTP error: {deadline}; {unread:,} sitemaps of the index were not read.",
+            )
             return
         try:
             anywhere.check(normalise_written(child))
@@ -242,11 +245,13 @@ def _fetch_and_validate(
         with open_document(address, deadline) as blocks:
             return validator.validate(address, blocks, address, nested=nested, hosts=hosts)
     except Redirected as redirect:
-        message = f"Redirect to {redirect}: list the target instead."
-        return DocumentReport.failed(address, "redirect", message)
+        return DocumentReport.failed(
+            address, "redirect", f"Redirect to {redirect}: list the target instead."
+        )
     except (OSError, HTTPException, ValueError) as error:
-        code = "http-error" if deadline.left else "time-limit"
-        return DocumentReport.failed(address, code, f"HTTP error: {error}")
+        return DocumentReport.failed(
+            address, "http-error" if deadline.left else "time-limit", f"HTTP error: {error}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

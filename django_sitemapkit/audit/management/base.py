@@ -126,24 +126,25 @@ class FindingsCommand(PublishedCommand):
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
             except SitemapKitError as error:
                 failed.append(error)
-                continue
-            found += sum(run.counts.get(kind, 0) for kind in fail_on)
-            if run.is_partial:
-                partial += run.undetermined
+            else:
+                found += sum(run.counts.get(kind, 0) for kind in fail_on)
+                partial += run.undetermined if run.is_partial else 0
         if failed:
-            messages = "\n".join(map(str, failed))
-            raise CommandError(messages, returncode=exit_code_of(failed[-1]))
+            raise CommandError("\n".join(map(str, failed)), returncode=exit_code_of(failed[-1]))
         if partial:
-            text = count_of(partial, "URL")
-            raise CommandError(f"{text} could not be determined: the result is partial.")
+            raise CommandError(
+                f"{count_of(partial, 'URL')} could not be determined: the result is partial."
+            )
         if found:
-            message = f"{count_of(found, 'finding')} of {options['fail_on']}."
-            raise CommandError(message, returncode=Exit.PROBLEMS)
+            raise CommandError(
+                f"{count_of(found, 'finding')} of {options['fail_on']}.", returncode=Exit.PROBLEMS
+            )
 
     def kinds_to_fail_on(self, options: dict[str, Any]) -> frozenset[str]:
         """Return the kinds of ``--fail-on``. Raises CommandError for an unknown one."""
-        bad = [kind for kind in self.kinds if kind in BAD_KINDS]
-        return parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
+        return parse_kinds(
+            options["fail_on"], self.kinds, {"bad": BAD_KINDS.intersection(self.kinds)}
+        )
 
     def report_and_save(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
         """Print the findings and the totals of a run; a subclass may also save what it found."""
@@ -168,8 +169,9 @@ class FindingsCommand(PublishedCommand):
         if not options["live"]:
             for name in ("concurrency", "rate", "allow_private", "external"):
                 if options.get(name):
-                    option = name.replace("_", "-")
-                    raise CommandError(f"--{option} needs --live.", returncode=Exit.USAGE)
+                    raise CommandError(
+                        f"--{name.replace('_', '-')} needs --live.", returncode=Exit.USAGE
+                    )
             yield {}
             return
         fetcher_of = partial(
@@ -180,8 +182,11 @@ class FindingsCommand(PublishedCommand):
         )
         with fetcher_of(rate=options["rate"]) as own, fetcher_of(rate=EXTERNAL_RATE) as others:
             external = {"external": others.fetch} if options.get("external") else {}
-            concurrency = options["concurrency"] or CONCURRENCY
-            yield {"fetch": own.fetch, "concurrency": concurrency, **external}
+            yield {
+                "fetch": own.fetch,
+                "concurrency": options["concurrency"] or CONCURRENCY,
+                **external,
+            }
 
     def _examine_with_progress(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
@@ -229,19 +234,17 @@ class FindingsCommand(PublishedCommand):
         partial = "PARTIAL: " if run.is_partial else ""
         site = "" if self.is_standalone else f"Site {run.site!r}: "
         write(f"{site}{partial}{self.heading(run)}")
-        found, is_all = 0, True
         for kind in self.kinds:
             if count := run.counts.get(kind):
-                found += count
                 shade = style.ERROR if kind in BAD_KINDS else style.WARNING
                 write(f"  {kind.label}: {count:,}. {ADVICE[kind]}", shade)
                 for finding in run.findings.filter(kind=kind).order_by("pk")[:MAX_LISTED_URLS]:
                     write(f"    {finding.url}  {finding.detail}".rstrip())
                 if count > MAX_LISTED_URLS:
-                    is_all = False
                     write(f"    and {count - MAX_LISTED_URLS:,} more")
+        found = sum(run.counts.values())
         text = f"  {count_of(found, 'finding')} in {self._seconds:.1f} s."
-        if not is_all:
+        if any(count > MAX_LISTED_URLS for count in run.counts.values()):
             text += " --json prints all of them."
         write(text, style.WARNING if found else style.SUCCESS)
 

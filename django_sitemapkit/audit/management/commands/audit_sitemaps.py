@@ -36,8 +36,9 @@ class Command(FindingsCommand):
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
         """Audit a site, or a sample of each of its sections; return the finished run."""
-        sample = None if options["full"] else options["sample"]
-        run: AuditRun = import_audit_module("auditing").audit(site, sample=sample, **arguments)
+        run: AuditRun = import_audit_module("auditing").audit(
+            site, sample=None if options["full"] else options["sample"], **arguments
+        )
         return run
 
     def heading(self, run: AuditRun) -> str:

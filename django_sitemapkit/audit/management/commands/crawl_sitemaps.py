@@ -132,13 +132,14 @@ class Command(FindingsCommand):
                 import_audit_module("crawl.saving").require_crawled_section(site)
         if options["output"]:
             if len(sites) > 1:
-                keys = ", ".join(site.key for site in sites)
                 raise ImproperlyConfigured(
-                    f"--output is for one site. Choose it with --site: {keys}."
+                    "--output is for one site. Choose it with --site:"
+                    f" {', '.join(site.key for site in sites)}."
                 )
             if not self.is_standalone:
-                reserved = import_audit_module("crawl.output").reserved_folder(options["output"])
-                self._reserved.enter_context(reserved)
+                self._reserved.enter_context(
+                    import_audit_module("crawl.output").reserved_folder(options["output"])
+                )
 
     def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
         """Crawl a site and write the output; return the run, which is finished only then."""
@@ -168,8 +169,11 @@ class Command(FindingsCommand):
                 saved = import_audit_module("crawl.saving").save_pages(site, run)
                 self._report_result(run, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
             if options["output"]:
-                text = f"{count_of(len(self._files), 'file')} written to {options['output']}."
-                self._report_result(run, {"files": self._files}, text)
+                self._report_result(
+                    run,
+                    {"files": self._files},
+                    f"{count_of(len(self._files), 'file')} written to {options['output']}.",
+                )
                 if import_audit_module("crawl.output").INDEX not in self._files:
                     raise CommandError("The crawl found no web page, so it wrote no sitemap.")
 
@@ -187,8 +191,11 @@ class Command(FindingsCommand):
         differences = import_audit_module("crawl.differences")
         earlier = differences.previous_crawl(run)
         if earlier is None:
-            text = "There is no earlier crawl with these starts to compare with."
-            self._report_result(run, {"since": None}, text)
+            self._report_result(
+                run,
+                {"since": None},
+                "There is no earlier crawl with these starts to compare with.",
+            )
             return
         summary = differences.ChangeSummary(earlier=earlier, later=run)
         for difference in differences.crawl_differences(earlier, run):
@@ -203,16 +210,22 @@ class Command(FindingsCommand):
         """Return how many URLs were fetched, and what they were compared with, if anything."""
         source = f"build {run.build}" if run.build else "live pages"
         compared = f"; compared with {source}" if run.options["compares"] else ""
-        pending = f", {run.pending:,} not fetched" if run.pending else ""
-        unknown = f", {run.undetermined:,} not determined" if run.undetermined else ""
-        others = f", {run.others_checked:,} others checked" if run.others_checked else ""
         left = run.crawled.filter(outcome="file", status=None).count()
-        files = f", {count_of(left, 'file')} left to the web server" if left else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}{unknown}{others}{files}"
-        broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
-        return f"{crawled}, {broken}{compared}."
+        counts = (
+            (run.pending, f"{run.pending:,} not fetched"),
+            (run.undetermined, f"{run.undetermined:,} not determined"),
+            (run.others_checked, f"{run.others_checked:,} others checked"),
+            (left, f"{count_of(left, 'file')} left to the web server"),
+        )
+        texts = [f"{count_of(run.checked, 'URL')} crawled"]
+        texts += [text for count, text in counts if count]
+        texts.append(count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link"))
+        return f"{', '.join(texts)}{compared}."
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the totals of a crawl for JSON."""
-        counts = {"others_checked": run.others_checked, "pending": run.pending}
-        return {**super().summary(run), **counts}
+        return {
+            **super().summary(run),
+            "others_checked": run.others_checked,
+            "pending": run.pending,
+        }

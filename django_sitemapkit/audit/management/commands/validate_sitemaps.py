@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any
@@ -134,14 +135,16 @@ class Command(PublishedCommand):
         try:
             if options["sources"]:
                 for source in options["sources"]:
-                    documents = validate_source(
-                        source,
-                        self.schemas,
-                        seconds=min(options["max_seconds"], TIMEOUT_MAX),  # No timer waits longer.
-                        on_progress=self._show_reading_progress,
-                        listed=listed,
+                    self._report(
+                        validate_source(
+                            source,
+                            self.schemas,
+                            # No timer waits longer.
+                            seconds=min(options["max_seconds"], TIMEOUT_MAX),
+                            on_progress=self._show_reading_progress,
+                            listed=listed,
+                        )
                     )
-                    self._report(documents)
             else:
                 self._validate_and_repair_published(options)
         finally:
@@ -159,15 +162,14 @@ class Command(PublishedCommand):
         """
         for site in self.sites(options["site"]):
             before = deepcopy(self.totals)
-            self._report(self._published_reports(site))
+            reports = partial(
+                validate_published, site, self.schemas, on_progress=self._show_reading_progress
+            )
+            self._report(reports())
             if options["repair"] and self.totals.invalid > before.invalid:
                 self._repair(site, self.totals.damaged[len(before.damaged) :])
                 self.totals = before
-                self._report(self._published_reports(site))
-
-    def _published_reports(self, site: SitemapSite) -> Iterable[DocumentReport]:
-        """Validate the published files of a site, with the schemas and progress of this run."""
-        return validate_published(site, self.schemas, on_progress=self._show_reading_progress)
+                self._report(reports())
 
     def _report(self, documents: Iterable[DocumentReport]) -> None:
         """Print a line for each document, and add it to the totals."""
@@ -219,17 +221,17 @@ class Command(PublishedCommand):
     def _repair(self, site: SitemapSite, damaged: list[tuple[str, str]]) -> None:
         """Rebuild the damaged files of a site by a build of their sections."""
         if self.has_faults:
-            message = "--repair builds the site, which needs all sections: fix the errors above."
-            raise CommandError(message, returncode=Exit.FAILED)
+            raise CommandError(
+                "--repair builds the site, which needs all sections: fix the errors above.",
+                returncode=Exit.FAILED,
+            )
         # The build drops a damaged page of a section that no longer exists.
         known = {section.get_name() for section in sections_of(site)}
-        sections = {section for _, section in damaged} & known
-        names = {name for name, _ in damaged}
         with exiting_on_sigterm(), Progress(self) as progress:
             result = build(
                 site,
-                sections=sections,
-                distrusted=names,
+                sections={section for _, section in damaged} & known,
+                distrusted={name for name, _ in damaged},
                 on_file=progress,
                 started_by=started_by_text(),
             )
@@ -261,8 +263,9 @@ class Command(PublishedCommand):
         style = self.style.WARNING if warnings else self.style.SUCCESS
         self.say(f"{self._progress_text()}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.finding_count(fail_on):
-            message = f"{count_of(found_kinds, 'finding')} of {fail_on_text}."
-            raise CommandError(message, returncode=Exit.PROBLEMS)
+            raise CommandError(
+                f"{count_of(found_kinds, 'finding')} of {fail_on_text}.", returncode=Exit.PROBLEMS
+            )
         if totals.invalid:
             verb, pronoun = ("is", "it") if totals.invalid == 1 else ("are", "them")
             message = f"{count_of(totals.invalid, 'document')} {verb} not valid."
