@@ -36,6 +36,7 @@ _VALUE_TAGS: dict[str, tuple[str, ...]] = {
 _NEWS_TAG = f"{NEWS} news"
 _NO_EXTENSIONS = {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}
 _BLANK = bytes(code if code in b"\r\n" else 32 for code in range(256))
+# Ranks of no value: of a tag that has none, before the first value, and after an extension.
 _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 
 
@@ -55,7 +56,7 @@ class XmlDocument:
         """Lines removed before the first block."""
         self._log, self._checker, self._nested = log, checker, nested
         self._extensions = extensions
-        self._extended = self._captures = False
+        self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
         self._namespace, self._entry_name = "", ""
         self._namespaces: set[str | None] = set()
@@ -326,9 +327,10 @@ class XmlDocument:
             self._check_text_between_tags(self._entry_line)
         if self.kind == "urlset":
             extensions = (
-                self._extensions.end_entry(self._entry_location()) if self._extended else ""
+                self._extensions.end_entry(self._entry_location())
+                if self._rank == _AFTER_ALL
+                else ""
             )
-            self._extended = False
             self._checker.count_entry(self.line)
             self._checker.check_url(self._values, self._entry_line, extensions)
         else:
@@ -367,7 +369,6 @@ class XmlDocument:
                 self._rank = _AFTER_ALL
                 self._skip()
                 if self.kind == "urlset":
-                    self._extended = True
                     if name == _NEWS_TAG:  # Many programs declare its namespace and list none.
                         self._checker.duplicates.allow_repetition()
                     self._captures = self._extensions.start(

@@ -143,19 +143,15 @@ class DuplicateFinder:
     def __init__(self, earlier: Mapping[int, str]) -> None:
         self._earlier = earlier
         self._digests: set[int] = set()
-        self._is_repetition = False
-
-    @property
-    def digests(self) -> Digests:
+        self.digests: Digests = self._digests
         """Digests of the URLs that later documents should not list; none of feeds and news."""
-        return frozenset() if self._is_repetition else self._digests
 
     def allow_repetition(self) -> None:
         """Compare the URLs of this document with neither earlier nor later documents.
 
         Feeds and news repeat what sitemaps list.
         """
-        self._earlier, self._is_repetition = {}, True
+        self._earlier, self.digests = {}, frozenset()
 
     def add_quickly(self, urls: Sequence[bytes]) -> bool:
         """Add normal, valid URLs; return whether none has an issue. If one has, none is added.
