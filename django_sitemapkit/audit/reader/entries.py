@@ -107,10 +107,8 @@ class EntryChecker:
         self.past = (now - dt.timedelta(days=2)).date().isoformat()
         """A date; each text of a date or time that sorts before it is past in every zone."""
         self._log = log
-        self._page_rule = partial(_issues_of_valid_location, scope=scope)
-        self._sitemap_rule = partial(_issues_of_valid_location, scope=of_sitemaps)
+        self._scopes = {"URL": scope, "sitemap": of_sitemaps}
         self._now = now
-        self._lastmod_rule = partial(_lastmod_issues, now=now)
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
 
     def count_entry(self, line: Callable[[], int], what: str = "URLs") -> None:
@@ -133,7 +131,7 @@ class EntryChecker:
         location, or if ``keeps_urls`` is off.
         """
         location, lastmod, changefreq, priority = values
-        location = self._checked_location(location, line, self._page_rule, "URL")
+        location = self._checked_location(location, line, "URL")
         if lastmod is not None:
             lastmod = self._checked_lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
@@ -159,7 +157,7 @@ class EntryChecker:
         It is not kept without a location.
         """
         location, lastmod, *_ = values
-        location = self._checked_location(location, line, self._sitemap_rule, "sitemap")
+        location = self._checked_location(location, line, "sitemap")
         if lastmod is not None:
             lastmod = self._checked_lastmod(lastmod, line, location)
         if location is not None:
@@ -192,10 +190,11 @@ class EntryChecker:
                 "future-date", f"Future date: {tag} {quoted(text)} is in the future.", line
             )
 
-    def _checked_location(
-        self, text: str | None, line: int, rule: ValueRule, what: str
-    ) -> str | None:
-        """Check a location, also for duplicates; return it, or None if it is missing."""
+    def _checked_location(self, text: str | None, line: int, what: str) -> str | None:
+        """Check the location of a "URL" or "sitemap", also for duplicates; None if it is missing.
+
+        Returns it without white space around it.
+        """
         if text is None:
             self._log.add(
                 "missing-xml-tag",
@@ -212,6 +211,7 @@ class EntryChecker:
             and self.duplicates.add_quickly([text.encode()])
         ):
             return text
+        rule = partial(_issues_of_valid_location, scope=self._scopes[what])
         location = self._checked_value("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
         for issue in self.duplicates.check_and_add(location, what):
             self._log.add(*issue, line, location)
@@ -221,7 +221,33 @@ class EntryChecker:
         """Check a lastmod; return it without white space around it."""
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
-        return self._checked_value("lastmod", text, self._lastmod_rule, line, location)
+        return self._checked_value("lastmod", text, self._lastmod_issues, line, location)
+
+    def _lastmod_issues(self, lastmod: str) -> Iterator[Issue]:
+        """Yield the issues of a lastmod: invalid, uncommon or in the future."""
+        try:
+            moment = parse_w3c(lastmod)
+        except InvalidValue as error:
+            yield error.code, f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
+            return
+        if not is_common(lastmod):
+            yield (
+                "uncommon-date",
+                (
+                    f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a"
+                    " time in whole seconds with its zone."
+                ),
+            )
+        # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
+        has_time = isinstance(moment, dt.datetime)
+        if moment > (self._now if has_time else (self._now + dt.timedelta(hours=14)).date()):
+            yield (
+                "future-date",
+                (
+                    f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page"
+                    " last changed. Omit it if that is unknown."
+                ),
+            )
 
     def _checked_value(
         self, tag: str, text: str, rule: ValueRule, line: int, location: str | None
@@ -274,33 +300,6 @@ def _issues_of_valid_location(location: str, scope: ListingScope | None) -> Iter
             (
                 f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd"
                 f" requires {MIN_LOCATION}, search engines do not."
-            ),
-        )
-
-
-def _lastmod_issues(lastmod: str, now: dt.datetime) -> Iterator[Issue]:
-    """Yield the issues of a lastmod: invalid, uncommon or in the future."""
-    try:
-        moment = parse_w3c(lastmod)
-    except InvalidValue as error:
-        yield error.code, f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
-        return
-    if not is_common(lastmod):
-        yield (
-            "uncommon-date",
-            (
-                f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a time"
-                " in whole seconds with its zone."
-            ),
-        )
-    # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
-    has_time = isinstance(moment, dt.datetime)
-    if moment > (now if has_time else (now + dt.timedelta(hours=14)).date()):
-        yield (
-            "future-date",
-            (
-                f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
-                " changed. Omit it if that is unknown."
             ),
         )
 
