@@ -175,7 +175,8 @@ class EntryChecker:
 
         It is the ``pubDate`` of RSS (RFC 822) or a date of Atom (RFC 3339).
         """
-        text, moment = text.strip(WHITE_SPACE), None
+        text = text.strip(WHITE_SPACE)
+        moment: dt.date | None = None
         if len(text) <= 100:
             with suppress(InvalidValue):
                 moment = http_moment(text) if tag == "pubDate" else parse_w3c(text)
