@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -90,9 +89,13 @@ def crawl(
         run = resume_or_create_run(
             site, lease, "crawl", restart=restart, live=bool(fetch), options=limits
         )
-        with _FetchQueue(judge, concurrency if fetch else 1) as pages:
+        threads = concurrency if fetch else 1
+        pool = ThreadPoolExecutor(threads)  # It starts no thread before it gets a URL.
+        try:
             for frontier in _frontiers(run, judge, lease):
-                _fetch_all(run, frontier, pages, lease, end, on_progress)
+                _fetch_all(run, frontier, judge, pool, threads, lease, end, on_progress)
+        finally:  # What the threads still wait for ends when the fetcher is closed.
+            pool.shutdown(wait=False, cancel_futures=True)
         CrawlComparison(run, site, scope, lease).record_findings()
         if deliver is not None:
             deliver(run)
@@ -148,76 +151,51 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
         yield frontier
 
 
-class _FetchQueue(AbstractContextManager["_FetchQueue"]):
-    """Queue of URLs that threads fetch ahead; gives the outcomes in the order they were added.
-
-    With one thread a URL is fetched when it is taken; with several, as soon as one is free. The
-    pages are parsed in the calling thread: each thread that parses keeps memory for the largest
-    page.
-    """
-
-    def __init__(self, judge: CrawlJudge, threads: int) -> None:
-        self._judge = judge
-        self._ahead: deque[tuple[CrawledUrl, Callable[[], Any]]] = deque()
-        self._pool = ThreadPoolExecutor(threads)  # It starts no thread before it gets a URL.
-        self.threads = threads
-
-    def __exit__(self, *_: object) -> None:
-        # What the threads still wait for ends when the fetcher is closed.
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def __len__(self) -> int:
-        return len(self._ahead)
-
-    def add(self, row: CrawledUrl) -> None:
-        """Queue the URL of a row; with several threads, one of them fetches it from now on."""
-        fetch = partial(self._judge.fetch if row.is_followed else self._judge.check, row.url)
-        self._ahead.append((row, self._pool.submit(fetch).result if self.threads > 1 else fetch))
-
-    def take(self) -> tuple[CrawledUrl, UrlOutcome]:
-        """Remove the first row, and return it with its outcome; waits for its page."""
-        row, fetched = self._ahead.popleft()
-        judged = (
-            self._judge.outcome_of_crawled if row.is_followed else self._judge.outcome_of_checked
-        )
-        return row, judged(row.url, fetched())
-
-
 def _fetch_all(
     run: AuditRun,
     frontier: Frontier,
-    pages: _FetchQueue,
+    judge: CrawlJudge,
+    pool: ThreadPoolExecutor,
+    threads: int,
     lease: BuildLease,
     end: float | None,
     on_progress: OnRunProgress | None,
 ) -> None:
-    """Fetch and record the URLs of a frontier until none is left or the time ``end`` is reached."""
+    """Fetch and record the URLs of a frontier until none is left or the time ``end`` is reached.
+
+    With one thread, a URL is fetched when its turn comes; with several, the pool fetches some URLs
+    ahead. The pages are parsed in the calling thread: each thread that parses keeps memory for the
+    largest page.
+    """
+    fetch, outcome_of = judge.check, judge.outcome_of_checked
+    if frontier.follows:
+        fetch, outcome_of = judge.fetch, judge.outcome_of_crawled
+    ahead: deque[tuple[CrawledUrl, Callable[[], Any]]] = deque()
     batch: list[tuple[CrawledUrl, UrlOutcome]] = []
     links, recorded_at = 0, time.monotonic()
     while True:
         is_late = end is not None and time.monotonic() >= end
-        while (
-            not is_late
-            and len(pages) < AHEAD_PER_THREAD * pages.threads
-            and (row := frontier.next()) is not None
-        ):
-            pages.add(row)
-        if pages and not is_late:
-            batch.append(pages.take())
+        most = 0 if is_late else AHEAD_PER_THREAD * threads
+        while len(ahead) < most and (row := frontier.next()) is not None:
+            start = partial(fetch, row.url)
+            ahead.append((row, pool.submit(start).result if threads > 1 else start))
+        if ahead and not is_late:
+            row, fetched = ahead.popleft()
+            batch.append((row, outcome_of(row.url, fetched())))
             links += len(batch[-1][1].links)
             lease.heartbeat()
         if batch and (
             is_late
-            or len(pages) < pages.threads  # They have nothing to do until this is recorded.
+            or len(ahead) < threads  # They have nothing to do until this is recorded.
             or len(batch) >= URLS_PER_RECORD
             or links >= LINKS_PER_RECORD
             or time.monotonic() - recorded_at >= SECONDS_PER_RECORD
         ):
-            _record_batch(run, frontier, batch, lease, len(pages))
+            _record_batch(run, frontier, batch, lease, len(ahead))
             batch, links, recorded_at = [], 0, time.monotonic()
             if on_progress is not None:
                 on_progress(run)
-        elif is_late or not pages:
+        elif is_late or not ahead:
             return
 
 

@@ -169,23 +169,25 @@ class WebPage:
         """
         kind, body = content_type(headers), body[:MAX_BODY_BYTES]
         is_html = kind in HTML_TYPES or (not kind and _HTML_START.match(body) is not None)
+        document = _parse_html(_decoded(body, headers) if is_html else "")
         robots = RobotsDirectives(now)
-        tags = _Tags(url, _decoded(body, headers) if is_html else "", robots)
+        urls = _NamedUrls(url, document, robots)
         for value in header_values(headers, "x-robots-tag"):
             robots.add_header(value)
-        tags.read_headers(url, headers)
+        urls.read_headers(url, headers)
+        types = (field.get("type", "").strip().lower() for field in document.iter("input"))
         return cls(
             is_html=is_html,
-            title=tags.title,
-            heading=tags.heading,
-            has_password=tags.has_password,
+            title=_title_of(document),
+            heading=next(map(_text_of, document.iter("h1", "h2", "h3")), ""),
+            has_password="password" in types,
             noindex=robots.noindex,
             nofollow=robots.nofollow,
-            canonicals=tuple(dict.fromkeys(tags.canonicals)),
-            alternates=tuple(tags.alternates[:MAX_PAGE_LINKS]),
-            links=tuple(islice(tags.links(), MAX_PAGE_LINKS)) if with_links else (),
-            language=tags.language,
-            refresh=tags.refresh,
+            canonicals=tuple(dict.fromkeys(urls.canonicals)),
+            alternates=tuple(urls.alternates[:MAX_PAGE_LINKS]),
+            links=tuple(islice(urls.links(), MAX_PAGE_LINKS)) if with_links else (),
+            language=(document.get("lang") or document.get("xml:lang", "")).strip(),
+            refresh=urls.refresh,
         )
 
     @property
@@ -198,20 +200,18 @@ class WebPage:
         return self.canonicals[0] if len(self.canonicals) == 1 else None
 
 
-class _Tags:
-    """Reads the HTML of a page: title, heading, robots, canonical, alternates and links."""
+class _NamedUrls:
+    """Reads the URLs that a page names: canonical, alternates, refresh and links.
 
-    def __init__(self, url: str, text: str, robots: RobotsDirectives) -> None:
-        self._document = document = _parse_html(text)
+    The robots rules in its meta tags are added to ``robots``.
+    """
+
+    def __init__(self, url: str, document: Any, robots: RobotsDirectives) -> None:
+        self._document = document
         hrefs = (base.get("href") for base in document.iter("base"))
         base = _Resolver(url).absolute(next(filter(None, hrefs), ""))
         # It is joined with each link, so a long one would cost its length as often.
         self._absolute = _Resolver(base if base and len(base) <= MAX_LOCATION else url).absolute
-        self.language = (document.get("lang") or document.get("xml:lang", "")).strip()
-        self.title = _title_of(document)
-        self.heading = next(map(_text_of, document.iter("h1", "h2", "h3")), "")
-        types = (field.get("type", "").strip().lower() for field in document.iter("input"))
-        self.has_password = "password" in types
         self.refresh: str | None = None
         for meta in document.iter("meta"):
             content = meta.get("content", "")
