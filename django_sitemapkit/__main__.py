@@ -85,7 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
         try:
             command = prepare(options, Path(folder) / DATABASE, stack)
-        except (DatabaseError, InvalidSitemap) as error:
+            stack.callback(_delete_finished_database)
+            command.interrupted = "Interrupted. Use --continue to continue a crawl."
+            command.is_standalone = True
+            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_as_arguments(options)])
+        except (DatabaseError, InvalidSitemap) as error:  # The disk may be full.
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         except (CommandError, SitemapKitError) as error:
             parser.exit(
@@ -93,15 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         except KeyboardInterrupt:
             parser.exit(130, "Interrupted.\n")
-        command.interrupted = "Interrupted. Use --continue to continue a crawl."
-        command.is_standalone = True
-        try:
-            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_as_arguments(options)])
-        except DatabaseError as error:  # The disk may be full.
-            parser.exit(1, f"sitemapkit: {printable(error)}\n")
-        finally:
-            if not _is_crawl_unfinished():
-                _delete_database()
 
 
 def _parser() -> ArgumentParser:
@@ -109,10 +104,12 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser("sitemapkit", description="Crawls, audits and validates any site.")
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    crawl = verbs.add_parser("crawl", help="write a site's sitemap, and list its broken links")
-    crawl.set_defaults(prepare=_prepare_crawl, live=True, output="sitemap")
-    audit = verbs.add_parser("audit", help="check the pages of a sitemap")
-    audit.set_defaults(prepare=_prepare_audit, live=True)
+    verbs.add_parser(
+        "crawl", help="write a site's sitemap, and list its broken links"
+    ).set_defaults(prepare=_prepare_crawl, live=True, output="sitemap")
+    verbs.add_parser("audit", help="check the pages of a sitemap").set_defaults(
+        prepare=_prepare_audit, live=True
+    )
     validate = verbs.add_parser("validate", help="read sitemaps as search engines do")
     validate.add_argument(
         "sources", metavar="SOURCE", nargs="+", help="a URL, a file, a folder, or - for the input"
@@ -247,13 +244,14 @@ def _configure_django(database: Path, base_url: str | None) -> None:
     settings.ROOT_URLCONF = (path("", include("django_sitemapkit.urls")),)
 
 
-def _is_crawl_unfinished() -> bool:
-    """Return whether a crawl is unfinished: it can be continued, or another process makes it."""
+def _delete_finished_database() -> None:
+    """Delete the database file, unless a crawl is unfinished in it: continued later, or running."""
     from django_sitemapkit.audit.models import AuditRun  # noqa: PLC0415  needs the settings
 
     with suppress(DatabaseError):  # `validate` has no tables.
-        return AuditRun.objects.filter(status=AuditRun.Status.RUNNING).exists()
-    return False
+        if AuditRun.objects.filter(status=AuditRun.Status.RUNNING).exists():
+            return
+    _delete_database()
 
 
 def _delete_database() -> None:
