@@ -18,4 +18,4 @@ class SubmissionConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, and the receiver that submits published sites."""
         import_module(f"{self.name}.checks")
-        import_module(f"{self.name}.after_publishing")
+        import_module(f"{self.name}.submit")

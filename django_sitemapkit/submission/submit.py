@@ -1,27 +1,36 @@
-"""Submitting a site: its changes to IndexNow, its indexes to Search Console."""
+"""Submitting a site: its changes to IndexNow, its indexes to Search Console.
+
+It is done in the background each time a build has been published, if the option
+``after_publishing`` is set.
+"""
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.db import connections
+from django.dispatch import receiver
 from django.urls import NoReverseMatch, reverse
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.deadlines import Deadline, open_url
-from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError, StorageFailure
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.models import Build
-from django_sitemapkit.printable import printable
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.printable import logger, printable
+from django_sitemapkit.signals import sitemaps_published
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 from django_sitemapkit.submission import indexnow
 from django_sitemapkit.submission.indexing import indexing_by_section
 from django_sitemapkit.submission.ledger import Ledger
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
+from django_sitemapkit.tenants import current_tenants, switch_tenants
 
 _SITEMAPS = re.compile(r"(?im)^[ \t]*sitemap[ \t]*:[ \t]*([^\s#]+://[^\s#]+)").findall
 
@@ -89,33 +98,39 @@ def submit(
     result = SubmissionResult(site=site.key)
     with acquire(site, "submit") as lease, lease.keep_alive():
         ledger = Ledger(site, lease)
+        published = Build.objects.published(site)
         if options.indexnow_key:
             if retry and not dry_run:
                 ledger.mark_for_retry()
             try:
-                _collect_changes(ledger, since, result, dry_run=dry_run)
+                _collect_changes(ledger, published, since, result, dry_run=dry_run)
             except StorageFailure as error:  # What is pending is sent all the same.
                 result.problems.append(str(error))
             if not dry_run:
                 _send_batches(ledger, options, result)
             result.pending = ledger.count_pending_urls()
             result.wait_until = ledger.waits_until()
-        if options.google_credentials and not dry_run:
-            _submit_to_search_console(ledger, options, result, options.google_inspections * inspect)
+        if options.google_credentials and published is not None and not dry_run:
+            inspections = options.google_inspections * inspect
+            _submit_to_search_console(ledger, published, options, result, inspections)
     if not dry_run and (problem := robots_problem(site)):
         result.problems.append(problem)
     return result
 
 
 def _collect_changes(
-    ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool
+    ledger: Ledger,
+    published: Build | None,
+    since: int | None,
+    result: SubmissionResult,
+    *,
+    dry_run: bool,
 ) -> None:
     """Put changed URLs into batches, and count them in the result; a dry run only counts.
 
     ``since`` is the id of a build, or None, as for ``Ledger.changes_or_reason()``. If there are no
     changes to send, a note in the result may say why.
     """
-    published = Build.objects.published(ledger.site)
     if published is None:
         result.notes.append("Nothing is published yet.")
         return
@@ -172,16 +187,17 @@ def key_location(site: SitemapSite, key: str) -> str:
 
 
 def _submit_to_search_console(
-    ledger: Ledger, options: SubmitOptions, result: SubmissionResult, inspections: int
+    ledger: Ledger,
+    published: Build,
+    options: SubmitOptions,
+    result: SubmissionResult,
+    inspections: int,
 ) -> None:
     """Submit the index of a newly published build, and store Google's report on the index.
 
     Up to ``inspections`` URLs a day are inspected. Failures are added to the result.
     """
     site = ledger.site
-    published = Build.objects.published(site)
-    if published is None:
-        return
     try:
         module = import_extra("django_sitemapkit.submission.search_console", "google")
         console = module.SearchConsole(site, options)
@@ -234,3 +250,33 @@ def robots_problem(site: SitemapSite) -> str:
     if index in _SITEMAPS(content.decode("utf-8-sig", "replace")):
         return ""
     return f"{address} does not name {index}: add a line Sitemap: {index}"
+
+
+@receiver(sitemaps_published, dispatch_uid="sitemapkit_submission")
+def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
+    """Submit a site that has just been published, if the option ``after_publishing`` is set.
+
+    ``site`` is its key. The build does not wait: a thread submits the site. A process that ends
+    waits for its threads, so a command submits before it exits. What is not sent, for any reason,
+    stays in the ledger for the next run.
+    """
+    if submit_options().after_publishing and (found := site_by_key(all_sites(), site)):
+        args = found, current_tenants()
+        Thread(target=_submit_in_thread, args=args, name=f"sitemapkit-submit-{site}").start()
+
+
+def _submit_in_thread(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
+    """Submit a site, with its tenants set in this thread; log problems and errors.
+
+    Google is not asked about single URLs.
+    """
+    try:
+        switch_tenants(tenants)
+        for problem in submit(site, inspect=False).problems:
+            logger.warning("Site %r: %s", site.key, problem)
+    except BuildRunning as error:  # The other process may have begun before this build.
+        logger.info("Site %r: %s", site.key, error)
+    except Exception:
+        logger.exception("Site %r: the build could not be submitted.", site.key)
+    finally:
+        connections.close_all()

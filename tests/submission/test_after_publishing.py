@@ -6,7 +6,7 @@ import pytest
 from django.db import connections
 
 from django_sitemapkit.models import Build
-from django_sitemapkit.submission import after_publishing
+from django_sitemapkit.submission import submit
 from tests.builds import SITE, edit_product, run
 
 pytestmark = pytest.mark.django_db
@@ -24,11 +24,9 @@ def submissions(monkeypatch):
         def start(self):
             self.run()
 
-    monkeypatch.setattr(after_publishing, "Thread", AtOnce)
-    monkeypatch.setattr(after_publishing.connections, "close_all", lambda: None)
-    monkeypatch.setattr(
-        after_publishing, "submit", lambda site, *, inspect: found.append((site, inspect))
-    )
+    monkeypatch.setattr(submit, "Thread", AtOnce)
+    monkeypatch.setattr(submit.connections, "close_all", lambda: None)
+    monkeypatch.setattr(submit, "submit", lambda site, *, inspect: found.append((site, inspect)))
     return found
 
 
@@ -53,7 +51,7 @@ def test_a_failure_does_not_fail_the_build(
     def fail(site, **options):
         raise error
 
-    monkeypatch.setattr(after_publishing, "submit", fail)
+    monkeypatch.setattr(submit, "submit", fail)
     settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     assert run().status == Build.Status.PUBLISHED
     assert "Site 'default': the build could not be submitted." in caplog.text
@@ -69,7 +67,7 @@ def test_the_build_does_not_wait(engine, settings, monkeypatch):
         over.wait(10)
         raise RuntimeError
 
-    monkeypatch.setattr(after_publishing, "submit", wait)
+    monkeypatch.setattr(submit, "submit", wait)
     try:
         assert run().status == Build.Status.PUBLISHED
         assert begun.wait(10)

@@ -12,7 +12,7 @@ from django_sitemapkit.exceptions import NothingToPublish
 from django_sitemapkit.models import Build, Page, Publication
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.signals import sitemaps_published
-from django_sitemapkit.submission import after_publishing
+from django_sitemapkit.submission import submit
 from django_sitemapkit.testing import assert_not_listed, built_sitemaps
 from tests.builds.exports import export_to
 from tests.builds.storages import Memory
@@ -173,7 +173,7 @@ def test_nothing_leaves_the_process(products, settings, monkeypatch):
     _, shown = export_to(settings, f"{Memory.__module__}.Memory")
     settings.SITEMAPKIT_SUBMIT = {"indexnow_key": "0123456789abcdef", "after_publishing": True}
     threads = []
-    monkeypatch.setattr(after_publishing, "Thread", lambda **options: threads.append(options))
+    monkeypatch.setattr(submit, "Thread", lambda **options: threads.append(options))
     with built_sitemaps() as sitemaps:
         assert sitemaps.result.status == "published"
         assert sitemaps.result.exported is None

@@ -145,7 +145,7 @@ def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[
             max_depth=run.options["max_depth"] if follows else None,
             follows=follows,
         )
-        if frontier.is_empty:
+        if not run.crawled.exists():
             with lease.fenced_transaction():
                 frontier.add_starts(run.options["starts"])
         yield frontier

@@ -83,8 +83,6 @@ class Frontier:
         self._last = 0
         self._is_exhausted = False
         self._remembered: set[str] = set()
-        self.is_empty = not stored and not blocked
-        """Whether there was no row when the crawl began."""
 
     def add_starts(self, urls: Iterable[str]) -> None:
         """Store the URLs at which the crawl starts."""

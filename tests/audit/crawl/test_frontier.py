@@ -53,7 +53,6 @@ def test_another_process_continues_with_what_was_not_recorded(crawling):
     frontier.record_and_enqueue([(rows[0], page())])
     crawling.checked = 1
     again = frontier_of(crawling)
-    assert not again.is_empty
     assert [row.url for row in drain(again)] == ["b", "c"]
 
 
