@@ -155,18 +155,17 @@ def _indexing_items(sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     last = dict(inspected.annotate(at=Max("inspected_at")).values_list("site", "at"))
     # Most projects have no site that Google was asked about: only those cost queries.
     for site in sites:
-        if site.key not in last or not (sections := indexing_by_section(site)):
-            continue
-        yield HealthItem(
-            site=site.key,
-            title=_("Inspected URLs that Google has indexed"),
-            level=Level.NOTE,
-            found_at=last[site.key],
-            found_by="Search Console",
-            count=sum(section.indexed for section in sections),
-            details=[_section_indexing_text(section) for section in sections],
-            url=reverse("admin:sitemapkit_submission_inspectedurl_changelist"),
-        )
+        if site.key in last and (sections := indexing_by_section(site)):
+            yield HealthItem(
+                site=site.key,
+                title=_("Inspected URLs that Google has indexed"),
+                level=Level.NOTE,
+                found_at=last[site.key],
+                found_by="Search Console",
+                count=sum(section.indexed for section in sections),
+                details=[_section_indexing_text(section) for section in sections],
+                url=reverse("admin:sitemapkit_submission_inspectedurl_changelist"),
+            )
 
 
 def _index_state_text(row: InspectedUrl) -> str:

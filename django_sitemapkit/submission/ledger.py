@@ -161,10 +161,8 @@ class Ledger:
         The time of sending is stored before a batch is yielded. Pass its answer to `record_answer`
         before the next one: until then, the batch stays pending.
         """
-        while self.waits_until() is None:
-            batch = self._batches(Status.PENDING).order_by("pk").first()
-            if batch is None:
-                return
+        pending = self._batches(Status.PENDING).order_by("pk")
+        while self.waits_until() is None and (batch := pending.first()) is not None:
             batch.sent_at = self.lease.now()
             with self.lease.fenced_transaction():
                 batch.save(update_fields=["sent_at"])

@@ -109,15 +109,6 @@ class SubmittedSitemap(models.Model):
     def __str__(self) -> str:
         return self.address
 
-    def problems(self) -> list[str]:
-        """Return a line for Google's errors and one for its warnings, if there are any."""
-        counts = {"errors in": self.errors, "warnings for": self.warnings}
-        return [
-            f"Search Console reports {count:,} {what} {self.address}."
-            for what, count in counts.items()
-            if count
-        ]
-
 
 class InspectedUrl(models.Model):
     """Google's last answer on one URL of a site, from the URL Inspection API.

@@ -221,7 +221,11 @@ def _submit_to_search_console(
         row.failure = str(error) if is_known else f"Search Console: {printable(error)}"
         result.problems.append(row.failure)
     row.save()
-    result.problems += row.problems()
+    result.problems += [
+        f"Search Console reports {count:,} {what} {address}."
+        for what, count in (("errors in", row.errors), ("warnings for", row.warnings))
+        if count
+    ]
     if inspections:
         failures = module.Inspector(site, ledger.lease, console).inspect(
             published, row, inspections

@@ -174,11 +174,11 @@ class CrawlComparison:
                 for entry in batch
                 if judges_orphans and entry.url not in known
             ]
-            if not known and not orphans:
-                continue
-            with self._lease.fenced_transaction():
-                self._rows.filter(pk__in=[row.pk for row in known.values()]).update(is_listed=True)
-                add_findings(self._run, orphans)
+            if known or orphans:
+                with self._lease.fenced_transaction():
+                    listed = self._rows.filter(pk__in=[row.pk for row in known.values()])
+                    listed.update(is_listed=True)
+                    add_findings(self._run, orphans)
 
     def _can_find_orphans(self) -> bool:
         """Return whether a complete crawl from the home page found web pages."""

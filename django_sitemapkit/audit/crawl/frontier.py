@@ -100,10 +100,8 @@ class Frontier:
             rows = pending.filter(is_followed=self.follows, pk__gt=self._last).order_by("pk")
             self._queue.extend(rows[:ROWS_PER_QUERY])
             self._is_exhausted = not self._queue
-        if not self._queue:
-            return None
-        row = self._queue[0]
-        if self._max_depth is not None and row.depth > self._max_depth:
+        row = self._queue[0] if self._queue else None
+        if row is None or (self._max_depth is not None and row.depth > self._max_depth):
             return None  # Those behind it are at least as deep.
         self._left -= 1
         self._last = row.pk

@@ -313,9 +313,8 @@ class CrawlJudge:
             )
             follows = is_inside and may_ask
             is_asked = follows or (may_ask and self._is_checked(url))
-            if url in found and found[url][-2:] >= (follows, is_asked):
-                continue
-            if is_asked or is_inside:
+            is_better = url not in found or found[url][-2:] < (follows, is_asked)
+            if is_better and (is_asked or is_inside):
                 found[url] = FoundLink(url, _clean_text(link.text), link.element, follows, is_asked)
         return found
 

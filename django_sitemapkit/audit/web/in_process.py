@@ -83,10 +83,12 @@ class InProcessFetcher:
     def _site_of(self, url: str) -> SitemapSite | None:
         """Return the site that a URL belongs to, by host and path, or None."""
         parts = urlsplit(url)
-        for host, prefix, site in self._sites:
-            if host == parts.netloc and f"{parts.path}/".startswith(prefix):
-                return site
-        return None
+        found = (
+            site
+            for host, prefix, site in self._sites
+            if host == parts.netloc and f"{parts.path}/".startswith(prefix)
+        )
+        return next(found, None)
 
     def _ask(self, url: str) -> HttpAnswer:
         """Return Django's answer to a request for a URL, with its site active.

@@ -243,8 +243,9 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
             allow_private=self.allow_private,
         )
         default = None if all(map(is_loopback, known)) else DEFAULT_RATE
-        new = HostPace(self.rate or default, self.closed, self.clock)
-        pace = self._paces.setdefault(parts.netloc, new)
+        pace = self._paces.setdefault(
+            parts.netloc, HostPace(self.rate or default, self.closed, self.clock)
+        )
         began = pace.wait(watch)
         try:
             answer = _first_answer(known, partial(self._exchange, parts, watch, method, with_body))

@@ -79,12 +79,12 @@ class Command(PublishedCommand):
             except SitemapKitError as error:
                 failed.append(str(error))
                 codes.append(exit_code_of(error))
-                continue
-            at = result.wait_until and result.wait_until.isoformat()
-            self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
-            self._print_result(result, dry_run=options["dry_run"])
-            failed += result.problems
-            codes += [Exit.FAILED for _ in result.problems]
+            else:
+                at = result.wait_until and result.wait_until.isoformat()
+                self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
+                self._print_result(result, dry_run=options["dry_run"])
+                failed += result.problems
+                codes += [Exit.FAILED for _ in result.problems]
         if failed:
             # A failure comes before another process, which may soon have done the work.
             raise CommandError("\n".join(failed), returncode=min(codes))
