@@ -6,6 +6,7 @@ stand as they were written. Settings, commands, template tags, URL names and tab
 
 import os
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import django
@@ -145,11 +146,13 @@ def lines_of(path: str, found: griffe.Object | griffe.Alias) -> Iterator[str]:
 def setting_lines() -> list[str]:
     """Return each setting with its default."""
     from django_sitemapkit import conf
-    from django_sitemapkit.audit.options import AUDIT_KEYS
-    from django_sitemapkit.submission.options import SUBMIT_KEYS
+    from django_sitemapkit.audit.options import AuditOptions
+    from django_sitemapkit.submission.options import SubmitOptions
 
     defaults = {name: vars(conf.Settings)[name]._default for name in conf.SETTING_NAMES}
-    keys = {"SITES": conf._SITE_KEYS, "AUDIT": AUDIT_KEYS, "SUBMIT": SUBMIT_KEYS}
+    options = {"AUDIT": AuditOptions, "SUBMIT": SubmitOptions}
+    keys = {name: [field.name for field in fields(each)] for name, each in options.items()}
+    keys["SITES"] = conf._SITE_KEYS
     return sorted(
         [
             *(f"SITEMAPKIT_{name} = {default!r}" for name, default in defaults.items()),

@@ -1,7 +1,7 @@
 """The setting ``SITEMAPKIT_AUDIT``."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -70,8 +70,6 @@ _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "user_agent": (lambda value: isinstance(value, str), "text"),
 }
 """Which values each option may have, and how a message describes them."""
-
-AUDIT_KEYS = tuple(field.name for field in fields(AuditOptions))
 
 
 def audit_options() -> AuditOptions:

@@ -1,7 +1,7 @@
 """What checks share: how one is registered, and the settings and sites they look at."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -83,8 +83,8 @@ def options_of(
     value = getattr(django_settings, setting, {})
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured(f"{setting} must be a dict such as {example}.")
-    known = sorted(field.name for field in fields(kind))
-    if unknown := sorted(set(value) - set(known), key=repr):
+    if unknown := sorted(set(value) - set(rules), key=repr):
+        known = sorted(rules)
         raise ImproperlyConfigured(f"{setting} has unknown keys {unknown}; it may have {known}.")
     options = kind(**value)
     for name, (is_valid, what) in rules.items():

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,9 +49,6 @@ class SubmitOptions:
     """The address of the URL Inspection API."""
     after_publishing: bool = False
     """Whether to submit in the background each time a build has been published."""
-
-
-SUBMIT_KEYS = tuple(field.name for field in fields(SubmitOptions))
 
 
 def submit_options() -> SubmitOptions:
