@@ -1,4 +1,7 @@
-"""The ledger in the admin: what was sent, and what search engines answered."""
+"""The ledger in the admin: what was sent, and what search engines answered.
+
+To import `health` registers its items on the page "Health".
+"""
 
 from typing import Any
 
@@ -8,11 +11,9 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter
-from django_sitemapkit.submission.health import RETRY_ADVICE, search_engine_items
+from django_sitemapkit.submission.health import RETRY_ADVICE
 from django_sitemapkit.submission.ledger import STOPPED
 from django_sitemapkit.submission.models import InspectedUrl, SubmittedSitemap, UrlBatch
-
-__all__ = ["InspectedUrlAdmin", "SubmittedSitemapAdmin", "UrlBatchAdmin", "search_engine_items"]
 
 MAX_SHOWN_URLS = 200
 """URLs of a request that its page shows."""
