@@ -297,8 +297,6 @@ def _joined_by_arrows(chain: list[CrawledUrl]) -> str:
 
 def _url_text(row: CrawledUrl) -> str:
     """Return the URL of a row as text, with what is wrong with it in parentheses."""
-    if row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}:
-        return f"{row.url} ({row.detail})"
-    if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:
-        return row.url
-    return f"{row.url} ({_ENDS[Outcome(row.outcome)]})"
+    has_reason = row.outcome in {Outcome.BROKEN, Outcome.UNKNOWN}
+    what = row.detail if has_reason else _ENDS.get(Outcome(row.outcome))
+    return f"{row.url} ({what})" if what else row.url
