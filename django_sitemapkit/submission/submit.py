@@ -17,7 +17,7 @@ from django.db import connections
 from django.dispatch import receiver
 from django.urls import NoReverseMatch, reverse
 
-from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError, StorageFailure
 from django_sitemapkit.extras import import_extra
@@ -111,8 +111,9 @@ def submit(
             result.pending = ledger.count_pending_urls()
             result.wait_until = ledger.waits_until()
         if options.google_credentials and published is not None and not dry_run:
-            inspections = options.google_inspections * inspect
-            _submit_to_search_console(ledger, published, options, result, inspections)
+            _submit_to_search_console(
+                site, lease, published, options, result, options.google_inspections * inspect
+            )
     if not dry_run and (problem := robots_problem(site)):
         result.problems.append(problem)
     return result
@@ -187,7 +188,8 @@ def key_location(site: SitemapSite, key: str) -> str:
 
 
 def _submit_to_search_console(
-    ledger: Ledger,
+    site: SitemapSite,
+    lease: BuildLease,
     published: Build,
     options: SubmitOptions,
     result: SubmissionResult,
@@ -197,7 +199,6 @@ def _submit_to_search_console(
 
     Up to ``inspections`` URLs a day are inspected. Failures are added to the result.
     """
-    site = ledger.site
     try:
         module = import_extra("django_sitemapkit.submission.search_console", "google")
         console = module.SearchConsole(site, options)
@@ -206,16 +207,16 @@ def _submit_to_search_console(
         return
     address = site.address("index")
     SubmittedSitemap.objects.filter(site=site.key).exclude(address=address).delete()
-    ledger.lease.heartbeat()
+    lease.heartbeat()
     row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
     try:
         if row.submitted_build != published.pk:
             console.submit(address)
-            row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
+            row.submitted_build, row.submitted_at = published.pk, lease.now()
             result.sitemaps += 1
         for name, value in console.sitemap_report(address).items():
             setattr(row, name, value)
-        row.read_at, row.failure = ledger.lease.now(), ""
+        row.read_at, row.failure = lease.now(), ""
     except Exception as error:  # noqa: BLE001  other sites are submitted all the same
         is_known = isinstance(error, module.SearchConsoleError)
         row.failure = str(error) if is_known else f"Search Console: {printable(error)}"
@@ -227,9 +228,7 @@ def _submit_to_search_console(
         if count
     ]
     if inspections:
-        failures = module.Inspector(site, ledger.lease, console).inspect(
-            published, row, inspections
-        )
+        failures = module.Inspector(site, lease, console).inspect(published, row, inspections)
         result.problems += dict.fromkeys(failures)
         result.indexing = [section.as_dict() for section in indexing_by_section(site)]
 
