@@ -81,7 +81,6 @@ class Frontier:
         self.follows = follows
         self._queue: deque[CrawledUrl] = deque()
         self._last = 0
-        self._is_exhausted = False
         self._remembered: set[str] = set()
 
     def add_starts(self, urls: Iterable[str]) -> None:
@@ -95,11 +94,10 @@ class Frontier:
         """
         if self._left <= 0:
             return None
-        if not self._queue and not self._is_exhausted:
+        if not self._queue:
             pending = CrawledUrl.objects.filter(run=self._run, outcome=Outcome.PENDING)
             rows = pending.filter(is_followed=self.follows, pk__gt=self._last).order_by("pk")
             self._queue.extend(rows[:ROWS_PER_QUERY])
-            self._is_exhausted = not self._queue
         row = self._queue[0] if self._queue else None
         if row is None or (self._max_depth is not None and row.depth > self._max_depth):
             return None  # Those behind it are at least as deep.
@@ -132,7 +130,6 @@ class Frontier:
         for url in known.keys() & stored.keys():
             _move_links_and_delete(known[url], stored[url])
         known |= stored
-        self._is_exhausted = False
         _store_links(self._run, found, known, new)
         fine = [row.pk for row, _ in batch if row.outcome not in OPEN_OUTCOMES]
         CrawledLink.objects.filter(target__in=fine).delete()
