@@ -93,15 +93,14 @@ class CrawlComparison:
 
         Also counts the URLs that the crawl left pending.
         """
-        published = Build.objects.published(self._site)
+        self._published = Build.objects.published(self._site)
         delete_in_batches(AuditFinding.objects.filter(run=self._run))
         with self._lease.fenced_transaction():
             self._rows.filter(is_listed=True).update(is_listed=False)
-            self._run.build = None if published is None else published.pk
+            self._run.build = None if self._published is None else self._published.pk
             self._run.counts = {}
             self._run.pending = self._rows.filter(outcome=Outcome.PENDING, is_followed=True).count()
             self._run.save(update_fields=["build", "counts", "pending"])
-        self._published = published
 
     def _record_findings(
         self,

@@ -146,7 +146,6 @@ class SitemapComparison:
         self.counts: Counter[EntryChange] = Counter()
         """How many URLs have changed in which way."""
         self._origins: Counter[tuple[str, str]] = Counter()
-        self._explained = 0
 
     def __iter__(self) -> Iterator[EntryDifference]:
         self._reset()
@@ -263,9 +262,8 @@ class SitemapComparison:
 
     def _why_removed(self, url: str) -> str:
         """Return why no section lists a URL; "" if it is not known, or after 500 URLs."""
-        if self._explained == MAX_EXPLAINED:
+        if self.counts[EntryChange.REMOVED] >= MAX_EXPLAINED:
             return ""
-        self._explained += 1
         try:
             _, path = _origin_and_path(url)
             found = inspect_path(self._site, path)
