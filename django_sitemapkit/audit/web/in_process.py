@@ -7,7 +7,7 @@ kilobyte, and takes twice as long.
 import sys
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
@@ -114,25 +114,19 @@ class InProcessFetcher:
         self._request, self._raised = request, None
         request_started.send(sender=self.__class__, environ=request.META)
         response: Any = self._handler.get_response(request)
-        try:
-            return self._read(request, response)
-        finally:
-            response.close()  # This sends request_finished.
-
-    def _read(self, request: HttpRequest, response: Any) -> HttpAnswer:
-        """Return an answer with the status, headers, readable body and error of a response."""
-        conditional_content_removal(request, response)
-        headers = tuple(response.items())
-        error = None
-        if self._raised is not None:
-            error = _view_error(self._raised)
-        elif response.status_code == 400:
-            error = _refused_host_error(request)
-        blocks = _blocks(response, self._max_bytes)
-        body, incomplete = read_body(headers, blocks, self._max_bytes)
-        return HttpAnswer(
-            status=response.status_code, headers=headers, body=body, error=error or incomplete
-        )
+        with closing(response):  # This sends request_finished.
+            conditional_content_removal(request, response)
+            headers = tuple(response.items())
+            error = None
+            if self._raised is not None:
+                error = _view_error(self._raised)
+            elif response.status_code == 400:
+                error = _refused_host_error(request)
+            blocks = _blocks(response, self._max_bytes)
+            body, incomplete = read_body(headers, blocks, self._max_bytes)
+            return HttpAnswer(
+                status=response.status_code, headers=headers, body=body, error=error or incomplete
+            )
 
     def _note_exception(self, request: HttpRequest | None = None, **_: Any) -> None:
         """Store the exception that a view raised, because Django turns it into a response."""
