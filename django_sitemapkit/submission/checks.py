@@ -27,10 +27,10 @@ def check_submit() -> Found:
     known = [site.key for site in sites_in_settings()]
     for key in options.google_properties if known else ():  # Those in the database can change.
         if key not in known:
-            named = f'SITEMAPKIT_SUBMIT["google_properties"] names the site {key!r}'
             yield Mistake(
                 "sitemapkit.E168",
-                f"{named}, which does not exist.",
+                f'SITEMAPKIT_SUBMIT["google_properties"] names the site {key!r},'
+                " which does not exist.",
                 f"Use the keys of sites, such as {known[0]!r}.",
             )
 

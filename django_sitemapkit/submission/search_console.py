@@ -136,8 +136,9 @@ class SearchConsole:
             }
             values["last_crawl_time"] = _parsed_moment(found.get("lastCrawlTime") or "")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            text = f"Search Console: the answer has no indexStatusResult as documented: {url}"
-            raise SearchConsoleError(text) from error
+            raise SearchConsoleError(
+                f"Search Console: the answer has no indexStatusResult as documented: {url}"
+            ) from error
         return {**values, "state": _state_of(url, values)}
 
     def _request_sitemap(self, method: str, address: str) -> dict[str, Any]:

@@ -98,8 +98,9 @@ def reserved_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            message = f"Another process crawls into {folder}. Wait for it, or name another folder."
-            raise BuildRunning(message) from error
+            raise BuildRunning(
+                f"Another process crawls into {folder}. Wait for it, or name another folder."
+            ) from error
         except OSError:  # The file system has no locks, such as NFS.
             pass
         yield
