@@ -13,7 +13,7 @@ from operator import is_not
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.core.exceptions import FieldError
 from django.db.models import Model
 from django.utils.functional import Promise
 
@@ -23,6 +23,7 @@ from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
 from django_sitemapkit.reading.chunks import Chunk, call_for_each
+from django_sitemapkit.reading.keysets import field_named
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection, Translated
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -221,7 +222,7 @@ def translation_column(
     own = f"{name}_{code.replace('-', '_')}"
     # django-modeltranslation's name for Indonesian: foreign keys have columns that end in _id.
     for column in (f"{name}_ind", own) if code == "id" else (own,):
-        if _has_field(target, column):
+        if field_named(target, column) is not None:
             return _join_path(before, column)
     for translations in getattr(target, "_parler_meta", None) or ():
         if name in translations.get_translated_fields():
@@ -248,13 +249,6 @@ def _model_at_path(model: type[Model], path: str) -> type[Model]:
             raise FieldError(f"{path!r}: {name!r} is not a relation of {model.__name__}.")
         model = found
     return model
-
-
-def _has_field(model: type[Model], name: str) -> bool:
-    try:
-        return bool(model._meta.get_field(name).concrete)
-    except FieldDoesNotExist:
-        return False
 
 
 def _join_path(before: str, name: str) -> str:
