@@ -215,30 +215,27 @@ def translation_column(
 
     Raises FieldError if the model has no translation of the field.
     """
-    before, _, name = field.path.rpartition(LOOKUP_SEP)
-    target = _model_at_path(model, before)
+    before, separator, name = field.path.rpartition(LOOKUP_SEP)
+    target, prefix = _model_at_path(model, before), before + separator
     if field.relation is not None:
-        return _related_translation(before, field.relation, name, field.language)
+        return _related_translation(prefix + field.relation, name, field.language)
     own = f"{name}_{code.replace('-', '_')}"
     # django-modeltranslation's name for Indonesian: foreign keys have columns that end in _id.
     for column in (f"{name}_ind", own) if code == "id" else (own,):
         if field_named(target, column) is not None:
-            return _join_path(before, column)
+            return prefix + column
     for translations in getattr(target, "_parler_meta", None) or ():
         if name in translations.get_translated_fields():
-            return _related_translation(before, translations.rel_name, name, field.language)
+            return _related_translation(prefix + translations.rel_name, name, field.language)
     raise FieldError(
         f"{target.__name__} has neither a field {own!r} nor translations of {name!r};"
         " name the relation that holds them."
     )
 
 
-def _related_translation(
-    before: str, relation: str, name: str, language: str
-) -> RelatedTranslation:
-    """Return where the rows behind a relation hold a value and its language."""
-    rows = _join_path(before, relation)
-    return RelatedTranslation(_join_path(rows, name), _join_path(rows, language))
+def _related_translation(rows: str, name: str, language: str) -> RelatedTranslation:
+    """Return where the rows at the end of a path hold a value and its language."""
+    return RelatedTranslation(f"{rows}{LOOKUP_SEP}{name}", f"{rows}{LOOKUP_SEP}{language}")
 
 
 def _model_at_path(model: type[Model], path: str) -> type[Model]:
@@ -249,7 +246,3 @@ def _model_at_path(model: type[Model], path: str) -> type[Model]:
             raise FieldError(f"{path!r}: {name!r} is not a relation of {model.__name__}.")
         model = found
     return model
-
-
-def _join_path(before: str, name: str) -> str:
-    return f"{before}{LOOKUP_SEP}{name}" if before else name
