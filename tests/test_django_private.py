@@ -163,7 +163,7 @@ def test_querysets_made_from_others():
 
 
 def test_statements():
-    """With their parameters; a queryset that can have no rows has none."""
+    """With their parameters; that of a queryset that can have no rows is empty."""
     assert _django.select_sql(ROWS.filter(slug="a"), "default")[1] == ("a",)
     sql, parameters, converters = _django.select_with_converters(ROWS.values_list("updated_at"))
     assert sql.startswith("SELECT")
