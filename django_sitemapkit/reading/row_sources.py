@@ -275,7 +275,7 @@ class RowSources(SectionReader):
     def source(self, option: str) -> Source:
         """Return the source in use for an option: columns in place of a method, or as declared."""
         found = self.methods_as_columns.get(option) if option in TAGS else None
-        return found or super().source(option)
+        return found or self.declared_source(option)
 
     @cached_property
     def methods(self) -> RowMethods:
