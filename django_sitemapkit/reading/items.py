@@ -125,7 +125,7 @@ class ContribReader(QuerySetReader, ItemReader):
         """
         value = self._sitemap_value(option)
         # Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
-        if option != "changefreq" or value is None:
+        if option != "changefreq":
             return source_of(value)
         return source_of(
             (lambda item: _lower_text(value(item))) if callable(value) else _lower_text(value)

@@ -205,9 +205,9 @@ class RowMethods:
         """Return the first difference for some rows in any of the languages; or ""."""
         objects = self.reader.objects_by_key([key for key, *_ in rows])
         rows = [row for row in rows if row[0] in objects]
+        there = [objects[key] for key, *_ in rows]
         languages, site = self.reader.languages, self.reader.site
         for code in languages.rendered if languages and rows else [""]:
-            there = [objects[key] for key, *_ in rows]
             with languages.active(code, there) if languages else site.active():
                 if found := self._first_difference(rows, there):
                     return found
