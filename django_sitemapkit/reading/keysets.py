@@ -343,9 +343,10 @@ def have_rows(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
 def _sql_values(alias: str, columns: Sequence[SqlColumn]) -> list[Any]:
     """Return the values of SQL expressions, by one query without a table for up to 100 of them."""
     parameters = [value for _, some in columns for value in some]
-    half = len(columns) // 2
-    if half and (len(parameters) > MAX_PARAMETERS or len(columns) > COLUMNS_PER_QUERY):
-        return _sql_values(alias, columns[:half]) + _sql_values(alias, columns[half:])
+    cut = len(columns) // 2 if len(parameters) > MAX_PARAMETERS else 0
+    if cut or len(columns) > COLUMNS_PER_QUERY:
+        cut = min(cut or COLUMNS_PER_QUERY, COLUMNS_PER_QUERY)
+        return _sql_values(alias, columns[:cut]) + _sql_values(alias, columns[cut:])
     connection = connections[alias]
     texts = ", ".join(text for text, _ in columns)
     with connection.cursor() as cursor:
