@@ -378,22 +378,20 @@ def activity_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseB
         several=len(known_sites(request)) != 1,
         count=text,
         is_cut=count == MAX_LISTED_ENTRIES,
-        groups=_action_rows(model_admin.admin_site, listed["page"].object_list),
+        groups=list(_action_rows(model_admin.admin_site, listed["page"].object_list)),
     )
 
 
-def _action_rows(admin_site: AdminSite, entries: Iterable[LogEntry]) -> list[dict[str, Any]]:
-    """Return template rows of logged actions, newest first, with linked names of their objects.
+def _action_rows(admin_site: AdminSite, entries: Iterable[LogEntry]) -> Iterator[dict[str, Any]]:
+    """Yield template rows of logged actions, newest first, with linked names of their objects.
 
     Entries about several objects are one row if user, minute, kind, site, text and note are equal.
     """
-    found = []
     what_is_equal = itemgetter("minute", "user", "kind", "site", "text", "note")
     for _key, same in groupby(logged_actions(list(entries)), what_is_equal):
         first, *others = same
         names = [_linked_name(admin_site, action) for action in (first, *others)]
-        found.append({"action": first, "name": names[0], "others": names[1:]})
-    return found
+        yield {"action": first, "name": names[0], "others": names[1:]}
 
 
 def _linked_name(admin_site: AdminSite, action: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The screens of builds: the list, a build with its manifest, and its stored files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 from urllib.parse import unquote
@@ -127,7 +127,7 @@ def file_view(
         title=_display_name(row),
         query=query,
         file=row,
-        problems=_problem_rows(row),
+        problems=list(_problem_rows(row)),
         failure=failure,
         **shown,
         count=ngettext("%(count)s URL", "%(count)s URLs", len(found))
@@ -320,25 +320,21 @@ def _manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     }
 
 
-def _problem_rows(file: Place) -> list[dict[str, Any]]:
-    """Return a template row for each kind of problem of a file, the most frequent first."""
-    rows = []
+def _problem_rows(file: Place) -> Iterator[dict[str, Any]]:
+    """Yield a template row for each kind of problem of a file, the most frequent first."""
     for code, kind in sorted(file.problems.items(), key=lambda item: -item[1]["count"]):
         title, advice = PROBLEMS.get(code, (code, ""))
         _place, text, key = kind["examples"][0]
-        rows.append(
-            {
-                "file": file,
-                "name": _display_name(file),
-                "code": code,
-                "total": kind["count"],
-                "title": title,
-                "advice": advice,
-                "text": text,
-                "key": key,
-            }
-        )
-    return rows
+        yield {
+            "file": file,
+            "name": _display_name(file),
+            "code": code,
+            "total": kind["count"],
+            "title": title,
+            "advice": advice,
+            "text": text,
+            "key": key,
+        }
 
 
 def _section_totals(manifest: PlaceQuerySet, before: UrlCounts | None) -> list[dict[str, Any]]:

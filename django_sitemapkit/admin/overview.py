@@ -1,6 +1,6 @@
 """The pages of sites: "Sitemaps overview", with the buttons to build, and "Health"."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -86,7 +86,7 @@ def overview_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseB
         "overview",
         title=_("Sitemaps overview"),
         site_context=partial(_overview_context, model_admin, request),
-        list_context=partial(_overview_list_context, model_admin),
+        list_rows=partial(_overview_rows, model_admin),
     )
 
 
@@ -99,7 +99,7 @@ def health_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBas
         "health",
         title=_("Health"),
         site_context=partial(_health_context, request),
-        list_context=partial(_health_list_context, model_admin, request),
+        list_rows=partial(_health_rows, model_admin, request),
     )
 
 
@@ -110,12 +110,12 @@ def _render_site_or_list(
     *,
     title: str,
     site_context: Callable[[SitemapSite], dict[str, Any]],
-    list_context: Callable[[Sequence[SitemapSite]], dict[str, Any]],
+    list_rows: Callable[[Sequence[SitemapSite]], Iterable[dict[str, Any]]],
 ) -> HttpResponseBase:
     """Return the response about the only or chosen site, or else with a page of the list of sites.
 
     The templates are in ``folder``. ``site_context`` returns the context of a site,
-    ``list_context`` that of the sites on a page of the list.
+    ``list_rows`` a template row for each of the sites on a page of the list.
     """
     sites, failure = try_read(all_sites)
     key = request.GET.get("site")
@@ -123,8 +123,9 @@ def _render_site_or_list(
         return model_admin.render_page(request, "overview/failure", title=title, failure=failure)
     if key is None and len(sites) != 1:
         context = _site_page_context(request, sites)
-        context |= list_context(list(context["page"].object_list))
-        return model_admin.render_page(request, f"{folder}/sites", title=title, **context)
+        rows, failure = try_read(lambda: list(list_rows(context["page"].object_list)))
+        context |= {"title": title, "rows": rows, "failure": failure}
+        return model_admin.render_page(request, f"{folder}/sites", **context)
     site = next((site for site in sites if key in {None, site.key}), None)
     if site is None:
         raise Http404(_("This site does not exist."))
@@ -139,7 +140,9 @@ def _site_page_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[s
     """
     query = request.GET.get("q", "").strip()
     found = [site for site in sites if query in site.key or query in site.origin + site.path]
-    first = _held_or_failed_sites()
+    wanted = (Build.Status.HELD, Build.Status.FAILED)
+    newest = newest_builds(Build.objects.all(), *wanted, Build.Status.RUNNING)
+    first = {build.site for build, state in newest if state in wanted}
     found.sort(key=lambda site: site.key not in first)
     return {
         **paged_context(request, found, SITES_PER_PAGE),
@@ -149,31 +152,25 @@ def _site_page_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[s
     }
 
 
-def _overview_list_context(model_admin: BaseAdmin, sites: Sequence[SitemapSite]) -> dict[str, Any]:
-    """Return a template row with the published files of each site, or why that cannot be read.
+def _overview_rows(
+    model_admin: BaseAdmin, sites: Sequence[SitemapSite]
+) -> Iterator[dict[str, Any]]:
+    """Yield a template row with the published files of each site.
 
     The number of queries does not depend on the number of sites.
     """
-
-    def read_rows() -> list[dict[str, Any]]:
-        """Return a template row for each site."""
-        states = states_of_sites(sites)
-        files = Place.objects.filter(build__in=[state.build for state in states if state.build])
-        totals = {total["build"]: total for total in files.totals("build")}
-        nothing = {"pages": 0, "urls": 0, "skipped": 0}
-        return [
-            {
-                "state": state,
-                "url": model_admin.screen_url("overview", site=state.site),
-                "pages": number_text(totals.get(state.build, nothing)["pages"]),
-                "urls": number_text(totals.get(state.build, nothing)["urls"]),
-                "skipped": number_or_blank(totals.get(state.build, nothing)["skipped"]),
-            }
-            for state in states
-        ]
-
-    rows, failure = try_read(read_rows)
-    return {"rows": rows, "failure": failure}
+    states = states_of_sites(sites)
+    files = Place.objects.filter(build__in=[state.build for state in states if state.build])
+    totals = {total["build"]: total for total in files.totals("build")}
+    for state in states:
+        total = totals.get(state.build, {"pages": 0, "urls": 0, "skipped": 0})
+        yield {
+            "state": state,
+            "url": model_admin.screen_url("overview", site=state.site),
+            "pages": number_text(total["pages"]),
+            "urls": number_text(total["urls"]),
+            "skipped": number_or_blank(total["skipped"]),
+        }
 
 
 @screen(
@@ -233,13 +230,15 @@ def progress_view(
 ) -> HttpResponseBase:
     """Return the state of a site and the progress of its build as JSON."""
     (state,), build = states_of_sites([site]), build_progress(site)
-    answer = {
-        "state": state.stage,
-        "text": progress_text(state, build),
-        "done": build.done if build else 0,
-        "total": build.total if build else 0,
-    }
-    return JsonResponse(answer, headers={"Cache-Control": "no-store"})
+    return JsonResponse(
+        {
+            "state": state.stage,
+            "text": progress_text(state, build),
+            "done": build.done if build else 0,
+            "total": build.total if build else 0,
+        },
+        headers={"Cache-Control": "no-store"},
+    )
 
 
 def _overview_context(
@@ -273,23 +272,19 @@ def _level_context(context: dict[str, Any] | None, attention: dict[str, Any]) ->
     return {"attention": attention, "level": "ok" if is_calm else "warning"}
 
 
-def _health_list_context(
+def _health_rows(
     model_admin: BaseAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
-) -> dict[str, Any]:
-    """Return a template row for each site, with its numbers of errors and warnings."""
-    rows = []
+) -> Iterator[dict[str, Any]]:
+    """Yield a template row for each site, with its numbers of errors and warnings."""
     for site, items in zip(sites, items_by_site(request, sites).values(), strict=True):
         attention = attention_context(items)
-        rows.append(
-            {
-                "site": site,
-                "url": model_admin.screen_url("health", site=site.key),
-                "errors": number_or_blank(attention["errors"]),
-                "warnings": number_or_blank(attention["warnings"]),
-                "newest": next(iter(attention["items"]), None),
-            }
-        )
-    return {"rows": rows}
+        yield {
+            "site": site,
+            "url": model_admin.screen_url("health", site=site.key),
+            "errors": number_or_blank(attention["errors"]),
+            "warnings": number_or_blank(attention["warnings"]),
+            "newest": next(iter(attention["items"]), None),
+        }
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
@@ -436,10 +431,3 @@ def _start_text(site: SitemapSite, build_request: BuildRequest) -> str:
     if living_leases([site.key]).filter(acquired_at__lte=build_request.requested_at).exists():
         return _("It starts when the work in progress has finished.")
     return _("It starts now.")
-
-
-def _held_or_failed_sites() -> set[str]:
-    """Return the keys of the sites whose newest build is held for review or has failed."""
-    wanted = (Build.Status.HELD, Build.Status.FAILED)
-    newest = newest_builds(Build.objects.all(), *wanted, Build.Status.RUNNING)
-    return {build.site for build, state in newest if state in wanted}

@@ -252,8 +252,11 @@ def _lost_exclusions(build: Build, revision: int, added: list[str] | None) -> di
     the build is known to list the URLs of all.
     """
     rows = UrlOverride.objects.filter(site=build.site, include=False, revision__gt=revision)
-    some = rows.order_by("-revision")[:MAX_NAMED]
-    excluded = [row for row in some if added is None or not row.path or row.path in added]
+    excluded = [
+        row
+        for row in rows.order_by("-revision")[:MAX_NAMED]
+        if added is None or not row.path or row.path in added
+    ]
     return {
         "excluded": excluded,
         "all_are_listed": added is not None and all(row.path for row in excluded),

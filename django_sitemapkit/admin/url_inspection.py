@@ -148,7 +148,7 @@ def _inspection_context(
     )
     is_listed = found.listed or state.published is not None
     other = "" if is_listed else similar_path(site, path)
-    set_for = _deciding_rows(site, path, found)
+    set_for = list(_deciding_rows(site, path, found))
     links: dict[str, list[dict[str, Any]]] = {"row": [], "rules": [], "file": []}
     for row in set_for:
         name = "rules" if isinstance(row, (UrlOverride, ExclusionRule)) else "row"
@@ -263,26 +263,26 @@ def _texts_by_step(
     }
 
 
-def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> list[Any]:
-    """Return the rows that decide about a URL: its object, its overrides, and the rule on it.
+def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> Iterator[Any]:
+    """Yield the rows that decide about a URL: its object, its overrides, and the rule on it.
 
-    An override by path comes before one by object.
+    The object may be one that its section no longer lists. An override by path comes before one by
+    object.
     """
-    rows = []
+    section = section_of(site, found.section) if found.section and found.pk is not None else None
     overrides = [UrlOverride(path=path)]
-    if (obj := _inspected_object(site, found)) is not None:
-        rows.append(obj)
+    if section and section.keyset and (obj := all_rows(section).filter(pk=found.pk).first()):
+        yield obj
         model, object_id = identity_of(obj)
         overrides.append(UrlOverride(model=model, object_id=object_id))
     stored = UrlOverride.objects.filter(
         site=site.key, hash__in=[hash_of(each.identity) for each in overrides]
     )
-    rows += sorted(stored, key=lambda row: not row.path)
+    yield from sorted(stored, key=lambda row: not row.path)
     if found.rule:
-        rows += ExclusionRule.objects.filter(
+        yield from ExclusionRule.objects.filter(
             site=site.key, hash=hash_of(ExclusionRule(pattern=found.rule).identity)
         )
-    return rows
 
 
 def _link_context(model_admin: BaseAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
@@ -314,12 +314,6 @@ def _same_path_on_sites(
     for site, error in failures:
         if error.code == "url-not-allowed" and path.startswith(site.path + "/"):
             yield {"text": site.origin + path, "site": site, "path": path}
-
-
-def _inspected_object(site: SitemapSite, found: UrlInspection) -> Any:
-    """Return the object of an inspected URL, even if its section no longer lists it; or None."""
-    section = section_of(site, found.section) if found.section and found.pk is not None else None
-    return all_rows(section).filter(pk=found.pk).first() if section and section.keyset else None
 
 
 # The state of a URL -----------------------------------------------------------------------------

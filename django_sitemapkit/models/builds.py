@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Count, F, Max, Q, Sum
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
@@ -44,7 +43,7 @@ def rolled_back_among(builds: Iterable["Build"], live: "Build | None") -> "Build
     ``builds`` are the publishable ones of a site, ``live`` is what it serves. The one returned has
     newer rows, which the next build of all sections lists again.
     """
-    published = (build for build in builds if build.published_at is not None)
+    published = [build for build in builds if build.published_at is not None]
     newest = max(published, key=Build.newness, default=None)
     return newest if live and newest != live else None
 
@@ -101,10 +100,6 @@ class PlaceQuerySet(models.QuerySet["Place"]):
             .select_related("page")
             .order_by(F("build__replaced_at").desc(nulls_first=True))
         )
-
-
-FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
-"""The codes of requests that failed; "other" is the text of an error."""
 
 
 class PlaceManager(PrimaryManager["Place"]):
@@ -202,7 +197,7 @@ class Build(models.Model):
         ]
 
     def __str__(self) -> str:
-        return gettext("Build %(build)s") % {"build": self.pk}
+        return _("Build %(build)s") % {"build": self.pk}
 
     @property
     def outcome(self) -> str:
@@ -345,8 +340,7 @@ class Place(models.Model):
     @property
     def duplicates(self) -> int:
         """How many URLs it left out because it, or a page before it, lists them."""
-        count: int = self.problems.get("duplicate-url", {}).get("count", 0)
-        return count
+        return int(self.problems.get("duplicate-url", {}).get("count", 0))
 
     @property
     def problem_texts(self) -> list[str]:
@@ -475,8 +469,8 @@ class BuildRequest(models.Model):
 
     @property
     def failed(self) -> bool:
-        """Whether the request failed: the code of its outcome is one of FAILURES."""
-        return code_of(self.outcome) in FAILURES
+        """Whether the request failed. The code "other" is that of the text of an error."""
+        return code_of(self.outcome) in {"build-cancelled", "build-gone", "damaged", "other"}
 
     @property
     def outcome_text(self) -> str:

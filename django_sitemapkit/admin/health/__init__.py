@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from django.db.models import IntegerChoices
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import number_text
@@ -70,7 +69,7 @@ class HealthItem:
         """The count as text; "" without one."""
         if self.count is None:
             return ""
-        text = gettext("at least %(count)s") if self.at_least else "%(count)s"
+        text = _("at least %(count)s") if self.at_least else "%(count)s"
         return text % {"count": number_text(self.count)}
 
 
