@@ -165,7 +165,8 @@ def log_rows(
     """
     if not rows:
         return
-    model, count = type(rows[0]), len(rows) if count is None else count
+    model = type(rows[0])
+    count = len(rows) if count is None else count
     message = message or _change_message(model, flag, fields)
     if count <= MAX_LOGGED_ROWS:
         LogEntry.objects.log_actions(user, rows, flag, message)
@@ -224,12 +225,13 @@ class ActivityFilterForm(forms.Form):
         if not self.is_valid():
             return entries.none()
         values = self.cleaned_data
-        kind, since, until = values["kind"], values["since"], values["until"]
         lookups = {
             f"user__{get_user_model().USERNAME_FIELD}__icontains": values["user"],
-            "content_type": kind and ContentType.objects.get_for_model(self._models[kind]),
-            "action_time__gte": since and _start_of_day(since),
-            "action_time__lt": until and _start_of_day(until + dt.timedelta(days=1)),
+            "content_type": values["kind"]
+            and ContentType.objects.get_for_model(self._models[values["kind"]]),
+            "action_time__gte": values["since"] and _start_of_day(values["since"]),
+            "action_time__lt": values["until"]
+            and _start_of_day(values["until"] + dt.timedelta(days=1)),
         }
         entries = entries.filter(**{name: value for name, value in lookups.items() if value})
         if text := values["q"]:

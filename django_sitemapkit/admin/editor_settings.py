@@ -129,9 +129,6 @@ class HashedSettingForm(EditorSettingForm):
     It normalises the text, and links a stored row with the same identity.
     """
 
-    text_field: ClassVar[str] = "path"
-    """The field with the text."""
-
     def normalised(self, site: SitemapSite, text: str) -> str:
         """Return the text as it is stored; raises InvalidValue with a translated message."""
         return pasted_path(site, text)
@@ -139,11 +136,12 @@ class HashedSettingForm(EditorSettingForm):
     def clean(self) -> dict[str, Any]:
         """Replace the text with its normal form, or report what is wrong with it."""
         cleaned = super().clean() or self.cleaned_data
-        if self.site is not None and cleaned.get(self.text_field):
+        name = self.instance.text_field
+        if self.site is not None and cleaned.get(name):
             try:
-                cleaned[self.text_field] = self.normalised(self.site, cleaned[self.text_field])
+                cleaned[name] = self.normalised(self.site, cleaned[name])
             except InvalidValue as error:
-                self.add_error(self.text_field, ValidationError(str(error), code=error.code))
+                self.add_error(name, ValidationError(str(error), code=error.code))
         return cleaned
 
     def _post_clean(self) -> None:
@@ -159,7 +157,8 @@ class HashedSettingForm(EditorSettingForm):
                 *(_("This already exists:"), self.model_admin.view_url("change", row.pk)),
                 str(row)[:200] or row.pk,
             )
-            field = next(filter(self.cleaned_data.get, (self.text_field, "object_id")), None)
+            names = (self.instance.text_field, "object_id")
+            field = next(filter(self.cleaned_data.get, names), None)
             self.add_error(field, ValidationError(text, code="unique"))
 
 

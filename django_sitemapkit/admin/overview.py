@@ -1,6 +1,6 @@
 """The pages of sites: "Sitemaps overview", with the buttons to build, and "Health"."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -86,7 +86,7 @@ def overview_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseB
         "overview",
         title=_("Sitemaps overview"),
         site_context=partial(_overview_context, model_admin, request),
-        list_rows=partial(_overview_rows, model_admin),
+        list_context=partial(_overview_list_context, model_admin),
     )
 
 
@@ -99,7 +99,7 @@ def health_view(model_admin: BaseAdmin, request: HttpRequest) -> HttpResponseBas
         "health",
         title=_("Health"),
         site_context=partial(_health_context, request),
-        list_rows=partial(_health_rows, model_admin, request),
+        list_context=partial(_health_list_context, model_admin, request),
     )
 
 
@@ -110,12 +110,12 @@ def _render_site_or_list(
     *,
     title: str,
     site_context: Callable[[SitemapSite], dict[str, Any]],
-    list_rows: Callable[[Sequence[SitemapSite]], Iterable[dict[str, Any]]],
+    list_context: Callable[[Sequence[SitemapSite]], dict[str, Any]],
 ) -> HttpResponseBase:
     """Return the response about the only or chosen site, or else with a page of the list of sites.
 
     The templates are in ``folder``. ``site_context`` returns the context of a site,
-    ``list_rows`` a template row for each of the sites on a page of the list.
+    ``list_context`` that of the sites on a page of the list.
     """
     sites, failure = try_read(all_sites)
     key = request.GET.get("site")
@@ -123,9 +123,8 @@ def _render_site_or_list(
         return model_admin.render_page(request, "overview/failure", title=title, failure=failure)
     if key is None and len(sites) != 1:
         context = _site_page_context(request, sites)
-        rows, failure = try_read(lambda: list(list_rows(context["page"].object_list)))
-        context |= {"title": title, "rows": rows, "failure": failure}
-        return model_admin.render_page(request, f"{folder}/sites", **context)
+        context |= list_context(list(context["page"].object_list))
+        return model_admin.render_page(request, f"{folder}/sites", title=title, **context)
     site = next((site for site in sites if key in {None, site.key}), None)
     if site is None:
         raise Http404(_("This site does not exist."))
@@ -150,6 +149,12 @@ def _site_page_context(request: HttpRequest, sites: list[SitemapSite]) -> dict[s
         "count": ngettext("%(count)s site", "%(count)s sites", len(found))
         % {"count": number_text(len(found))},
     }
+
+
+def _overview_list_context(model_admin: BaseAdmin, sites: Sequence[SitemapSite]) -> dict[str, Any]:
+    """Return a template row for each site, or why that cannot be read."""
+    rows, failure = try_read(lambda: list(_overview_rows(model_admin, sites)))
+    return {"rows": rows, "failure": failure}
 
 
 def _overview_rows(
@@ -272,19 +277,23 @@ def _level_context(context: dict[str, Any] | None, attention: dict[str, Any]) ->
     return {"attention": attention, "level": "ok" if is_calm else "warning"}
 
 
-def _health_rows(
+def _health_list_context(
     model_admin: BaseAdmin, request: HttpRequest, sites: Sequence[SitemapSite]
-) -> Iterator[dict[str, Any]]:
-    """Yield a template row for each site, with its numbers of errors and warnings."""
+) -> dict[str, Any]:
+    """Return a template row for each site, with its numbers of errors and warnings."""
+    rows = []
     for site, items in zip(sites, items_by_site(request, sites).values(), strict=True):
         attention = attention_context(items)
-        yield {
-            "site": site,
-            "url": model_admin.screen_url("health", site=site.key),
-            "errors": number_or_blank(attention["errors"]),
-            "warnings": number_or_blank(attention["warnings"]),
-            "newest": next(iter(attention["items"]), None),
-        }
+        rows.append(
+            {
+                "site": site,
+                "url": model_admin.screen_url("health", site=site.key),
+                "errors": number_or_blank(attention["errors"]),
+                "warnings": number_or_blank(attention["warnings"]),
+                "newest": next(iter(attention["items"]), None),
+            }
+        )
+    return {"rows": rows}
 
 
 def _health_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:

@@ -34,7 +34,6 @@ COUNTED = "sitemapkit_counted"
 class RuleForm(HashedSettingForm):
     """A form for an exclusion rule, which asks for confirmation if the rule excludes many URLs."""
 
-    text_field = "pattern"
     session: ClassVar[Any] = None
     """The session of the request."""
 

@@ -270,8 +270,9 @@ def _deciding_rows(site: SitemapSite, path: str, found: UrlInspection) -> Iterat
     object.
     """
     section = section_of(site, found.section) if found.section and found.pk is not None else None
+    obj = all_rows(section).filter(pk=found.pk).first() if section and section.keyset else None
     overrides = [UrlOverride(path=path)]
-    if section and section.keyset and (obj := all_rows(section).filter(pk=found.pk).first()):
+    if obj is not None:
         yield obj
         model, object_id = identity_of(obj)
         overrides.append(UrlOverride(model=model, object_id=object_id))

@@ -292,7 +292,7 @@ def _why_row_absent(section: SectionReader, pk: Any) -> str:
     """Return why the queryset of a section does not contain a row, as a sentence."""
     obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
     has_own_values = isinstance(section, QuerySetReader) and section.row_value_columns
-    if has_own_values and obj and not obj.sitemap_include:
+    if has_own_values and obj is not None and not obj.sitemap_include:
         return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
     if values := ", ".join(_failed_filter_texts(section, obj) if obj else ()):

@@ -188,7 +188,7 @@ def _unfinished_build_items(keys: Iterable[str]) -> Iterator[HealthItem]:
 
 def newest_builds(builds: QuerySet[Build], *statuses: str) -> list[tuple[Build, str]]:
     """Return the newest build of each site if it has one of some statuses, and its state."""
-    newest = builds.order_by().values("site").annotate(newest=Max("pk")).values("newest")
+    newest = builds.values("site").annotate(newest=Max("pk")).values("newest")
     found = list(Build.objects.filter(pk__in=newest, status__in=statuses))
     states = states_by_build(found)
     return [(build, states[build.pk]) for build in found]
