@@ -290,15 +290,16 @@ def _inspect_row(
 
 def _why_row_absent(section: SectionReader, pk: Any) -> str:
     """Return why the queryset of a section does not contain a row, as a sentence."""
-    obj = all_rows(section).filter(pk=pk).first()  # One that is gone has no values.
-    has_own_values = isinstance(section, QuerySetReader) and section.row_value_columns
-    if has_own_values and obj is not None and not obj.sitemap_include:
-        return _("Its own setting “list in the sitemap” excludes it.")
-    text = _("Section %(section)s does not list it: it is not in the queryset.")
-    if values := ", ".join(_failed_filter_texts(section, obj) if obj else ()):
-        text = _("Section %(section)s does not list it: %(values)s.")
-    own = _own_reason(section, obj) if obj else ""
-    return own or text % {"section": section.get_name(), "values": values}
+    text, values = _("Section %(section)s does not list it: it is not in the queryset."), ""
+    obj = all_rows(section).filter(pk=pk).first()
+    if obj is not None:  # One that is gone has no values.
+        if getattr(obj, "has_sitemap_fields", False) and not obj.sitemap_include:
+            return _("Its own setting “list in the sitemap” excludes it.")
+        if own := _own_reason(section, obj):
+            return own
+        if values := ", ".join(_failed_filter_texts(section, obj)):
+            text = _("Section %(section)s does not list it: %(values)s.")
+    return text % {"section": section.get_name(), "values": values}
 
 
 def _failed_filter_texts(section: SectionReader, obj: Model) -> list[str]:

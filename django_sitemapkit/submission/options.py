@@ -84,7 +84,7 @@ def _is_dict_of_texts(value: object) -> bool:
     )
 
 
-_URL = (_is_http_url, "a URL that begins with https://")
+_URL = (_is_http_url, "a URL that begins with https:// or http://")
 _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "indexnow_key": (
         _is_key,

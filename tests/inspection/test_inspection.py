@@ -525,8 +525,10 @@ def test_a_row_that_needs_its_queryset_is_not_explained(sections):
 def test_an_extra_url_of_another_site_is_none_here(sections):
     """Nor is it one that the section leaves out."""
     extra("/b/")
-    ExtraUrl.objects.create(site="other", path="/a/")
+    other = ExtraUrl.objects.create(site="other", path="/a/")
     assert inspect_path(SITE, "/a/").section == ""
+    (found,) = inspect_object(SITE, other)
+    assert found.why == "Section extra-urls does not list it: “site” is other."
 
 
 def test_an_extra_url_is_told_of(sections):

@@ -17,8 +17,11 @@ pytestmark = pytest.mark.django_db
         ("key", "must be a dict"),
         ({"KEY": "x"}, r"has unknown keys \['KEY'\]"),
         ({"indexnow_key": "short"}, "must be 8 to 128 letters"),
-        ({"indexnow_endpoint": "api.indexnow.org"}, "must be a URL that begins with https://"),
-        ({"google_endpoint": None}, "must be a URL that begins with https://"),
+        (
+            {"indexnow_endpoint": "api.indexnow.org"},
+            "must be a URL that begins with https:// or http://",
+        ),
+        ({"google_endpoint": None}, "must be a URL that begins with https:// or http://"),
         ({"google_credentials": 5}, "must be the path of the JSON file"),
         ({"google_properties": ["sc-domain:example.com"]}, "must be a dict such as"),
         ({"google_properties": {1: "sc-domain:example.com"}}, "must be a dict such as"),
