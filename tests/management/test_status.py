@@ -137,11 +137,16 @@ def test_what_every_build_renders_is_not_worth_a_build(sections):
     assert out.splitlines()[-1] == left
 
 
-def test_text_before_the_first_build(products):
+@pytest.mark.parametrize(
+    ("serve_from", "what"),
+    [("auto", "; all sections are served live"), ("published", ", and only published files are")],
+)
+def test_text_before_the_first_build(products, settings, serve_from, what):
     """Nothing is published, and that is no error."""
+    settings.SITEMAPKIT_SERVE_FROM = serve_from
     code, out, _ = run("sitemap_status")
     assert code == 0
-    assert "Nothing is published; all sections are served live" in out
+    assert f"Nothing is published{what}" in out
 
 
 def test_text_counts_what_was_left_out(bad):

@@ -347,7 +347,8 @@ class SiteStatus(SiteState):
     def headline(self) -> State:
         """The published build and its size, as a code and its values."""
         if self.build is None:
-            return {"code": "not-live"}
+            only_files = settings.SERVE_FROM == "published"
+            return {"code": "unpublished" if only_files else "not-live"}
         return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
 
     @property
