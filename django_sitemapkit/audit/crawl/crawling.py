@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -89,13 +89,7 @@ def crawl(
         run = resume_or_create_run(
             site, lease, "crawl", restart=restart, live=bool(fetch), options=limits
         )
-        threads = concurrency if fetch else 1
-        pool = ThreadPoolExecutor(threads)  # It starts no thread before it gets a URL.
-        try:
-            for frontier in _frontiers(run, judge, lease):
-                _fetch_all(run, frontier, judge, pool, threads, lease, end, on_progress)
-        finally:  # What the threads still wait for ends when the fetcher is closed.
-            pool.shutdown(wait=False, cancel_futures=True)
+        _fetch_urls(run, judge, concurrency if fetch else 1, lease, end, on_progress)
         CrawlComparison(run, site, scope, lease).record_findings()
         if deliver is not None:
             deliver(run)
@@ -132,23 +126,34 @@ def _make_crawl_judge(
     )
 
 
-def _frontiers(run: AuditRun, judge: CrawlJudge, lease: BuildLease) -> Iterator[Frontier]:
-    """Yield two frontiers: of the URLs to follow, then of the URLs that are only checked.
+def _fetch_urls(
+    run: AuditRun,
+    judge: CrawlJudge,
+    threads: int,
+    lease: BuildLease,
+    end: float | None,
+    on_progress: OnRunProgress | None,
+) -> None:
+    """Fetch and record the URLs to follow, then those that are only checked.
 
     Stores the starts of a crawl that begins.
     """
-    for follows in (True, False):
-        frontier = Frontier(
-            run,
-            judge.is_blocked,
-            max_urls=run.options["max_urls"],
-            max_depth=run.options["max_depth"] if follows else None,
-            follows=follows,
-        )
-        if not run.crawled.exists():
-            with lease.fenced_transaction():
-                frontier.add_starts(run.options["starts"])
-        yield frontier
+    pool = ThreadPoolExecutor(threads)  # It starts no thread before it gets a URL.
+    try:
+        for follows in (True, False):
+            frontier = Frontier(
+                run,
+                judge.is_blocked,
+                max_urls=run.options["max_urls"],
+                max_depth=run.options["max_depth"] if follows else None,
+                follows=follows,
+            )
+            if not run.crawled.exists():
+                with lease.fenced_transaction():
+                    frontier.add_starts(run.options["starts"])
+            _fetch_all(run, frontier, judge, pool, threads, lease, end, on_progress)
+    finally:  # What the threads still wait for ends when the fetcher is closed.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _fetch_all(
