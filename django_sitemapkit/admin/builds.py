@@ -59,8 +59,7 @@ from django_sitemapkit.inspection import object_by_paging_key, try_read
 from django_sitemapkit.models import INDEX_ORDER, Build, BuildRequest, Place, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import page_address_getter
-from django_sitemapkit.rendering.pages import page_problems
+from django_sitemapkit.rendering import page_address_getter, page_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 

@@ -23,9 +23,14 @@ from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds.report.published import count_published_paths
 from django_sitemapkit.inspection import inspect_path, try_read
 from django_sitemapkit.models import ExtraUrl
-from django_sitemapkit.overrides import overrides_of, section_of
-from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compare_rows
+from django_sitemapkit.overrides import (
+    EXTRA_URL_TABLE,
+    Comparison,
+    LineOutcome,
+    compare_rows,
+    overrides_of,
+    section_of,
+)
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.scaffold.discovery import why_no_page_at
 from django_sitemapkit.sites import SitemapSite, site_by_key

@@ -63,10 +63,12 @@ from django_sitemapkit.inspection import (
     try_read,
 )
 from django_sitemapkit.models import Build, UrlOverride, UrlOverrideQuerySet, hash_of
-from django_sitemapkit.overrides import overrides_of
-from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.overrides.pasting import pasted_path
-from django_sitemapkit.overrides.patterns import first_matching_patterns
+from django_sitemapkit.overrides import (
+    OVERRIDE_TABLE,
+    first_matching_patterns,
+    overrides_of,
+    pasted_path,
+)
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sites import SitemapSite

@@ -21,8 +21,7 @@ from django_sitemapkit.builds.report.published import COUNT_SECONDS, UrlMatches,
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import listed_locations_of, try_read
 from django_sitemapkit.models import ExclusionRule, UrlOverride
-from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.overrides.patterns import Pattern
+from django_sitemapkit.overrides import Pattern, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.protocol.locations import normalise_pattern
 from django_sitemapkit.sites import SitemapSite

@@ -30,8 +30,7 @@ from django_sitemapkit.inspection import try_each, try_read
 from django_sitemapkit.models import CHANGEFREQ_CHOICES, Build, Revision, SectionSettings
 from django_sitemapkit.overrides.in_force import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
-from django_sitemapkit.reading import reader_of
-from django_sitemapkit.reading.sources import UNSET, Constant
+from django_sitemapkit.reading import UNSET, Constant, reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_by_key

@@ -23,11 +23,11 @@ from django_sitemapkit.admin.activity import EXCLUDED, exclusion_message, log_ro
 from django_sitemapkit.admin.base import csv_response, known_sites, number_text, screen
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, add_pending_message
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides.cells import CsvTable
-from django_sitemapkit.overrides.transfer import (
+from django_sitemapkit.overrides import (
     MAX_CSV_BYTES,
     MAX_CSV_LINES,
     Comparison,
+    CsvTable,
     LineOutcome,
     compare_file,
     exported_lines,

@@ -42,8 +42,7 @@ from django_sitemapkit.inspection import (
     try_read,
 )
 from django_sitemapkit.models import Build, ExclusionRule, UrlOverride, hash_of
-from django_sitemapkit.overrides import overrides_of, section_of
-from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.overrides import overrides_of, pasted_path, section_of
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.scaffold.discovery import NOT_FOR_SEARCH, why_no_page_at

@@ -27,8 +27,7 @@ from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
-from django_sitemapkit.overrides.pasting import pasted_path
-from django_sitemapkit.overrides.transfer import csv_lines
+from django_sitemapkit.overrides import csv_lines, pasted_path
 from django_sitemapkit.reading.keysets import read_by_key
 from django_sitemapkit.sites import all_sites
 

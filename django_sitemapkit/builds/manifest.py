@@ -22,8 +22,7 @@ from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.writers import escaped, unescaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
-from django_sitemapkit.reading import KeyRange, Keyset, SectionReader
-from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.reading import TAGS, KeyRange, Keyset, SectionReader
 from django_sitemapkit.rendering import gzip_decompressor, page_address_getter
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of

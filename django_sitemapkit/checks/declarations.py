@@ -23,8 +23,7 @@ from django_sitemapkit.checks.base import (
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.mixins import SitemapMixin, declared_models, sitemap_options_of
 from django_sitemapkit.protocol.dates import format_lastmod
-from django_sitemapkit.reading import reader_of
-from django_sitemapkit.reading.chunks import call_for_each
+from django_sitemapkit.reading import call_for_each, reader_of
 from django_sitemapkit.reading.validation import (
     Mistake,
     closest_option,

@@ -16,10 +16,18 @@ from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
-from django_sitemapkit.reading.sources import Column, Formula, Method
+from django_sitemapkit.reading import (
+    EVERYTHING,
+    Chunk,
+    Column,
+    Formula,
+    KeyRange,
+    Method,
+    QuerySetReader,
+    RelatedTranslation,
+    SectionReader,
+    translation_column,
+)
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 

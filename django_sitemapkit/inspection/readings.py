@@ -9,10 +9,20 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, Index, QuerySet, TextChoices
 
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.reading import QuerySetReader, SectionReader, why_not_as_text
-from django_sitemapkit.reading.lastmods import declared_indexes, equality_fields, own_field
+from django_sitemapkit.reading import (
+    Column,
+    Constant,
+    Formula,
+    Method,
+    QuerySetReader,
+    SectionReader,
+    Source,
+    declared_indexes,
+    equality_fields,
+    own_field,
+    why_not_as_text,
+)
 from django_sitemapkit.reading.method_sources import MustBeCalled
-from django_sitemapkit.reading.sources import Column, Constant, Formula, Method, Source
 from django_sitemapkit.reading.validation import mistake_of_error, naming_section, require_pageable
 from django_sitemapkit.registry import dotted_path, registry
 from django_sitemapkit.sections import Route, Section

@@ -34,13 +34,16 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import normalise_path
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, reader_of
-from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.reading import (
+    EVERYTHING,
+    TAGS,
+    Chunk,
+    QuerySetReader,
+    SectionReader,
+    reader_of,
+)
 from django_sitemapkit.registry import belongs_to, registry
-from django_sitemapkit.rendering import page_address
-from django_sitemapkit.rendering.entries import with_tag_texts
-from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.rendering import ChunkPipeline, page_address, with_tag_texts
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
 

@@ -21,9 +21,7 @@ from django_sitemapkit.models import (
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, BloomFilter, OverrideLookup
 from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
 from django_sitemapkit.printable import logger
-from django_sitemapkit.reading import QuerySetReader, SectionReader
-from django_sitemapkit.reading.keysets import read_by_key
-from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.reading import TAGS, QuerySetReader, SectionReader, read_by_key
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import SitemapSite

@@ -15,8 +15,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.models import UrlOverride
-from django_sitemapkit.reading.keysets import MAX_PARAMETERS
-from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.reading import MAX_PARAMETERS, TAGS
 
 OVERRIDE_FIELDS = ("hash", "include", *TAGS)
 """The fields that a lookup returns."""

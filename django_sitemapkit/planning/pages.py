@@ -15,8 +15,7 @@ from django.utils import timezone
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan, Revision
 from django_sitemapkit.printable import logger
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, have_rows
+from django_sitemapkit.reading import EVERYTHING, KeyRange, Keyset, SectionReader, have_rows
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sites import SitemapSite
 

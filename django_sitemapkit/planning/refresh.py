@@ -19,8 +19,7 @@ from django_sitemapkit.planning.pages import (
     store_pages,
     stored_plans,
 )
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import KeyRange, Keyset
+from django_sitemapkit.reading import KeyRange, Keyset, SectionReader
 from django_sitemapkit.reading.validation import require_pageable
 
 MERGED_FILL = 0.75

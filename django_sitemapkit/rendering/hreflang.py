@@ -21,12 +21,17 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import overrides_revision_of
 from django_sitemapkit.protocol.extensions import alternate_elements, format_hreflang
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.reading import QuerySetReader, SectionReader
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE
+from django_sitemapkit.reading import (
+    EVERYTHING,
+    INFRASTRUCTURE,
+    KeyRange,
+    Languages,
+    Method,
+    QuerySetReader,
+    SectionReader,
+    x_default_url,
+)
 from django_sitemapkit.reading.digests import digests_of
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.languages import Languages, x_default_url
-from django_sitemapkit.reading.sources import Method
 from django_sitemapkit.rendering.entries import (
     EntryColumns,
     LinkedVersion,

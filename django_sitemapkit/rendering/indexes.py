@@ -35,9 +35,7 @@ from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.protocol.writers import IndexWriter
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.chunks import call_for_each
-from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading import KeyRange, SectionReader, call_for_each
 from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.entries import Problem, ProblemLog

@@ -11,10 +11,14 @@ from contextlib import suppress
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import image_element
 from django_sitemapkit.protocol.extensions.values import Image
-from django_sitemapkit.reading import QuerySetReader, TextChunk
-from django_sitemapkit.reading.chunks import Versions
-from django_sitemapkit.reading.pushdown import Pushdown
-from django_sitemapkit.reading.text_queries import SEPARATORS, has_room_for_line
+from django_sitemapkit.reading import (
+    SEPARATORS,
+    Pushdown,
+    QuerySetReader,
+    TextChunk,
+    Versions,
+    has_room_for_line,
+)
 from django_sitemapkit.rendering.entries import EntryColumns, xml_of
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 

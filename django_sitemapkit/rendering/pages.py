@@ -19,14 +19,14 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import (
     Chunk,
+    KeyRange,
     QuerySetReader,
     SectionReader,
     TextChunk,
+    moves_with_next_change,
+    too_many_urls_error,
     why_not_as_text,
 )
-from django_sitemapkit.reading.chunks import too_many_urls_error
-from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.lastmods import moves_with_next_change
 from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering.entries import EntryColumns, Problem, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter

@@ -15,9 +15,14 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.overrides import OverrideEffects, sections_of
 from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
-from django_sitemapkit.reading import ItemReader, QuerySetReader, SectionReader
-from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading import (
+    EVERYTHING,
+    Chunk,
+    ItemReader,
+    KeyRange,
+    QuerySetReader,
+    SectionReader,
+)
 from django_sitemapkit.rendering.entries import (
     EntryColumns,
     ProblemLog,

@@ -28,8 +28,7 @@ from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, invalid_value_of
+from django_sitemapkit.reading import INFRASTRUCTURE, SectionReader, invalid_value_of
 from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}

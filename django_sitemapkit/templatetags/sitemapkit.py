@@ -17,8 +17,7 @@ from django_sitemapkit.planning import page_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.rendering import LivePage, live_index_entries, page_entries
-from django_sitemapkit.rendering.pipeline import alternates_of
+from django_sitemapkit.rendering import LivePage, alternates_of, live_index_entries, page_entries
 from django_sitemapkit.rendering.templates import RepeatNode
 from django_sitemapkit.sites import site_of_context
 

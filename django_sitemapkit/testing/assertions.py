@@ -17,8 +17,7 @@ from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading import EVERYTHING, KeyRange, SectionReader
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, site_for

@@ -20,14 +20,20 @@ from django.utils.translation import get_supported_language_variant
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import logger
-from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader
-from django_sitemapkit.reading.chunks import call_for_each
-from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.languages import RelatedTranslation, translation_column
-from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
-from django_sitemapkit.rendering.entries import EntryColumns, only_rows
-from django_sitemapkit.rendering.indexes import ANY_NUMBER
-from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.reading import (
+    Chunk,
+    Column,
+    Constant,
+    KeyRange,
+    Method,
+    QuerySetReader,
+    RelatedTranslation,
+    SectionReader,
+    call_for_each,
+    source_of,
+    translation_column,
+)
+from django_sitemapkit.rendering import ANY_NUMBER, ChunkPipeline, EntryColumns, only_rows
 from django_sitemapkit.sections import Translated
 from django_sitemapkit.sites import SitemapSite, default_language
 

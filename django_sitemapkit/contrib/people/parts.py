@@ -24,8 +24,7 @@ from django_sitemapkit.models import Page
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, planned_pages_of_all
 from django_sitemapkit.planning.pages import pages_by_position, planned_page_of
-from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, have_rows
+from django_sitemapkit.reading import EVERYTHING, KeyRange, Keyset, SectionReader, have_rows
 from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.rendering.indexes import readable_sections
 from django_sitemapkit.sites import SitemapSite

@@ -14,10 +14,7 @@ from django.utils.translation import get_language
 
 from django_sitemapkit import _django
 from django_sitemapkit.protocol.limits import NAMESPACES
-from django_sitemapkit.reading import Chunk, ContribReader
-from django_sitemapkit.reading.chunks import Versions
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.sources import Source
+from django_sitemapkit.reading import EVERYTHING, Chunk, ContribReader, KeyRange, Source, Versions
 from django_sitemapkit.sections import overridden_members
 from django_sitemapkit.sites import SitemapSite
 

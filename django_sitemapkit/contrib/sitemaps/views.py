@@ -41,9 +41,13 @@ from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACES
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading.validation import require_pageable
-from django_sitemapkit.rendering import PageRendering, gzip_compressor, gzip_decompressor
-from django_sitemapkit.rendering.entries import EntryColumns
-from django_sitemapkit.rendering.hreflang import HreflangLink
+from django_sitemapkit.rendering import (
+    EntryColumns,
+    HreflangLink,
+    PageRendering,
+    gzip_compressor,
+    gzip_decompressor,
+)
 from django_sitemapkit.sections import adapt_contrib, copy_sitemap, overridden_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import StreamedResponse, accepts_gzip
