@@ -92,7 +92,7 @@ def measured(module: Path) -> Source:
     nodes = list(ast.walk(ast.parse(text)))
     docstrings = {node.lineno for node in nodes if is_docstring(node)}
     return Source(
-        room=module.relative_to(PACKAGE).parts[0],
+        room=module.relative_to(PACKAGE).parts[0].removesuffix(".py"),
         name=module.relative_to(PACKAGE).as_posix(),
         statements=sum(isinstance(node, ast.stmt) for node in nodes) - len(docstrings),
         tokens=sum(1 for _ in tokens(text, docstrings)),
