@@ -96,6 +96,20 @@ def test_another_audit_is_running():
     assert error.startswith("The audit lease of site 'default' is held by ")
 
 
+@pytest.mark.parametrize("busy", ["one", "two"])
+def test_a_failed_site_decides_the_exit_code_whatever_its_place(settings, busy):
+    """That another process audits a site hides no failure of the sites before or after it."""
+    settings.SITEMAPKIT_SITES = {
+        key: {"BASE_URL": f"https://{key}.example"} for key in ("one", "two")
+    }
+    run_command("build_sitemaps")
+    use_storage(settings, "Memory")  # The published files are lost.
+    Lease.objects.acquire(f"audit:{busy}", seconds=60)
+    code, _, error = command()
+    assert code == 1
+    assert f"The audit lease of site '{busy}' is held by " in error
+
+
 def test_a_wrong_setting(settings):
     """The message has the way out."""
     settings.SITEMAPKIT_AUDIT = {"sample": 0}
