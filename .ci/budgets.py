@@ -32,21 +32,21 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_605,
-    "package: tokens": 299_354,
-    "core: statements": 18_320,
-    "core: tokens": 217_576,
-    "builds, runners, planning, publishing: statements": 4_671,
-    "audit: statements": 5_203,
+    "package: statements": 24_427,
+    "package: tokens": 291_429,
+    "core: statements": 17_568,
+    "core: tokens": 212_216,
+    "builds, runners, planning, publishing: statements": 4_483,
+    "audit: statements": 4_929,
     "inspections by Google: statements": 350,
     "fields of the tables of builds": 66,
-    "first build of five rows: functions": 390,
-    "first build of five rows: files": 53,
-    "Exclude now: functions": 408,
-    "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 28,
+    "first build of five rows: functions": 374,
+    "first build of five rows: files": 51,
+    "Exclude now: functions": 391,
+    "Exclude now: files": 52,
+    "functions: lines, 95th percentile": 29,
     "functions: lines, longest": 60,
-    "files: lines, longest": 527,
+    "files: lines, longest": 502,
 }
 INSPECTIONS = frozenset(
     {"submission/indexing.py", "submission/search_console.py"}
