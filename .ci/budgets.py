@@ -48,9 +48,7 @@ BUDGETS = {
     "functions: lines, longest": 60,
     "files: lines, longest": 502,
 }
-INSPECTIONS = frozenset(
-    {"submission/indexing.py", "submission/search_console.py"}
-)
+INSPECTIONS = frozenset({"submission/indexing.py", "submission/search_console.py"})
 """What asks Google about URLs, and counts them; the client also submits sitemaps."""
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

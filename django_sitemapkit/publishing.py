@@ -2,7 +2,7 @@
 
 One storage, whatever it is: a file is there whole, or it is an error and not there. Names have
 characters of an allow-list, and are never used twice. By default, files are rows in the database of
-the package's tables.
+the package's tables. Which of the files a site serves is decided by ``builds.publication``.
 """
 
 import errno

@@ -75,7 +75,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
     logged.
     """
     try:
-        sites = all_sites()
+        sites, is_watching = all_sites(), settings.REBUILD == "on_change"
     except ImproperlyConfigured as error:
         logger.warning("A change requests no build: %s", error)
         return
@@ -96,7 +96,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
         except Exception:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)
-    if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
+    if is_watching:  # Else it was called for what sends no signal.
         _watch(model for model in apps.get_models() if identity_model(model) in listed)
         # A receiver for all models would keep Django from deleting rows of any model without
         # reading them, so it is there only until the models are known.

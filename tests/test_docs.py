@@ -1024,7 +1024,7 @@ def test_contrib_does_what_the_pages_say(products, old):
 
 @override_settings(ALLOWED_HOSTS=["*"])
 def test_contrib_copies_the_host_of_the_request(products, old):
-    """Into the index; test_same_for_all.py of views says that ours is that of the setting."""
+    """Into the index; tests/views/test_http.py says that ours lists what the setting says."""
     urlconf = ModuleType("section_urls")
     urlconf.urlpatterns = [url("sitemap-<section>.xml", lambda request: None, name="section")]
     with override_settings(ROOT_URLCONF=urlconf):

@@ -153,31 +153,41 @@ def log_rows(
     flag: int,
     fields: Iterable[str] = (),
     message: str = "",
-    *,
-    count: int | None = None,
 ) -> None:
     """Record in Django's admin log that a user added, changed or deletes rows.
 
     ``user`` is the user's primary key, ``flag`` a constant of ``LogEntry``, ``fields`` the names
-    of the changed fields; ``message`` replaces Django's own message. ``count`` is the number of
-    rows if ``rows`` are only the first ones. There is an entry for each row, or one for all if
-    there are more than ``MAX_LOGGED_ROWS``: it names only their number, and is in no row's history.
+    of the changed fields; ``message`` replaces Django's own message. There is an entry for each
+    row, or one for all if there are more than ``MAX_LOGGED_ROWS``.
     """
-    if not rows:
-        return
-    model = type(rows[0])
-    count = len(rows) if count is None else count
-    message = message or _change_message(model, flag, fields)
-    if count <= MAX_LOGGED_ROWS:
-        LogEntry.objects.log_actions(user, rows, flag, message)
-    else:
-        LogEntry.objects.create(
-            user_id=user,
-            content_type=ContentType.objects.get_for_model(model),
-            object_repr=f"{number_text(count)} {model._meta.verbose_name_plural}",
-            action_flag=flag,
-            change_message=message,
+    if len(rows) > MAX_LOGGED_ROWS:
+        log_bulk_action(user, type(rows[0]), len(rows), flag, fields, message)
+    elif rows:
+        LogEntry.objects.log_actions(
+            user, rows, flag, message or _change_message(type(rows[0]), flag, fields)
         )
+
+
+def log_bulk_action(
+    user: Any,
+    model: type[Model],
+    count: int,
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
+) -> None:
+    """Record in one entry of Django's admin log what a user did to many rows of a model.
+
+    The entry names only their number, and is not in the history of any row. For the arguments,
+    see ``log_rows()``.
+    """
+    LogEntry.objects.create(
+        user_id=user,
+        content_type=ContentType.objects.get_for_model(model),
+        object_repr=f"{number_text(count)} {model._meta.verbose_name_plural}",
+        action_flag=flag,
+        change_message=message or _change_message(model, flag, fields),
+    )
 
 
 def _change_message(model: type[Model], flag: int, fields: Iterable[str]) -> str:
@@ -225,19 +235,24 @@ class ActivityFilterForm(forms.Form):
         if not self.is_valid():
             return entries.none()
         values = self.cleaned_data
-        lookups = {
-            f"user__{get_user_model().USERNAME_FIELD}__icontains": values["user"],
-            "content_type": values["kind"]
-            and ContentType.objects.get_for_model(self._models[values["kind"]]),
-            "action_time__gte": values["since"] and _start_of_day(values["since"]),
-            "action_time__lt": values["until"]
-            and _start_of_day(values["until"] + dt.timedelta(days=1)),
-        }
-        entries = entries.filter(**{name: value for name, value in lookups.items() if value})
         if text := values["q"]:
             encoded = Q(object_repr__icontains=iri_to_uri(text))
             entries = entries.filter(Q(object_repr__icontains=text) | encoded)
-        return entries.filter(ACTIONS[values["action"]][1]) if values["action"] else entries
+        if values["user"]:
+            name = f"user__{get_user_model().USERNAME_FIELD}__icontains"
+            entries = entries.filter(**{name: values["user"]})
+        if values["kind"]:
+            type_of_kind = ContentType.objects.get_for_model(self._models[values["kind"]])
+            entries = entries.filter(content_type=type_of_kind)
+        if values["action"]:
+            entries = entries.filter(ACTIONS[values["action"]][1])
+        if values["since"]:
+            entries = entries.filter(action_time__gte=_start_of_day(values["since"]))
+        if values["until"]:
+            entries = entries.filter(
+                action_time__lt=_start_of_day(values["until"] + dt.timedelta(days=1))
+            )
+        return entries
 
 
 def logged_actions(entries: Sequence[LogEntry]) -> list[dict[str, Any]]:

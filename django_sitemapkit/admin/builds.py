@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import (
     Http404,
@@ -182,6 +183,18 @@ def _current_problems(site: SitemapSite, row: Place, code: str) -> list[tuple[st
     return [(str(each), str(each.key)) for each in problems if each.code == code]
 
 
+class BuildChangeList(ChangeList):
+    """The change list of builds, which adds numbers of URLs and states to the builds of a page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the builds of the page, and set ``change``, ``state`` and ``state_text`` on each."""
+        super().get_results(request)
+        changes, states = changes_by_build(self.result_list), states_by_build(self.result_list)
+        for build in self.result_list:
+            build.change = changes.get(build.pk, "-")
+            build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
+
+
 @admin.register(Build)
 class BuildAdmin(ReadOnlyAdmin):
     """The admin of builds: a list, a page for each build, and its screens; builds are read-only."""
@@ -202,15 +215,9 @@ class BuildAdmin(ReadOnlyAdmin):
 
     # The list
 
-    def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Return the change list, with ``change``, ``state`` and ``state_text`` of its builds."""
-        changelist = super().get_changelist_instance(request)
-        builds = changelist.result_list
-        changes, states = changes_by_build(builds), states_by_build(builds)
-        for build in builds:
-            build.change = changes.get(build.pk, "-")
-            build.state, build.state_text = states[build.pk], STATES[states[build.pk]]
-        return changelist
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        """Return the class of the change list, BuildChangeList."""
+        return BuildChangeList
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Any) -> str:

@@ -1,7 +1,4 @@
-"""How builds differ: how many URLs each lists, and the page of which URLs a build changes.
-
-It counts them by section and folder.
-"""
+"""How builds differ: their numbers of URLs, as texts and as a chart; which URLs a build changes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

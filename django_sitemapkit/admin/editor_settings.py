@@ -74,15 +74,6 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             fields["include"].show_hidden_initial = True  # For clean().
         for name in fields.keys() & {"note", "path", "pattern", "title"}:
             fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
-        if "path" in fields:
-            # Pasted text may have a host, and may not be percent-encoded yet.
-            fields["path"] = forms.CharField(
-                label=fields["path"].label,
-                help_text=fields["path"].help_text,
-                required=fields["path"].required,
-                max_length=MAX_PASTED,
-                widget=fields["path"].widget,
-            )
         if "lastmod" in self.fields:
             # The admin shows text next to both parts, but no labels.
             parts = getattr(self.fields["lastmod"].widget, "widgets", ())
@@ -128,6 +119,18 @@ class HashedSettingForm(EditorSettingForm):
 
     It normalises the text, and links a stored row with the same identity.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "path" in self.fields:
+            # Pasted text may have a host, and may not be percent-encoded yet.
+            self.fields["path"] = forms.CharField(
+                label=self.fields["path"].label,
+                help_text=self.fields["path"].help_text,
+                required=self.fields["path"].required,
+                max_length=MAX_PASTED,
+                widget=self.fields["path"].widget,
+            )
 
     def normalised(self, site: SitemapSite, text: str) -> str:
         """Return the text as it is stored; raises InvalidValue with a translated message."""

@@ -29,6 +29,7 @@ from django_sitemapkit.admin.activity import (
     MAX_LOGGED_ROWS,
     NO_LONGER_EXCLUDED,
     exclusion_message,
+    log_bulk_action,
     log_rows,
 )
 from django_sitemapkit.admin.base import (
@@ -376,8 +377,10 @@ class UrlOverrideAdmin(TransferAdmin):
         count = queryset.count()
         message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
-            rows = list(queryset[:MAX_LOGGED_ROWS])
-            log_rows(request.user.pk, rows, CHANGE, values, message, count=count)
+            if count > MAX_LOGGED_ROWS:
+                log_bulk_action(request.user.pk, self.model, count, CHANGE, values, message)
+            else:
+                log_rows(request.user.pk, list(queryset), CHANGE, values, message)
             queryset.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", count)
         self.message_user(request, text % {"count": number_text(count)}, messages.SUCCESS)

@@ -58,7 +58,11 @@ from django_sitemapkit.builds.report.differences import (
     stored_or_quick_differences,
 )
 from django_sitemapkit.builds.report.published import is_complete, sections_served_live
-from django_sitemapkit.builds.report.status import build_progress, states_of_sites
+from django_sitemapkit.builds.report.status import (
+    build_progress,
+    states_of_sites,
+    unpublished_state,
+)
 from django_sitemapkit.inspection import reason_of, try_read
 from django_sitemapkit.models import (
     Build,
@@ -419,5 +423,6 @@ def cancel_view(
         progress_text=progress_text(state, progress),
         running=words_of(state.running),
         published=Build.objects.published(site),
+        unpublished=words_of(unpublished_state()),
         overview_url=url,
     )

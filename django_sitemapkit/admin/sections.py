@@ -25,6 +25,7 @@ from django_sitemapkit.admin.editor_settings import (
     add_pending_message,
 )
 from django_sitemapkit.builds.report.published import problems_by_section
+from django_sitemapkit.builds.report.status import unpublished_state
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import try_each, try_read
 from django_sitemapkit.models import CHANGEFREQ_CHOICES, Build, Revision, SectionSettings
@@ -34,6 +35,7 @@ from django_sitemapkit.reading import UNSET, Constant, reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_by_key
+from django_sitemapkit.words import words_of
 
 FIELDS = ("enabled", "changefreq", "priority")
 """The fields of the table, all of which can inherit."""
@@ -128,7 +130,11 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show a page of the table of a site's sections, or store the posted changes."""
-        may_edit = all(super().get_model_perms(request).values())  # It adds, changes and deletes.
+        # The table adds, changes and deletes rows.
+        may_edit = all(
+            getattr(self, f"has_{action}_permission")(request)
+            for action in ("add", "change", "delete")
+        )
         may_look = request.method != "POST" and self.has_view_or_change_permission(request)
         if not (may_edit or may_look):
             raise PermissionDenied
@@ -259,6 +265,7 @@ def _table_context(
         "count": ngettext("%(count)s section", "%(count)s sections", len(names))
         % {"count": number_text(len(names))},
         "live": published["build"],
+        "unpublished": words_of(unpublished_state()),
     }
 
 

@@ -31,6 +31,7 @@ from django_sitemapkit.builds.report.published import (
     is_served_live,
     last_build_with,
 )
+from django_sitemapkit.builds.report.status import unpublished_state
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
@@ -47,6 +48,7 @@ from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.scaffold.discovery import NOT_FOR_SEARCH, why_no_page_at
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import words_of
 
 CHOICES_PER_PAGE = 50
 """Sites on a page, where a path may be of any of them."""
@@ -334,6 +336,11 @@ class UrlState:
     def published(self) -> PublishedUrl | None:
         """The URL as a published file lists it; None if none was found."""
         return next(iter(self.search.found), None)
+
+    @property
+    def unpublished(self) -> str:
+        """What is served of the site if nothing is published, as a text; "" if anything is."""
+        return "" if self.search.build else words_of(unpublished_state())
 
     @cached_property
     def is_served_live(self) -> bool:

@@ -312,7 +312,8 @@ def _prune_or_log(state: BuildState) -> None:
 def _fate_of_pages(state: BuildState, left: Build) -> str:
     """Return "adopted" if the pages of an unfinished build may be adopted, or a code why not.
 
-    It is "changed" if its declaration was not the same as that of this build: code and settings.
+    It is "changed" if it had another declaration, of code or settings, and "interrupted" if this
+    build renders all pages, which that one did not.
     """
     if left.options.get("declaration") != state.build.options["declaration"]:
         return "changed"

@@ -32,7 +32,11 @@ def try_read(read: Callable[[], ReadValue]) -> tuple[ReadValue | None, str]:
 
 
 def reason_of(error: Exception, message: str, *values: Any) -> str:
-    """Return the text of an error; an unexpected one is logged, with a message."""
+    """Return the text of an error.
+
+    One that is neither of the settings nor of the package is logged, with ``message`` filled with
+    ``values``, and named by its class.
+    """
     if isinstance(error, ImproperlyConfigured | SitemapKitError):
         return str(error)
     logger.error(message, *values, exc_info=error)

@@ -296,7 +296,8 @@ def _why_row_absent(section: SectionReader, pk: Any) -> str:
     text, values = _("Section %(section)s does not list it: it is not in the queryset."), ""
     obj = all_rows(section).filter(pk=pk).first()
     if obj is not None:  # One that is gone has no values.
-        if getattr(obj, "has_sitemap_fields", False) and not obj.sitemap_include:
+        has_own_values = isinstance(section, QuerySetReader) and section.row_value_columns
+        if has_own_values and not getattr(obj, "sitemap_include", True):
             return _("Its own setting “list in the sitemap” excludes it.")
         if own := _own_reason(section, obj):
             return own

@@ -76,7 +76,8 @@ EXIT_CODES: dict[type[Exception], Exit] = {
 
 def exit_code_of(error: Exception) -> Exit:
     """Return the exit code of a command that ends with an error."""
-    return EXIT_CODES.get(type(error), Exit.FAILED)
+    codes = (code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+    return next(codes, Exit.FAILED)
 
 
 @contextmanager

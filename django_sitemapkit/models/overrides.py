@@ -1,4 +1,4 @@
-"""What editors set, and the revision that changes with it; and the fields of the values."""
+"""What editors set, and its revision; and SitemapFields, for the project's own models."""
 
 import hashlib
 import secrets

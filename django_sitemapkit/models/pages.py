@@ -1,4 +1,4 @@
-"""Pages: the stored plan, which says which rows are on which page, and their stored files."""
+"""The stored plan, which says which rows are on which page; stored pages; files kept as rows."""
 
 from typing import ClassVar
 

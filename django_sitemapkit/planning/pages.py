@@ -250,12 +250,13 @@ def stored_pages_of(plans: StoredPlans, section: SectionReader) -> list[PlannedP
     return in_key_order([planned_page_of(page, keyset) for page in stored])
 
 
-def all_pages(section: SectionReader) -> list[PlannedPage]:
+def all_pages(section: SectionReader, plans: StoredPlans | None = None) -> list[PlannedPage]:
     """Return all pages of a section's plan, with and without rows.
 
     If the section has no plan, these are the pages that a new one would have; they are not stored.
+    ``plans`` is a result of ``stored_plans``; without it, the plan is read.
     """
-    pages = stored_pages_of(stored_plans([section]), section)
+    pages = stored_pages_of(stored_plans([section]) if plans is None else plans, section)
     if pages is not None:
         return pages
     ranges = _new_page_ranges(section, section.required_keyset)

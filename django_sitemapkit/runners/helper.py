@@ -170,7 +170,7 @@ def _make_pages(record: Build, limits: ClaimLimits, until: float) -> bool:
     """
     leases = Lease.objects.filter(name=lease_name(record.site), fence=record.fence)
     held = leases.exclude(owner="").first()
-    if held is None:
+    if held is None:  # Nobody holds the lease of this build any more.
         return False
     if ClaimState.of(record).claims_left(limits) < 1:
         return True

@@ -107,4 +107,4 @@ def test_before_the_first_publication_all_is_live(built):
     """The page says that nothing is published."""
     with acquire(SITE, makes_build=True):
         text = text_of(person("builder").get(CANCEL))
-    assert f"Nothing is published of {SITE.base}: all sections stay live." in text
+    assert "Nothing is published; all sections are served live." in text

@@ -173,7 +173,7 @@ def test_numbers_are_those_of_the_published_build():
 
 def test_without_a_build_it_says_so():
     """There are no numbers then."""
-    assert "Nothing is published: sitemaps are served live." in shown()
+    assert "Nothing is published; all sections are served live." in shown()
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def inspect(url, client=None, **query):
 def test_before_a_build_the_live_state_is_told():
     """With its values, where they come from, and the XML."""
     text = inspect("https://www.example.com/about/")
-    assert "Published now Nothing is published: sitemaps are served live." in text
+    assert "Published now Nothing is published; all sections are served live" in text
     assert "Live listed · section pages" in text
     assert "priority 0.3 declaration of the section" in text
     assert "&lt;loc&gt;https://www.example.com/about/&lt;/loc&gt;" in text

@@ -580,7 +580,7 @@ def test_the_history_says_that_a_url_was_excluded():
 
 def test_an_action_on_very_many_is_one_entry(monkeypatch):
     """That says how many there were."""
-    monkeypatch.setattr("django_sitemapkit.admin.activity.MAX_LOGGED_ROWS", 2)
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.MAX_LOGGED_ROWS", 2)
     rows = overrides("/a/", "/b/", "/c/")
     run_action(chief(), "exclude_urls", *rows)
     entry = LogEntry.objects.get()

@@ -76,11 +76,8 @@ def is_running(pid):
     ("fate", "is_shared"),
     [("nothing", True), ("overrides", True), ("workers are slow", False), ("workers hang", False)],
 )
-def test_all_share_the_pages(tmp_path, fate, is_shared):
-    """Each makes some, by what editors have set, and together they are what one process renders.
-
-    What is done before they are ready is done without them, and they go with the build.
-    """
+def test_pages_are_what_one_process_renders(tmp_path, fate, is_shared):
+    """Whether helpers share them, by what editors have set, or are not ready before the end."""
     done = session(tmp_path, fate)
     assert done.returncode == 0, done.stderr
     here, pages, states = re.search(r"(\d+) of (\d+) here, (.*)", done.stdout).groups()

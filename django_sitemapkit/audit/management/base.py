@@ -130,7 +130,9 @@ class FindingsCommand(PublishedCommand):
                 found += sum(run.counts.get(kind, 0) for kind in fail_on)
                 partial += run.undetermined if run.is_partial else 0
         if failed:
-            raise CommandError("\n".join(map(str, failed)), returncode=min(map(exit_code_of, failed)))
+            raise CommandError(
+                "\n".join(map(str, failed)), returncode=min(map(exit_code_of, failed))
+            )
         if partial:
             raise CommandError(
                 f"{count_of(partial, 'URL')} could not be determined: the result is partial."

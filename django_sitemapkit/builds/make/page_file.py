@@ -190,13 +190,19 @@ def batches_of(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, b
 
     A block and a batch are both all bytes, and those not proven to be well-formed XML.
     """
-    data, unproven = bytearray(), bytearray()
-    for block, unproven_part in blocks:
-        data += block
-        unproven += unproven_part
-        if len(data) >= BATCH:
-            yield bytes(data), bytes(unproven)
-            data.clear()
-            unproven.clear()
-    if data:
-        yield bytes(data), bytes(unproven)
+    batch: list[tuple[bytes, bytes]] = []
+    size = 0
+    for block in blocks:
+        batch.append(block)
+        size += len(block[0])
+        if size >= BATCH:
+            yield _join_blocks(batch)
+            batch, size = [], 0
+    if batch:
+        yield _join_blocks(batch)
+
+
+def _join_blocks(batch: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return the bytes of all blocks, and those not proven to be well-formed XML."""
+    data, unproven = zip(*batch, strict=True)
+    return b"".join(data), b"".join(unproven)

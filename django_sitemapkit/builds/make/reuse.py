@@ -338,8 +338,8 @@ class Reuse:
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None if it can.
 
-        Without ``keys``, its rows count as unchanged. With ``assume_unchanged``, so do those of a
-        page that only rendering could judge.
+        Without ``keys``, its rows count as unchanged. With ``assume_unchanged``, which is only for
+        a row without a fingerprint, so do those of a page that only rendering can judge.
         """
         if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
             return Reason.LOST

@@ -216,6 +216,11 @@ def _differences_in_parts(
 ) -> Iterator[Difference]:
     """Yield the differences between changed files, by parts of the URLs that fit into memory."""
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
+    if parts == 1:  # Most changes are small: no file is written for them.
+        yield from _compare_entries(
+            _entries_of(old, storage), _entries_of(new, storage), duplicates
+        )
+        return
     _partition(_entries_of(old, storage), parts, folder, "old")
     _partition(_entries_of(new, storage), parts, folder, "new")
     for part in range(parts):

@@ -118,12 +118,13 @@ class _DueCounter:
     def count_due(self, section: SectionReader, published: PublishedRows | None) -> Counter[Reason]:
         """Count a section's due pages by reason; take the planned pages out of ``published``.
 
-        Pages that are not planned are not counted if no row may be read: then it is 0.
+        If no row may be read and there is no plan, the number is unknown, and 0. Of a section
+        without a keyset, all published pages count: to know its pages, its items are counted.
         """
         name, reads_by_key = section.get_name(), section.keyset is not None
         planned = stored_pages_of(self._plans, section) if self._rows or reads_by_key else None
         if planned is None and self._rows:
-            planned = all_pages(section)
+            planned = all_pages(section, self._plans)
         if published is None or planned is None:
             self.add_to_prefix(name, Reason.DUPLICATES)
         if published is None:

@@ -1,6 +1,7 @@
 """What is published: the file at an address, one URL in all files, and whether these are whole.
 
-How many published URLs match is counted in the stored pages, whose bytes are not parsed.
+Also what a roll-back leaves to come, and the problems and checks of each section. How many
+published URLs match is counted in the stored pages, whose bytes are not parsed.
 """
 
 import datetime as dt

@@ -124,6 +124,11 @@ def states_by_build(builds: Collection[Build]) -> dict[int, str]:
     return states
 
 
+def unpublished_state() -> State:
+    """Return what is served of a site without a published build: all of it live, or nothing."""
+    return {"code": "unpublished" if settings.SERVE_FROM == "published" else "not-live"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteState:
     """What a site serves, who builds it, its held build and its open requests."""
@@ -347,8 +352,7 @@ class SiteStatus(SiteState):
     def headline(self) -> State:
         """The published build and its size, as a code and its values."""
         if self.build is None:
-            only_files = settings.SERVE_FROM == "published"
-            return {"code": "unpublished" if only_files else "not-live"}
+            return unpublished_state()
         return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
 
     @property
