@@ -244,8 +244,14 @@ class SiteBuilds:
     @cached_property
     def _rows(self) -> dict[int, list[Place]]:
         """The rows of the published and the held build by its id, in the order of the index."""
-        builds = (self.published, self.held)
-        return {build.pk: rows_in_index_order(build) for build in builds if build}
+        builds = [build.pk for build in (self.published, self.held) if build]
+        rows: defaultdict[int, list[Place]] = defaultdict(list)
+        stored = Place.objects.filter(build__in=builds).select_related("page")
+        for row in stored if builds else ():
+            rows[row.build_id].append(row)
+        for found in rows.values():
+            found.sort(key=index_order)
+        return rows
 
     def rows_of(self, build: Build | None) -> Sequence[Place]:
         """Return all rows of ``build``, the published or the held one; none for None."""

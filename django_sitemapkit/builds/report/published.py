@@ -145,8 +145,10 @@ def problems_by_section(build: Build) -> dict[str, int]:
 def checked_at_by_section(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return by section when the last build ended that compared it with its rows."""
     checkers = build.checking_build_ids(sections)
-    ended = Build.objects.filter(pk__in=set(checkers.values())).exclude(ended_at=None)
-    moments: dict[int, Any] = dict(ended.values_list("pk", "ended_at"))
+    moments: dict[int, Any] = {build.pk: build.ended_at}
+    if others := set(checkers.values()) - {build.pk}:
+        ended = Build.objects.filter(pk__in=others).exclude(ended_at=None)
+        moments |= dict(ended.values_list("pk", "ended_at"))
     return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
 
 

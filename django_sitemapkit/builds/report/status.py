@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Sum
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Subquery, Sum
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds.lease import held_leases, is_being_built, living_leases
@@ -401,7 +401,11 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     # Only an unchanged preview has a reason: it says nothing of what builds the site.
     unchanged = Q(status=Build.Status.UNCHANGED, reason="")
     good = of_site.filter(Q(status=Build.Status.PUBLISHED) | unchanged)
-    newest: list[Any] = list(of_site.order_by("-pk")[:SHOWN_BUILDS])
+    newest: list[Any] = list(
+        of_site.annotate(
+            good_at=Subquery(good.order_by("-ended_at").values("ended_at")[:1]),
+        ).order_by("-pk")[:SHOWN_BUILDS]
+    )
     published = state.published
     if published is not None and published not in newest:
         newest.append(published)
@@ -426,7 +430,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         **{field.name: getattr(state, field.name) for field in fields(state)},
         **_published_status_values(sections, published, counts[state.build], counts[replaced]),
         replaced=replaced,
-        succeeded_at=good.order_by("-ended_at").values_list("ended_at", flat=True).first(),
+        succeeded_at=newest[0].good_at if newest else None,
         progress=build_progress(site),
         switched_off=[each.get_name() for each in off if each.options.enabled],
         due=[item for item in dues if item.pages],
