@@ -170,7 +170,7 @@ def _valid_internal_path(name: str, value: Any) -> str:
 
 
 def _valid_base_url(name: str, value: Any) -> str:
-    """Return a base URL as it is set; raises ImproperlyConfigured if it is not one."""
+    """Return a base URL, which may have a path, as set; raises ImproperlyConfigured if invalid."""
     if not isinstance(value, str):
         raise ImproperlyConfigured(f'{name} must be a string such as "https://www.example.com".')
     if "//" not in value and not value.startswith("/"):

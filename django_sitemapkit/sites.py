@@ -127,7 +127,8 @@ class SitemapSite:
     def address(self, name: str, **kwargs: object) -> str:
         """Return the absolute address of one of the package's own views: "index" or "page".
 
-        Raises ImproperlyConfigured if the URLconf does not include them.
+        ``name`` has no namespace; ``kwargs`` are those of the URL pattern. Raises
+        ImproperlyConfigured if the URLconf does not include the views.
         """
         try:
             with self.active():
@@ -169,7 +170,10 @@ def default_language() -> str:
 
 
 def all_sites() -> list[SitemapSite]:
-    """Return every site known without a request. Raises ImproperlyConfigured if there is none."""
+    """Return every site known without a request: from the settings, else django.contrib.sites.
+
+    Raises ImproperlyConfigured if there is none.
+    """
     if configured := _configured_sites():
         return list(configured)
     if has_sites_function():

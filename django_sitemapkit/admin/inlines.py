@@ -98,7 +98,7 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         return "sitemapkit-override"
 
     def initial_form_count(self) -> int:
-        """Return how many forms are for stored overrides."""
+        """Return how many forms are for stored overrides; 0 if the object is saved as new."""
         return 0 if self.save_as_new else super().initial_form_count()
 
     def _construct_form(self, i: int, **options: Any) -> Any:

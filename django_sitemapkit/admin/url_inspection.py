@@ -122,15 +122,15 @@ def _search_context(
             "suggestions": [*_same_path_on_sites(failures, text)],
         }
     ((site, path),) = paths
-    report, reason = try_read(lambda: _inspection_context(model_admin, request, site, path))
+    report, reason = try_read(lambda: _url_explanation_context(model_admin, request, site, path))
     is_other = text.lower().startswith("http:" if site.origin.startswith("https:") else "https:")
     return {"site": site, "failure": reason, "is_other_scheme": is_other, **(report or {})}
 
 
-def _inspection_context(
+def _url_explanation_context(
     model_admin: BaseAdmin, request: HttpRequest, site: SitemapSite, path: str
 ) -> dict[str, Any]:
-    """Return the context of the inspection of the URL at a path of a site."""
+    """Return the context that explains whether and why a site lists the URL at a path."""
     location, user = site.origin + path, request.user
     found, *others = inspect_listings(site, path)
     if found.section == EXTRA_URLS and why_no_page_at(site, path):

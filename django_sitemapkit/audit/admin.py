@@ -191,7 +191,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         )
 
     def has_exclude_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may exclude many URLs at a time by overrides."""
+        """Return whether the user may add, change and bulk-edit overrides to exclude URLs."""
         return request.user.has_perms(EXCLUDING)
 
     def has_rule_permission(self, request: HttpRequest) -> bool:

@@ -342,7 +342,10 @@ class ClaimState:
     """Whether no page may be claimed for a moment, by the limit of pages in a minute."""
 
     def claims_left(self, limits: ClaimLimits) -> int:
-        """Return how many more pages may be claimed now."""
+        """Return how many more pages may be claimed now; negative if too many are claimed.
+
+        With a limit per minute it is at most 1, and 0 during the pause after a claim.
+        """
         room = min(limits.in_flight, self.open) - self.claimed
         if limits.pages_per_minute is None:
             return room

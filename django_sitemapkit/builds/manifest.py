@@ -293,8 +293,8 @@ class StoredFiles:
     """The names of files that count as lost."""
 
     @cached_property
-    def _names(self) -> frozenset[str] | None:
-        """The names of the stored files; None if each has to be asked for, or none is."""
+    def _listed_names(self) -> frozenset[str] | None:
+        """The names of the stored files; None if the storage cannot list them, or is not asked."""
         storage, folder = SitemapStorage(), folder_of(self.site)
         if not self.ask and storage.local_path(folder) is None:
             return None
@@ -305,8 +305,8 @@ class StoredFiles:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
         if name in self.distrusted:
             return False
-        if self._names is not None:
-            return name in self._names
+        if self._listed_names is not None:
+            return name in self._listed_names
         return not self.ask or SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:

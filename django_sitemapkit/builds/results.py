@@ -62,7 +62,7 @@ def result_of_row(row: Place) -> FileResult:
         urls=row.urls,
         xml_bytes=row.xml_bytes,
         stored_bytes=row.page.stored_bytes if row.status == Place.Status.DONE else 0,
-        problems=tuple(row.problem_texts),
+        problems=tuple(row.problem_examples),
         kinds={code: (kind["count"], kind["examples"][0][1]) for code, kind in kinds},
         skipped=row.skipped,
     )

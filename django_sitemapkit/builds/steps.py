@@ -65,7 +65,7 @@ def run_steps(state: BuildState, draft: Callable[[BuildState], None]) -> BuildRe
         draft(state)
         result = end_if_unchanged(state) if _has_nothing_to_make(state) else None
         if result is None:
-            record_draft(state)
+            start_drafted_build(state)
             make_pages(state)
             rebuild_lost_pages(state)
             result = end_if_unchanged(state) or publish_finished(state)
@@ -161,8 +161,11 @@ def adopt_and_reuse(state: BuildState, reuse: Reuse) -> None:
         state.report_file(result_of_row(row), len(state.rows) + 1)
 
 
-def record_draft(state: BuildState) -> None:
-    """Store the drafted build and its rows, give up builds that ended early, and announce it."""
+def start_drafted_build(state: BuildState) -> None:
+    """Store the drafted build, as running, and its rows; announce that it has started.
+
+    Gives up builds that ended early. Afterwards ``state.rows`` are the stored rows.
+    """
     record = state.build
     with state.lease.fenced_transaction():
         record.save()

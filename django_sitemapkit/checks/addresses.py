@@ -146,7 +146,7 @@ def _shadowed_addresses(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]
     """Yield each of the package's addresses that resolves to another view, with that match."""
     from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
 
-    for address, name in _package_addresses(site):
+    for address, name in _addresses_and_pattern_names(site):
         path = unquote(address.removeprefix(site.base))
         try:
             with site.active():
@@ -162,11 +162,11 @@ def _shadowed_addresses(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]
             yield address, match
 
 
-def _package_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
-    """Yield the address of the index and of each section's first page, with pattern names.
+def _addresses_and_pattern_names(site: SitemapSite) -> Iterator[tuple[str, str]]:
+    """Yield the address and pattern name of the index and each enabled section's first page.
 
-    A page has one address for each form. Yields none if the URLconf does not include the package's
-    URLs.
+    A page has one address for each of three forms: xml.gz, xml and txt. Yields nothing if the
+    URLconf does not include the package's URLs.
     """
     try:
         yield site.address("index"), "index"

@@ -254,14 +254,17 @@ def sites_of_page(page: Page) -> list[SitemapSite]:
         root for root in Site.get_site_root_paths() if page.url_path.startswith(root.root_path)
     ]
     nearest = max((len(root.root_path) for root in roots), default=0)
-    keys = {root.site_id for root in roots if len(root.root_path) == nearest}
-    return [site for site in all_sites() if _is_on_wagtail_sites(site, keys)]
+    wagtail_site_ids = {root.site_id for root in roots if len(root.root_path) == nearest}
+    return [site for site in all_sites() if _is_for_wagtail_sites(site, wagtail_site_ids)]
 
 
-def _is_on_wagtail_sites(site: SitemapSite, keys: Collection[int]) -> bool:
-    """Return whether a site of the sitemap stands for one of some Wagtail sites, by id."""
+def _is_for_wagtail_sites(site: SitemapSite, wagtail_site_ids: Collection[int]) -> bool:
+    """Return whether the Wagtail site that a site stands for has one of these primary keys.
+
+    False if it stands for none.
+    """
     try:
-        return Pages(site).wagtail_site.pk in keys
+        return Pages(site).wagtail_site.pk in wagtail_site_ids
     except ImproperlyConfigured:
         return False
 

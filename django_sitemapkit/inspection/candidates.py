@@ -233,9 +233,10 @@ def _column_path(column: Any, model: type[Model], code: str) -> Any:
 
 
 def find_item(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
-    """Return where a section without a model lists a URL; None if it does not list it.
+    """Return where a section without a model lists a URL, in its first MAX_ITEMS items.
 
-    The result is the number of the page, the row in a chunk, and the chunk.
+    None if it is not listed there, or if the items cannot be read, which is logged. The result is
+    the number of the page, the row in a chunk, and the chunk.
     """
     begin = 0
     try:

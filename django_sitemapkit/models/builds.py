@@ -343,8 +343,8 @@ class Place(models.Model):
         return int(self.problems.get("duplicate-url", {}).get("count", 0))
 
     @property
-    def problem_texts(self) -> list[str]:
-        """The first examples of each kind of problem, in the order in which they were found."""
+    def problem_examples(self) -> list[str]:
+        """The first examples of each kind of problem, as untranslated text, in the order found."""
         examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
         return [text for _place, text, _key in sorted(examples)]
 

@@ -15,7 +15,10 @@ _LACKS = re.compile(r"no such|does ?n[o\']t exist|Unknown column|42P01|42703|ORA
 
 
 def missing_model(error: BaseException) -> type[Model] | None:
-    """Return the model whose table or column a database error reports as missing, or None."""
+    """Return the model, of any app, whose table or column an error reports as missing.
+
+    None for any other error.
+    """
     # The next lines of PostgreSQL quote the statement, with tables that are there.
     first_line = str(error).partition("\n")[0]
     text = f"{first_line} {getattr(error.__cause__, 'sqlstate', '')}"

@@ -215,9 +215,10 @@ class ExtraUrlsReader(QuerySetReader):
 
 
 def sections_of(site: SitemapSite, overrides: Overrides | None = None) -> list[SectionReader]:
-    """Return the enabled sections of a site, ready to be read, with its overrides and settings.
+    """Return a site's enabled sections, ready to be read, and that of its extra URLs, if any.
 
-    ``overrides`` are the site's current ones; they are looked up unless given.
+    Each has the site's overrides, exclusion rules and section settings. ``overrides`` are the
+    site's current ones; they are looked up unless given.
     """
     overrides = overrides or overrides_of(site)
     sections = registry.enabled_readers(site, overrides.enabled_by_section)

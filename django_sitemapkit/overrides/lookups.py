@@ -45,7 +45,7 @@ class OverrideLookup:
         """Yield the identity and the OVERRIDE_FIELDS of each override with one of these hashes."""
         remaining = iter(hashes)
         while batch := list(islice(remaining, MAX_PARAMETERS)):
-            listed, parameters = self._in_list_sql(batch)
+            listed, parameters = self._hash_list_sql(batch)
             with connections[self._alias].cursor() as cursor:
                 cursor.execute(f"{self._sql} ({listed})", (*self._parameters, *parameters))
                 rows = cursor.fetchall()
@@ -57,8 +57,11 @@ class OverrideLookup:
                 ]
                 yield from zip(texts, zip(*found, strict=True), strict=True)
 
-    def _in_list_sql(self, hashes: list[int]) -> tuple[str, list[int]]:
-        """Return the SQL for the hashes in ``IN (...)``, and its parameters."""
+    def _hash_list_sql(self, hashes: list[int]) -> tuple[str, list[int]]:
+        """Return the SQL between the parentheses of ``IN (...)``, and its parameters.
+
+        Only SQLite gets placeholders and parameters; other databases get the numbers themselves.
+        """
         if connections[self._alias].vendor != "sqlite":
             return ",".join(map(str, hashes)), []
         # Python's driver caches compiled statements by their text, so texts should rarely differ.

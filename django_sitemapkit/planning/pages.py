@@ -170,7 +170,7 @@ def planned_page_of(page: Page, keyset: Keyset) -> PlannedPage:
     return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
 
 
-def in_key_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
+def chain_of_pages(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
     """Return a plan's pages in the order of their keys, as a chain without gaps.
 
     Each page begins where the one before it ends, the first at the open end None. If a page is
@@ -247,7 +247,7 @@ def stored_pages_of(plans: StoredPlans, section: SectionReader) -> list[PlannedP
         return pages_by_position(section)
     if not stored or stored[0].plan.key != keyset.identity:
         return None
-    return in_key_order([planned_page_of(page, keyset) for page in stored])
+    return chain_of_pages([planned_page_of(page, keyset) for page in stored])
 
 
 def all_pages(section: SectionReader, plans: StoredPlans | None = None) -> list[PlannedPage]:

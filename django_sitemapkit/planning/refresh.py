@@ -11,8 +11,8 @@ from django_sitemapkit.models import Page
 from django_sitemapkit.planning.pages import (
     NEW,
     PlannedPage,
+    chain_of_pages,
     create_plan,
-    in_key_order,
     pages_by_position,
     planned_page_of,
     rows_per_new_page,
@@ -139,7 +139,7 @@ def _usable_pages_or_reason(
         return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
         return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    pages = in_key_order([planned_page_of(page, keyset) for page in stored])
+    pages = chain_of_pages([planned_page_of(page, keyset) for page in stored])
     if len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
     if not keyset.are_increasing([page.keys.lower for page in pages[1:]]):

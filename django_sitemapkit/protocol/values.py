@@ -42,7 +42,10 @@ def check_priority(text: str) -> None:
 
 
 def is_decimal(text: str, most: int) -> bool:
-    """Return whether ``text`` is a decimal number (``xsd:decimal``) from 0 to ``most``."""
+    """Return whether ``text`` is a number from 0 to ``most``, as ``xsd:decimal``.
+
+    It may have a sign, as in ``+0.5``, and may lack the digits on one side of its point.
+    """
     return _XSD_DECIMAL.fullmatch(text) is not None and 0 <= Decimal(text) <= most
 
 

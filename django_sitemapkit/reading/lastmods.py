@@ -67,7 +67,7 @@ def text_expression(
     ``days_of`` does: MariaDB needs time zone tables that not all servers have, and SQLite would
     ask Python for each row.
     """
-    kind = _field_class(_django.resolve_column(expression, queryset)[0])
+    kind = _unchanged_field_class(_django.resolve_column(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
     if kind is DateField or (kind is DateTimeField and in_utc and not by_day):
         return Cast(expression, TextField())
@@ -79,8 +79,11 @@ def text_expression(
     return Left(text, len("YYYY-MM-DD")) if settings.TIME_ZONE == "UTC" else text
 
 
-def _field_class(column: Any) -> "type[Field[Any, Any]] | None":
-    """Return the field class whose values an expression returns unchanged; None if not known."""
+def _unchanged_field_class(column: Any) -> "type[Field[Any, Any]] | None":
+    """Return the field class whose values an expression returns unchanged, or None.
+
+    It is known for columns, dates, and what selects one of these: ``Case`` and ``_GIVES_ONE``.
+    """
     if (found := _django.table_and_field_of(column)) is not None:
         return type(found[1])
     if isinstance(column, Value):
@@ -94,7 +97,7 @@ def _field_class(column: Any) -> "type[Field[Any, Any]] | None":
     else:
         return None
     given = [part for part in parts if not (isinstance(part, Value) and part.value is None)]
-    kinds = {*map(_field_class, given), type(column.output_field)}
+    kinds = {*map(_unchanged_field_class, given), type(column.output_field)}
     return kinds.pop() if len(kinds) == 1 else None
 
 

@@ -92,7 +92,7 @@ class RowMethods:
         return [option for option in self.declared if option not in self.reader.setting_values]
 
     @property
-    def digest(self) -> str:
+    def formulas_digest(self) -> str:
         """Text that changes whenever a Formula does; "" if the methods are called."""
         return self._digest_of(self.formulas_or_reasons) if self.as_columns else ""
 
@@ -177,7 +177,7 @@ class RowMethods:
         """
         if not self.as_columns:
             return ""
-        key = self.reader.site.key, self.reader.get_name(), self.digest
+        key = self.reader.site.key, self.reader.get_name(), self.formulas_digest
         if once_per_process and key in _differences:
             return _differences[key]
         unusual = _unusual_keys(self._sample_rows(keys))

@@ -226,7 +226,7 @@ class QuerySetReader(RowSources):
 
         It is "" if no method is read as columns.
         """
-        return self.methods.digest
+        return self.methods.formulas_digest
 
     def method_difference(self, keys: KeyRange, *, once_per_process: bool = False) -> str:
         """Return text about a sampled row for which a method and its columns differ; or ""."""

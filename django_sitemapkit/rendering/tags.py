@@ -256,7 +256,8 @@ class ExtensionFormatter:
     def _video_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
         """Return the element of a Video on the page at ``location``.
 
-        Reports a publication date in the future, and that the video has expired.
+        Reports a publication date in the future, an invalid optional tag, and that the video has
+        expired. Raises InvalidValue if ``value`` is not a valid Video.
         """
         video = _require_type(Video, value, "videos")
         if future := self._future_error("published of a video:", video.published):

@@ -37,7 +37,9 @@ def process_requests(
 def build_sitemaps() -> None:
     """Build all sites, adopting the pages of killed builds; for Celery beat.
 
-    Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
+    This worker builds them, with the runner of SITEMAPKIT_RUNNER, and skips sites that are being
+    built. Does what the command ``build_sitemaps --skip-if-running`` does, and raises what that
+    raises.
     """
     call_command("build_sitemaps", skip_if_running=True, verbosity=0)
 

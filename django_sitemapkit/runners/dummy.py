@@ -41,6 +41,9 @@ class DummyRunner(QueueRunner):
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Record the requests of a site in ``enqueued`` and return True."""
+        """Record the requests of a site in ``enqueued`` and return True.
+
+        The record is ``("requests", site.key, sorted(kinds))``, without ``delay``.
+        """
         self.enqueued.append(("requests", site.key, sorted(kinds)))
         return True

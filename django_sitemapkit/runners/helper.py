@@ -296,7 +296,7 @@ class Coordinator:
         if state.is_paused:
             self._progress = now
         is_alone = now - self._claimed >= JOIN_SECONDS
-        self._require_progress(state)
+        self._raise_if_stalled(state)
         if self._start is not None and is_alone:
             self._require_same_declaration()
         while (self._start is None or is_alone) and claim_and_make_page(self._builder, self._lease):
@@ -304,8 +304,11 @@ class Coordinator:
                 return
         time.sleep(max(until - time.monotonic(), 0))
 
-    def _require_progress(self, state: ClaimState) -> None:
-        """Raise BuildFailed if no page was made for ``stalled_seconds``."""
+    def _raise_if_stalled(self, state: ClaimState) -> None:
+        """Raise BuildFailed if ``_progress``, the last time of progress, is too long ago.
+
+        Too long is ``stalled_seconds``; ``state`` is for the message.
+        """
         seconds = time.monotonic() - self._progress
         if seconds < self._stalled_seconds:
             return

@@ -78,13 +78,13 @@ def propose_module() -> tuple["Module", list[str]]:
     return module, _next_steps(site)
 
 
-def write_module(label: str, text: str) -> Path:
-    """Write ``text`` as the module ``sitemaps`` of the app with a label; return the file's path.
+def write_module(app_label: str, text: str) -> Path:
+    """Write ``text`` as the module ``sitemaps`` of an app; return the file's path.
 
-    Raises LookupError if there is no such app, FileExistsError if it has the module in any form,
-    and another OSError if the module cannot be written.
+    Raises LookupError if there is no such app, FileExistsError if it has the module in any form or
+    is an installed package, and another OSError if the module cannot be written.
     """
-    app = apps.get_app_config(label)
+    app = apps.get_app_config(app_label)
     if is_third_party(app.path) or module_has_submodule(app.module, "sitemaps"):
         raise FileExistsError(
             f"{app.name} has a module sitemaps, or is an installed package: it stays as it is. Name"
@@ -279,7 +279,7 @@ def _public_rows_of(model: type[Model]) -> list[str]:
     There is one for each manager, and for each method of the default manager, whose name says so;
     else one made of the names of fields.
     """
-    default, filters = model._default_manager, ", ".join(_public_filters(model))
+    default, filters = model._default_manager, ", ".join(_visibility_filters(model))
     managers = (name for name in dir(model) if isinstance(getattr(model, name, None), Manager))
     found = [
         *(f"{name}.all()" for name in filter(PUBLIC.fullmatch, managers)),
@@ -288,8 +288,12 @@ def _public_rows_of(model: type[Model]) -> list[str]:
     return found or ([f"{default.name}.filter({filters})"] if filters else [])
 
 
-def _public_filters(model: type[Model]) -> Iterator[str]:
-    """Yield arguments of ``filter()`` by fields whose name or choices tell public rows."""
+def _visibility_filters(model: type[Model]) -> Iterator[str]:
+    """Yield arguments of ``filter()`` by fields that tell public rows from hidden ones.
+
+    The name of a boolean field or a choice of a status tells. A status without a public choice
+    gets the value ``...``, which the developer fills in.
+    """
     for field in model._meta.concrete_fields:
         is_public, is_hidden = PUBLIC.fullmatch(field.name), HIDDEN.fullmatch(field.name)
         if isinstance(field, BooleanField) and (is_public or is_hidden):

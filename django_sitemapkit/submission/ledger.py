@@ -151,7 +151,10 @@ class Ledger:
                 )
 
     def _replace_batches(self, batches: Iterable[UrlBatch]) -> None:
-        """Delete these batches, and mark all collecting ones as pending in their place."""
+        """Delete these batches, and mark all collecting ones as pending in their place.
+
+        Call it in a fenced transaction.
+        """
         UrlBatch.objects.filter(pk__in=[batch.pk for batch in batches]).delete()
         self._batches(Status.COLLECTING).update(status=Status.PENDING)
 

@@ -28,7 +28,8 @@ register = template.Library()
 def sitemap_link(context: template.Context) -> SafeString:
     """Write the ``<link rel="sitemap">`` to the site's index, for the head of its pages.
 
-    Nothing is written if the request is for no site of SITEMAPKIT_SITES.
+    Without a request it is the index of the first site. Nothing is written if the request is for no
+    site of SITEMAPKIT_SITES, or the index's address is not known.
     """
     link = '<link rel="sitemap" type="application/xml" href="{}">'
     address = _index_address(context)

@@ -123,8 +123,9 @@ def index(request: HttpRequest) -> HttpResponseBase:
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
     """Answer with one page of a section, as XML or text.
 
-    404 if there is no such page or it lists no URL, 503 if its published file is lost and its rows
-    are gone. ``form`` is the ending of the file: ``xml``, ``xml.gz``, ``txt`` or ``txt.gz``.
+    404 if there is no such page or it lists no URL, except that page 1 of a news section is then an
+    empty ``urlset``. 503 if its published file is lost and its rows are gone. ``form`` is the
+    ending of the file: ``xml``, ``xml.gz``, ``txt`` or ``txt.gz``.
     """
     site, responder = site_for(request), Responder(request, form)
     wanted = site, section, int(number), responder

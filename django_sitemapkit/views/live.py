@@ -138,8 +138,8 @@ def _page_blocks(
 ) -> Generator[bytes, None, None]:
     """Yield a page's bytes in blocks; then log its problems, and update the plan.
 
-    A ``planned`` page is split if it overflows; otherwise the plan records whether it lists any
-    URL. Errors of the rendering are logged, and raised.
+    Yields nothing if the page lists no URL. A ``planned`` page is split if it overflows; otherwise
+    the plan records whether it lists any URL. Errors of the rendering are logged, and raised.
     """
     try:
         for data in rendering:

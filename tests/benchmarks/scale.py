@@ -31,7 +31,7 @@ from unittest import mock
 STEPS = {
     "plan": "plan_build",
     "reuse": "adopt_and_reuse",
-    "freeze": "record_draft",
+    "freeze": "start_drafted_build",
     "pages": "make_pages",
     "verify": "rebuild_lost_pages",
     "index and publish": "publish_finished",

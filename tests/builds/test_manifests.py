@@ -44,7 +44,7 @@ def freeze(sections, chosen=()):
     with acquire(SITE) as lease:
         state = BuildState(site=SITE, lease=lease, chosen=chosen, full=True)
         steps.plan_build(state)
-        steps.record_draft(state)
+        steps.start_drafted_build(state)
     return state.build
 
 

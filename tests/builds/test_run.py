@@ -288,7 +288,7 @@ def test_rows_that_are_left_out_are_in_the_manifest(storage):
     line = next(line for line in manifest().values() if line.skipped)
     assert line.section == "products"
     assert line.skipped == 1
-    assert str(bad.pk) in line.problem_texts[0]
+    assert str(bad.pk) in line.problem_examples[0]
     assert result.problems == 1
     assert sum(file.skipped for file in result.files) == 1
 

@@ -17,7 +17,7 @@ def test_problems_keep_their_order():
         log.add(key, InvalidValue(code, f"Bad: {key}"))
     place = PlaceFactory(build=BuildFactory(), problems=log.by_code())
     place.refresh_from_db()
-    assert place.problem_texts == list(map(str, log.examples))
+    assert place.problem_examples == list(map(str, log.examples))
     assert {code: kind["count"] for code, kind in place.problems.items()} == log.counts
 
 

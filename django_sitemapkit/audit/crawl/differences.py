@@ -100,8 +100,9 @@ def previous_crawl(run: AuditRun) -> AuditRun | None:
 def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDifference]:
     """Yield the URLs that changed between two crawls of a site, sorted, in constant memory.
 
-    A URL is not compared if a crawl met it and did not fetch it. Nor is it if a crawl that is not
-    complete did not meet it, because that crawl might have met it later.
+    A URL is not compared if an outcome is pending or unknown. Nor is it if a crawl that is not
+    complete did not meet it, because that crawl might have met it later. A URL that only one crawl
+    met is yielded if it is a web page or broken.
 
     Example::
 

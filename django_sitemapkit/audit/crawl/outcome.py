@@ -227,7 +227,11 @@ class CrawlJudge:
         return url.startswith(self._origin)
 
     def outcome_of_crawled(self, url: str, fetched: Fetched | None) -> UrlOutcome:
-        """Return the outcome and the links of a URL, given what `fetch` returned."""
+        """Return the outcome and the links of a URL, given what ``fetch`` returned.
+
+        ``fetched`` is None for a URL that may not be requested: its outcome is blocked. A web page
+        may be compared with a missing one, which is fetched, to find a soft 404.
+        """
         if fetched is None:
             return UrlOutcome(outcome=Outcome.BLOCKED)
         if fetched.failure_code == "left-to-server":

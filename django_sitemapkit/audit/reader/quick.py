@@ -104,7 +104,7 @@ class QuickEntries:
             if not urls:
                 return start
             if block.find(b"&", start, end) >= 0:
-                urls = list(map(_unescaped, urls))
+                urls = list(map(_unescaped_url, urls))
             if checker.duplicates.add_quickly(urls):
                 checker.urls += len(urls)
                 checker.versions.add(linked)
@@ -158,14 +158,14 @@ class QuickEntries:
         return True
 
 
-def _unescaped(xml: bytes) -> bytes:
-    """Replace the two XML entities that the URLs of ordinary entries may have."""
+def _unescaped_url(xml: bytes) -> bytes:
+    """Replace &amp; and &apos;, the two XML entities that URLs of ordinary entries may have."""
     return xml.replace(b"&apos;", b"'").replace(b"&amp;", b"&")
 
 
 def _normal_url(xml: bytes) -> bytes:
     """Return the normal form of an ordinary entry's URL, as the parser's URLs are compared."""
-    return normal_escapes(_unescaped(xml))
+    return normal_escapes(_unescaped_url(xml))
 
 
 def _are_language_links(links: bytes) -> bool:

@@ -269,7 +269,7 @@ def skipped_rows(finished: FinishedBuild) -> State:
     for row in finished.rows:
         if row.skipped and (not finished.chosen or row.section in finished.chosen):
             counts[row.section] += row.skipped
-            problems.setdefault(row.section, next(iter(row.problem_texts), ""))
+            problems.setdefault(row.section, next(iter(row.problem_examples), ""))
     sections = [
         {"code": "skipped", "section": name, "rows": count, "problem": problems[name]}
         for name, count in sorted(counts.items())

@@ -166,7 +166,7 @@ class Difference:
 
     @property
     def changed_tags(self) -> str:
-        """Which tags of a changed URL differ, and from what to what."""
+        """The changed tags of a URL with their values: ``lastmod: 2026-01-01 → 2026-02-01``."""
         old, new = _elements_by_tag(self.before), _elements_by_tag(self.after)
         changed = [tag for tag in {**old, **new} if old.get(tag) != new.get(tag)]
         return ", ".join(
@@ -383,8 +383,10 @@ def stored_or_quick_differences(
 def store_differences(site: SitemapSite, build: Build, before: Build | None) -> BuildDifferences:
     """Compare a build with the build ``before``; store and return the differences.
 
-    Raises BuildRunning while another process compares a build of the site, BuildFailed where there
-    is nothing to compare with, and StorageFailure where a file is lost.
+    If ``before`` is None, the build is compared with its previous one, if it has one. Raises
+    BuildRunning while another process compares a build of the site, BuildFailed if there is nothing
+    to compare with or either build is pruned, or neither published nor held for review, and
+    StorageFailure if a file is lost.
     """
     with acquire(site, "compare") as lease:
         values = _difference_values(site, build, before)

@@ -35,7 +35,7 @@ class SectionDue:
     """Why the section cannot be read; "" where it can."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the section as JSON takes it, with the reasons in English."""
+        """Return the section for JSON: its name, due pages by reason (in English), and error."""
         with override("en"):
             pages = {str(reason.label): count for reason, count in self.pages.items()}
         return {"section": self.section, "pages": pages, "error": self.error}

@@ -12,7 +12,7 @@ class Command(PublishedCommand):
     """Show how sections are read, in at most ten lines each, without changing anything."""
 
     def run(self, options: dict[str, Any]) -> None:
-        """Print how the sections of each site are read."""
+        """Print how each option of each site's sections is read, and what to write instead."""
         found = {site: list(readings_of(site)) for site in self.sites(options["site"])}
         self.write_json(
             [

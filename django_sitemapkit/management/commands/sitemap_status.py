@@ -40,7 +40,11 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Print the status of each site; raise CommandError if one is older than ``--max-age``."""
+        """Print the status of each site.
+
+        Raises CommandError if a site was not built within ``--max-age`` hours, or if that option is
+        out of range; problems of the site raise nothing.
+        """
         hours = options["max_age"]
         if hours is not None and not 0 <= hours <= MAX_HOURS:  # Nor is "nan" an age.
             raise CommandError(
@@ -65,7 +69,7 @@ class Command(PublishedCommand):
         write, warning = self.stdout.write, self.style.WARNING
         write(f"Site {report.site!r} at {report.base_url}")
         text = english_of(report.headline)
-        if change := _url_change_text(report.urls, report.urls_before):
+        if change := _change_with_percentage(report.urls, report.urls_before):
             text += f", {change} since build {report.replaced}"
         write(f"  {text}")
         for label, moment in (
@@ -113,7 +117,7 @@ class Command(PublishedCommand):
         for section in report.sections:
             line = f"  {section.name:<20}"
             if not section.served_live:
-                change = _url_change_text(section.urls, section.urls_before)
+                change = _change_with_percentage(section.urls, section.urls_before)
                 problems = f"{section.problems:,}" if section.problems else ""
                 line += f"{section.urls:>11,}{change:>20}{problems:>9}{section.pages:>7,}"
                 if section.changed_at is not None:
@@ -147,7 +151,7 @@ class Command(PublishedCommand):
         for build in report.builds:
             style = self.style.WARNING if build.state in {"held", "failed"} else None
             urls = "" if build.urls is None else f"{build.urls:,}"
-            change = _url_change_text(build.urls or 0, build.urls_before)
+            change = _change_with_percentage(build.urls or 0, build.urls_before)
             line = f"  {build.pk:<8}{build.state:<19}{urls:>11}{change:>20}"
             self.stdout.write(f"{line}  {age_text(build.started_at, report.as_of)}", style)
             if build.reason:
@@ -202,7 +206,7 @@ def _moment_text(moment: dt.datetime, report: SiteStatus) -> str:
     return f"{moment.isoformat(timespec='seconds')} ({age_text(moment, report.as_of)})"
 
 
-def _url_change_text(urls: int, before: int | None) -> str:
+def _change_with_percentage(urls: int, before: int | None) -> str:
     """Return the difference of two numbers of URLs, with its percentage: ``+20 (+10 %)``.
 
     "" if ``before`` is unknown or the same.

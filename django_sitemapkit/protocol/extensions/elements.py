@@ -260,7 +260,10 @@ def _checked_restriction_value(rule: TagRule, value: object) -> str:
 
 
 def _duration_text(duration: object) -> str:
-    """Return a duration in whole seconds; it may be a timedelta. Raises InvalidValue."""
+    """Return a duration, a whole number of seconds or a timedelta, as text in whole seconds.
+
+    Raises InvalidValue for another type, or more than 18 digits.
+    """
     if isinstance(duration, dt.timedelta):
         duration //= dt.timedelta(seconds=1)
     return _whole_number_text(duration)

@@ -233,7 +233,7 @@ def _repeats_by_column(rows: QuerySet[Any], option: str, column: Any) -> Iterato
     """Find a column that repeats rows, or changes what a filter on an aggregate counts."""
     name = repr(column.name if isinstance(column, F) else column)  # type: ignore[attr-defined]
     expression, query = _django.resolve_column(column, rows)
-    if _differs_in_joins(query, expression):
+    if _has_many_values(query, expression):
         yield Mistake(
             "sitemapkit.E127",
             f"{option}: {name} has many values for a row, which repeats it",
@@ -314,7 +314,7 @@ def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
             "Filter with Exists() or a Subquery instead.",
         )
     for name, annotation in shape.selected_annotations.items():
-        if _differs_in_joins(query, annotation):
+        if _has_many_values(query, annotation):
             yield Mistake(
                 "sitemapkit.E105",
                 f"annotation {name!r} has many values for a row, which repeats it",
@@ -324,7 +324,7 @@ def repeated_rows(rows: QuerySet[Any]) -> Iterator[Mistake]:
     # The database groups by the columns of conditions on aggregates, and Django by those of
     # order_by(), too.
     having = _django.having_of(rows) if _django.is_grouped(query) else None
-    if having is not None and _differs_in_joins(query, having):
+    if having is not None and _has_many_values(query, having):
         yield Mistake(
             "sitemapkit.E105",
             "its filter on an aggregate also reads a relation to many objects, which repeats rows",
@@ -351,11 +351,11 @@ def _orders_by_many(rows: QuerySet[Any], column: Any) -> bool:
     named = F(column.lstrip("+-")) if is_name else getattr(column, "expression", column)
     with suppress(FieldError):  # "?", or a name that extra() gives.
         expression, query = _django.resolve_column(named, rows)
-        return _differs_in_joins(query, expression)
+        return _has_many_values(query, expression)
     return False
 
 
-def _differs_in_joins(query: Any, expression: Any) -> bool:
+def _has_many_values(query: Any, expression: Any) -> bool:
     """Return whether an expression may have several values for a row, one for each joined row."""
     many = _django.tables_with_many_rows(query)
     if not many:

@@ -258,7 +258,7 @@ def test_what_is_left_out_may_change(site):
     site.require({SECOND}, {SECOND})
     Product.objects.filter(slug="\x0b").update(slug="\x0c")
     site.require({SECOND})
-    assert "U+000C" in manifest()[SECOND].problem_texts[0]
+    assert "U+000C" in manifest()[SECOND].problem_examples[0]
     site.require()
 
 
