@@ -568,6 +568,21 @@ class Old(Sitemap):
         return f"/articles/{article.pk}/"
 
 
+def test_a_row_that_excludes_itself_is_no_reason_in_a_sitemap_of_contrib(sections):
+    """Its items are those of the class, whatever the row says."""
+
+    class Codes(Sitemap):
+        def items(self):
+            return Topic.objects.exclude(code="draft")
+
+        def location(self, topic):
+            return f"/{topic.code}/"
+
+    sections.add(Codes, "codes")
+    (found,) = inspect_object(SITE, Topic.objects.create(code="draft", sitemap_include=False))
+    assert found.why == "Section codes does not list it: “code” is draft."
+
+
 class OldLanguages(Old):
     i18n = True
 

@@ -56,7 +56,7 @@ def test_a_name_tells_what_it_is():
 
 
 def test_the_same_file_gets_another_name_each_time():
-    """Whoever stored it before may have died meanwhile."""
+    """So that a process that was killed leaves no file that another one overwrites."""
     same = {file_name(SITE, "a-1", SHA, 1, 1, "xml.gz") for _ in range(2)}
     assert len(same) == 2
 

@@ -188,6 +188,15 @@ def test_a_key_beside_only_costs_no_query_a_row(django_assert_num_queries):
         assert len(read(section).keys) == 5
 
 
+@pytest.mark.usefixtures("methods_are_called")
+def test_a_field_that_only_does_not_name_costs_a_query_a_row(django_assert_num_queries):
+    """As declaring.md says."""
+    factories.products(5)
+    section = by_slug(only=["note"], priority=lambda self, product: product.rank)
+    with django_assert_num_queries(1 + 5):
+        read(section)
+
+
 def test_a_page_is_read_in_chunks_of_one_query_each(monkeypatch, django_assert_num_queries):
     """The query of the next chunk is not run before the chunk is asked for."""
     monkeypatch.setattr("django_sitemapkit.reading.keysets.FIRST_CHUNK", 2)
