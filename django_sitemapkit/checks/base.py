@@ -115,8 +115,8 @@ def sites_in_settings() -> list[SitemapSite]:
 
 def are_sites_set() -> bool:
     """Return whether the settings name sites, even if their values are invalid."""
-    names = "SITEMAPKIT_SITES", "SITEMAPKIT_BASE_URL"
-    return any(getattr(django_settings, name, None) not in (None, {}) for name in names)
+    unset: dict[str, object] = {"SITEMAPKIT_SITES": {}, "SITEMAPKIT_BASE_URL": None}
+    return any(getattr(django_settings, name, value) != value for name, value in unset.items())
 
 
 def sites_with_urlconf() -> list[SitemapSite]:

@@ -161,17 +161,17 @@ class Pages(Section):
 
     def why_not_listed(self, page: Page) -> str:
         """Return the first reason why a page is not listed; "" if there is none."""
-        is_expired = page.expire_at is not None and page.expire_at <= timezone.now()
-        is_alias = page.alias_of_id is not None and not self.lists_aliases
-        is_here = Page.objects.filter(self._site_condition, pk=page.pk).exists()
-        reasons = (
-            (not page.live, gettext("It is not live.")),
-            (is_expired, gettext("It has expired.")),
-            (page.get_view_restrictions().exists(), gettext("It is private.")),
-            (is_alias, gettext("It is an alias of another page.")),
-            (not is_here, gettext("It is listed at another site, whose root page is nearer.")),
-        )
-        return next((reason for applies, reason in reasons if applies), "")
+        if not page.live:
+            return gettext("It is not live.")
+        if page.expire_at is not None and page.expire_at <= timezone.now():
+            return gettext("It has expired.")
+        if page.get_view_restrictions().exists():
+            return gettext("It is private.")
+        if page.alias_of_id is not None and not self.lists_aliases:
+            return gettext("It is an alias of another page.")
+        if not Page.objects.filter(self._site_condition, pk=page.pk).exists():
+            return gettext("It is listed at another site, whose root page is nearer.")
+        return ""
 
     @cached_property
     def location(self) -> Any:

@@ -1,6 +1,6 @@
 """The ledger in the admin: what was sent, and what search engines answered.
 
-To import `health` registers its items on the page "Health".
+Importing `health` registers its items on the page "Health".
 """
 
 from typing import Any

@@ -120,11 +120,10 @@ def _unsent_item(newest: UrlBatch, urls: int) -> HealthItem:
     ``newest`` is the last of their batches, and ``urls`` is the number of URLs.
     """
     query = urlencode({"status__exact": newest.status, "site": newest.site})
+    rejected = newest.status == UrlBatch.Status.REJECTED
     return HealthItem(
         site=newest.site,
-        title=_("URLs rejected by IndexNow")
-        if newest.status == UrlBatch.Status.REJECTED
-        else _("URLs not sent to IndexNow"),
+        title=_("URLs rejected by IndexNow") if rejected else _("URLs not sent to IndexNow"),
         found_at=newest.sent_at or newest.created_at,
         found_by="IndexNow",
         count=urls,

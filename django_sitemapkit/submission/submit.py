@@ -1,7 +1,7 @@
-"""Submitting a site: its changes to IndexNow, its indexes to Search Console.
+"""Submitting a site: changes to IndexNow, the index to Search Console.
 
-It is done in the background each time a build has been published, if the option
-``after_publishing`` is set.
+And whether ``robots.txt`` names the index. With the option ``after_publishing``, a thread does so
+after each publication.
 """
 
 import datetime as dt

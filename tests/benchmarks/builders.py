@@ -19,14 +19,15 @@ def builds():
         yield ours(codec, f"a route and columns, {codec}", codec=codec, databases=ALL)
     for codec in ("zlib", "isal"):
         yield ours(
-            *(f"processes-{codec}", f"columns, two processes, {codec}"),
+            f"processes-{codec}",
+            f"columns, two processes, {codec}",
             run="ours.build_in_processes",
             codec=codec,
             runner="processes",
         )
     yield from _methods()
     yield ours(
-        *("rows-zlib", "a route and columns, zlib, value by value"), by_rows=True, databases=ALL
+        "rows-zlib", "a route and columns, zlib, value by value", by_rows=True, databases=ALL
     )
     yield ours("proven", "a route and columns, zlib, de-duplicated by proof", deduplicate=True)
     for name, title in [
@@ -34,13 +35,15 @@ def builds():
         ("reset", "an override was set once and is gone"),
     ]:
         yield ours(
-            *(name, f"a route and columns, zlib, {title}"),
+            name,
+            f"a route and columns, zlib, {title}",
             run=f"ours.build_{name}",
             prepare=f"ours.clear_for_{name}",
             site=name,
         )
     yield ours(
-        *("drop-in", "a registered class of the drop-in, read as columns, zlib"),
+        "drop-in",
+        "a registered class of the drop-in, read as columns, zlib",
         apps=DROP_IN,
         declared="whole",
     )
@@ -55,12 +58,15 @@ def _methods():
         ("formatted", "a `location()` with an f-string", "formatted", {}),
         ("registered", "`register_all` of Django's own class", "whole", {"apps": REGISTERED}),
         (
-            *("registered-related", "the same with a foreign key in the URL", "related"),
+            "registered-related",
+            "the same with a foreign key in the URL",
+            "related",
             {"apps": REGISTERED},
         ),
     ]:
         yield ours(
-            *(name, f"{title}, zlib, files in the database"),
+            name,
+            f"{title}, zlib, files in the database",
             prepare="ours.clear_for_offers" if "related" in declared else "ours.clear",
             declared=declared,
             storage="database",
@@ -122,7 +128,8 @@ def queues():
     """Yield what has the pages made by worker processes of a task queue."""
     for workers, title in [(1, "one worker process"), (2, "two worker processes")]:
         yield ours(
-            *(f"celery-{workers}", f"columns, {title} of Celery, zlib"),
+            f"celery-{workers}",
+            f"columns, {title} of Celery, zlib",
             kind="queue",
             run="queued.build",
             runner="celery",
@@ -150,13 +157,15 @@ def rebuilds():
         ),
     ]:
         yield ours(
-            *(f"rebuild{name}", f"a build after one row has changed, {title}"),
+            f"rebuild{name}",
+            f"a build after one row has changed, {title}",
             kind="rebuild",
             run="ours.rebuild",
             **options,
         )
     yield ours(
-        *("sites", "a build of up to 1,000 sites of 20 URLs, all unchanged"),
+        "sites",
+        "a build of up to 1,000 sites of 20 URLs, all unchanged",
         kind="sites",
         run="ours.rebuild_sites",
         declared="sites",
@@ -175,7 +184,8 @@ def traced():
     build = partial(ours, kind="traced", run="ours.build_traced")
     yield build("traced", "a route and columns")
     yield build(
-        *("traced-overridden", "a route and columns, one row in ten overridden"),
+        "traced-overridden",
+        "a route and columns, one row in ten overridden",
         prepare="ours.clear_for_overridden",
         site="overridden",
     )

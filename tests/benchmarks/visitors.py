@@ -12,18 +12,21 @@ def requests():
     contrib = partial(Contender, apps=CONTRIB, prepare="peers.prepare_site")
     yield live("page", "a live page of 50,000", kind="page", run="ours.page")
     yield live(
-        *("page-rows", "a live page of 50,000, value by value"),
+        "page-rows",
+        "a live page of 50,000, value by value",
         kind="page",
         run="ours.page",
         by_rows=True,
     )
     yield drop_in(
-        *("drop-in-page", "a page of 50,000 of the drop-in, read as columns"),
+        "drop-in-page",
+        "a page of 50,000 of the drop-in, read as columns",
         kind="page",
         run="peers.contrib_page",
     )
     yield drop_in(
-        *("drop-in-first", "the first requests of the drop-in, its index and a page"),
+        "drop-in-first",
+        "the first requests of the drop-in, its index and a page",
         kind="first",
         run="peers.first_requests",
     )
@@ -35,17 +38,19 @@ def requests():
         declared="whole",
     )
     yield live(
-        *("pages", "the last live page, after the first by turns"), kind="pages", run="ours.pages"
+        "pages", "the last live page, after the first by turns", kind="pages", run="ours.pages"
     )
     index = {"kind": "index", "run": "ours.index"}
     yield live("index-live", "the index of 100 sections, live", declared="hundred", **index)
     yield live(
-        *("index-trusted", "the index of 100 sections, live, with `trust_lastmod`"),
+        "index-trusted",
+        "the index of 100 sections, live, with `trust_lastmod`",
         declared="hundred-trusted",
         **index,
     )
     yield ours(
-        *("index-published", "the index of 100 sections, published"),
+        "index-published",
+        "the index of 100 sections, published",
         prepare="ours.clear_and_publish",
         declared="hundred",
         serve="published",
@@ -63,13 +68,15 @@ def requests():
 def editors():
     """Yield what the admin's pages do that answer at once however many URLs there are."""
     yield ours(
-        *("inspect", "what becomes of one URL"),
+        "inspect",
+        "what becomes of one URL",
         kind="inspect",
         run="ours.inspect",
         prepare="ours.clear_and_publish",
     )
     yield ours(
-        *("compare", "all URLs of two builds compared"),
+        "compare",
+        "all URLs of two builds compared",
         kind="compare",
         run="ours.compare",
         prepare="ours.clear_and_change",

@@ -494,9 +494,9 @@ def test_a_key_with_a_unique_constraint(sections):
 
 
 PAGEABLE = {
-    *("E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E114", "E122", "E127"),
-    *("E132", "E138", "E147", "E148"),
-}
+    "E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E114", "E122", "E127",
+    "E132", "E138", "E147", "E148",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -581,8 +581,15 @@ def test_a_language_that_google_does_not_know(sections, settings, code):
 
 WRONG_SETTINGS = {
     "BASE_URL": [
-        *("", 5, "www.example.com", "/shop", "ftp://x/", "https://exa mple.com"),
-        *("https://x.example/?q", "https://x.example/#a", "https://x.example:port"),
+        "",
+        5,
+        "www.example.com",
+        "/shop",
+        "ftp://x/",
+        "https://exa mple.com",
+        "https://x.example/?q",
+        "https://x.example/#a",
+        "https://x.example:port",
         "https://u@x.example",
     ],
     "SITES": [None, [], "main", [{"BASE_URL": "https://a.example"}], {"a": {}}],
@@ -620,6 +627,19 @@ def test_a_wrong_setting_is_an_error_and_no_traceback(name, value):
         assert f"SITEMAPKIT_{name}" in messages[0].msg
         for function in all_functions():
             function()
+
+
+@pytest.mark.parametrize("has_framework", [True, False])
+@pytest.mark.parametrize(("name", "value"), [("SITES", None), ("BASE_URL", {})])
+def test_a_wrong_setting_of_sites_is_reported_once(sections, settings, name, value, has_framework):
+    """What is no default was meant to be a value, even if it is empty."""
+    declare()
+    settings.DEBUG, settings.SITEMAPKIT_BASE_URL = False, None
+    apps = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+    settings.INSTALLED_APPS = [*apps, "django.contrib.sites"] if has_framework else apps
+    setattr(settings, f"SITEMAPKIT_{name}", value)
+    ids = [message.id for function in all_functions() for message in function()]
+    assert ids == ["sitemapkit.E001"]
 
 
 def test_every_setting_has_a_wrong_value_above():
@@ -684,7 +704,7 @@ AT_THE_ROOT = (
 @pytest.mark.parametrize(
     ("urlconf", "code", "named", "hint"),
     [
-        (*("tests.urls_without", "W005", "tests.urls_without"), "Correct the URLconf; until then"),
+        ("tests.urls_without", "W005", "tests.urls_without", "Correct the URLconf; until then"),
         ("tests.urls_below", "W006", "/deep/", AT_THE_ROOT),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
-from django_sitemapkit.submission.checks import check_submit
+from django_sitemapkit.submission.checks import check_credentials, check_properties, check_submit
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +33,7 @@ def test_each_mistake(settings, value, message):
     settings.SITEMAPKIT_SUBMIT = value
     (error,) = check_submit()
     assert error.id == "sitemapkit.E160"
+    assert check_credentials() == []
     with pytest.raises(CommandError, match=message) as raised:
         call_command("submit_sitemaps", skip_checks=True)
     assert raised.value.returncode == 2
@@ -41,7 +42,7 @@ def test_each_mistake(settings, value, message):
 def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
     """The file, or what reads it."""
     settings.SITEMAPKIT_SUBMIT = {"google_credentials": str(tmp_path / "none.json")}
-    (error,) = check_submit()
+    (error,) = check_credentials()
     assert error.id == "sitemapkit.E161"
     assert "which is not a file" in error.msg
     monkeypatch.setitem(sys.modules, "requests", None)
@@ -49,23 +50,42 @@ def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
         "django_sitemapkit.submission.checks.find_spec",
         lambda name: None if name == "requests" else object(),
     )
-    assert next(error.msg for error in check_submit()) == "Search Console needs requests."
+    assert next(error.msg for error in check_credentials()) == "Search Console needs requests."
+
+
+@pytest.mark.parametrize("broken", [ModuleNotFoundError, RuntimeError])
+def test_a_package_that_cannot_be_found(settings, monkeypatch, broken):
+    """A parent that is no package means that it is missing; no error hides another mistake."""
+
+    def find_spec(name):
+        raise broken(name)
+
+    settings.SITEMAPKIT_SUBMIT = {
+        "google_credentials": __file__,
+        "google_properties": {"shop": "https://shop.example/"},
+    }
+    monkeypatch.setattr("django_sitemapkit.submission.checks.find_spec", find_spec)
+    codes = ["E161", "E161"] if broken is ModuleNotFoundError else ["W100"]
+    assert "sitemapkit.E168" in {error.id for error in run_checks()}
+    assert [error.id for error in check_credentials()] == [f"sitemapkit.{code}" for code in codes]
 
 
 def test_properties_of_sites_that_do_not_exist(settings):
     """Each is named; sites in the database are not looked up."""
     properties = {"default": "sc-domain:example.com", "shop": "https://shop.example/"}
     settings.SITEMAPKIT_SUBMIT = {"google_properties": properties}
-    (error,) = check_submit()
+    (error,) = check_properties()
     assert error.id == "sitemapkit.E168"
     assert "the site 'shop', which does not exist" in error.msg
     assert error.hint == "Use the keys of sites, such as 'default'."
     settings.SITEMAPKIT_SITES = {
         key: {"BASE_URL": f"https://{key}.example"} for key in ("default", "shop")
     }
-    assert check_submit() == []
+    assert check_properties() == []
     settings.SITEMAPKIT_SITES, settings.SITEMAPKIT_BASE_URL = {}, None
-    assert check_submit() == []
+    assert check_properties() == []
+    settings.SITEMAPKIT_SUBMIT = {"unknown": 1}
+    assert check_properties() == []
 
 
 @pytest.mark.parametrize("option", ["--since=1", "--since=0", "--retry"])

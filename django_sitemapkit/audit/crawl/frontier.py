@@ -81,6 +81,8 @@ class Frontier:
         self.follows = follows
         self._queue: deque[CrawledUrl] = deque()
         self._last = 0
+        self._is_exhausted = False
+        """Whether no stored URL is left to read, until more are stored."""
         self._remembered: set[str] = set()
 
     def add_starts(self, urls: Iterable[str]) -> None:
@@ -94,10 +96,11 @@ class Frontier:
         """
         if self._left <= 0:
             return None
-        if not self._queue:
+        if not self._queue and not self._is_exhausted:
             pending = CrawledUrl.objects.filter(run=self._run, outcome=Outcome.PENDING)
             rows = pending.filter(is_followed=self.follows, pk__gt=self._last).order_by("pk")
             self._queue.extend(rows[:ROWS_PER_QUERY])
+            self._is_exhausted = not self._queue
         row = self._queue[0] if self._queue else None
         if row is None or (self._max_depth is not None and row.depth > self._max_depth):
             return None  # Those behind it are at least as deep.
@@ -173,6 +176,7 @@ class Frontier:
         """Store found URLs as pending or blocked, up to the limits; return their rows by URL."""
         new = list(self._new_rows(found))
         CrawledUrl.objects.bulk_create(new, batch_size=ROWS_PER_QUERY)
+        self._is_exhausted = False
         if new and new[0].pk is None:  # MySQL returns no keys.
             return rows_by_url(self._run, [row.url for row in new])
         return {row.url: row for row in new}

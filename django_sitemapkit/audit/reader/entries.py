@@ -192,9 +192,9 @@ class EntryChecker:
             )
 
     def _checked_location(self, text: str | None, line: int, what: str) -> str | None:
-        """Check the location of a "URL" or "sitemap", also for duplicates; None if it is missing.
+        """Check a location, also for duplicates; return it without white space around it.
 
-        Returns it without white space around it.
+        Returns None if it is missing. ``what`` is "URL" or "sitemap".
         """
         if text is None:
             self._log.add(

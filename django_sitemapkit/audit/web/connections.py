@@ -1,7 +1,8 @@
-"""Connections to public addresses only, read by a deadline, and kept for the next page.
+"""Which addresses may be fetched from, and connections to checked ones.
 
-A socket's timeout is for each read: at one byte a minute, headers could take forever. Here each
-read gets no more than what is left of the page's time.
+These are read by a deadline, and kept for the next page. A socket's timeout is for each read: at
+one byte a minute, headers could take forever. Here each read gets no more than what is left of the
+page's time.
 """
 
 import io

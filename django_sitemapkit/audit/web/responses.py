@@ -3,7 +3,7 @@
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urljoin
@@ -181,12 +181,12 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def read_body(
-    headers: Iterable[tuple[str, str]], blocks: Iterable[bytes], max_bytes: int
+    headers: Sequence[tuple[str, str]], blocks: Iterable[bytes], max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
     """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
-    Nothing is read of a type that is not readable. Of others, no more input than that is read
-    either, so that neither a gzip bomb nor endless empty members cost more.
+    Nothing is read of a type that is not readable. Of others, hardly more than ``max_bytes`` of
+    input are read, so that neither a gzip bomb nor endless empty members cost more.
     """
     if not has_readable_type(headers):
         return b"", None

@@ -114,3 +114,18 @@ def test_redirects_are_counted(crawling):
         redirect = UrlOutcome(outcome="redirect", target=str(number), next=str(number))
         frontier.record_and_enqueue([(row, redirect)])
     assert [row.hops for row in crawling.crawled.order_by("pk")] == list(range(11))
+
+
+def test_an_empty_frontier_asks_the_database_once(crawling, django_assert_num_queries):
+    """Only what is stored afterwards can give it more URLs."""
+    frontier = frontier_of(crawling)
+    frontier.add_starts(["a"])
+    row = frontier.next()
+    assert frontier.next() is None
+    with django_assert_num_queries(0):
+        assert frontier.next() is None
+    frontier.record_and_enqueue([(row, page("b"))])
+    assert frontier.next().url == "b"
+    assert frontier.next() is None
+    with django_assert_num_queries(0):
+        assert frontier.next() is None

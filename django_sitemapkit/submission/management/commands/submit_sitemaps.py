@@ -84,7 +84,8 @@ class Command(PublishedCommand):
                 self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
                 self._print_result(result, dry_run=options["dry_run"])
                 failed += result.problems
-                codes += [Exit.FAILED for _ in result.problems]
+                if result.problems:
+                    codes.append(Exit.FAILED)
         if failed:
             # A failure comes before another process, which may soon have done the work.
             raise CommandError("\n".join(failed), returncode=min(codes))
