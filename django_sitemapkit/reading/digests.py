@@ -26,6 +26,8 @@ from django.db.models import (
     Field,
     Func,
     IntegerField,
+    Max,
+    Min,
     PositiveBigIntegerField,
     PositiveIntegerField,
     PositiveSmallIntegerField,
@@ -40,8 +42,14 @@ from django.utils import timezone
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, stored_field
 
-PIECE = 25_000
-"""Rows whose values SQLite joins at once: the texts of a page take some megabytes each way."""
+SMALL = 60_000
+"""Rows that SQLite joins into one text at a time: more than a page has."""
+
+PIECE = 12_500
+"""Integer keys whose rows it joins at once: the texts of a page take some megabytes each way."""
+
+PIECES = 10
+"""Pieces at most; keys with wider gaps would need more."""
 
 SEPARATOR = "\x1e"
 """What stands between two values there."""
@@ -75,7 +83,8 @@ _HASHES: Mapping[type | None, str] = {
 _HASH_OF_TEXT = 'HASHTEXTEXTENDED(({column})::text COLLATE "C", {seed})'
 # The quickest of the hashes that MariaDB and MySQL have; a CRC has no more than 32 bits.
 _MYSQL = "CAST(CONV(LEFT(SHA1(CONCAT_WS(',', %(expressions)s)), 16), 16, 10) AS UNSIGNED)"
-_SQLITE_PLAIN = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
+_SQLITE_SIMPLE = f"GROUP_CONCAT(%(expressions)s, '{SEPARATOR}')"
+_SQLITE_NULLABLE = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
 _SQLITE_QUOTED = f"GROUP_CONCAT(QUOTE(%(expressions)s), '{SEPARATOR}')"
 
 NOW = dt.timedelta(minutes=1)
@@ -200,15 +209,8 @@ def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
 
     SQLite has no hash function, but joins values quickly.
     """
-    annotations = _django.QueryShape(keyset.queryset.values(**values)).annotations
-    templates = {
-        name: _SQLITE_PLAIN
-        if _django.internal_type_of(annotations[name]) in COMPARABLE
-        else _SQLITE_QUOTED
-        for name in values
-    }
-    bounds = [keys.lower, *keyset.boundaries(PIECE, keys), keys.upper]
-    for piece in starmap(KeyRange, pairwise(bounds)):
+    templates = _sqlite_templates(keyset, values)
+    for piece in _subranges(keyset, keys):
         rows = keyset.within(piece).order_by().values(**values)
         with keyset.active():
             found = rows.aggregate(rows=Count("*"), **_sqlite_aggregates(templates))
@@ -220,12 +222,48 @@ def _sqlite_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Ite
             yield count, list(found.values())
 
 
+def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
+    """Yield a range in consecutive pieces of few rows.
+
+    The bounds of integer keys without wide gaps are computed; others are read.
+    """
+    first, upper = keys.lower, keys.upper
+    if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
+        with keyset.active():
+            rows = keyset.within(keys).order_by()
+            found = rows.aggregate(first=Min(keyset.name), last=Max(keyset.name))
+        if found["first"] is None:
+            return
+        first = found["first"]
+        upper = found["last"] + 1 if isinstance(found["last"], int) else None
+    if isinstance(first, int) and isinstance(upper, int) and upper - first <= PIECE * PIECES:
+        for start in range(first, upper, PIECE):
+            yield KeyRange(start, min(start + PIECE, upper))
+    else:
+        bounds = [keys.lower, *keyset.boundaries(SMALL, keys), keys.upper]
+        yield from starmap(KeyRange, pairwise(bounds))
+
+
 def _sqlite_aggregates(templates: dict[str, str]) -> dict[str, Aggregate]:
     """Return the aggregates that join the values of columns by these SQL templates."""
     return {
         f"{name}_all": Aggregate(name, template=template, output_field=TextField())
         for name, template in templates.items()
     }
+
+
+def _sqlite_templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
+    """Return for each column the simplest SQL template by which SQLite joins its values."""
+    rows = keyset.queryset.values(**values)
+    table, annotations = _django.table_alias_of(rows), _django.QueryShape(rows).annotations
+    templates = {}
+    for name in values:
+        column = _django.table_and_field_of(annotations[name])
+        filled = column is not None and column[0] == table and not column[1].null
+        template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
+        is_comparable = _django.internal_type_of(annotations[name]) in COMPARABLE
+        templates[name] = template if is_comparable else _SQLITE_QUOTED
+    return templates
 
 
 def _python_parts(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
