@@ -55,6 +55,8 @@ class PageRendering:
         self.keys = keys
         self.overflow: Any = None
         """The key of the first row that did not fit on the page; None if all did."""
+        self.complete = False
+        """Whether all rows are written, and at most the closing tag is still to be yielded."""
         self.first: Any = None
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
@@ -148,6 +150,7 @@ class PageRendering:
             for data, unproven in self.url_elements():
                 yield head + data, head + unproven
                 head = b""
+        self.complete = True
         if self.urls:
             yield self.writer.end(), self.writer.end()
 

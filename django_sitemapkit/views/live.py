@@ -1,7 +1,7 @@
 """Live sitemaps: streamed from the database.
 
-A page's first block is rendered before its status line is sent, so that an early failure gets a
-status of its own. A later failure cuts the connection: the document has no closing tag then.
+A page's first two blocks are rendered before its status line is sent: an early failure gets a
+status of its own, and a small page is known as a whole. A later failure cuts the connection: the document has no closing tag then.
 """
 
 from collections.abc import Generator
@@ -121,10 +121,13 @@ def page_response(
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _page_blocks(rendering, section, page, planned=planned)
-    first = list(islice(blocks, 3))
+    # A third block would be waited for, and might take all further rows to be read.
+    first = list(islice(blocks, 2))
     if not first:
         return None
-    whole = len(first) < 3  # Then one block has all URLs, and the other is the closing tag.
+    whole = rendering.complete
+    if whole:
+        first += blocks  # It has no more of them, but has yet to record what it found out.
     if whole and planned:
         digest = digest or document_digest(*first)
     response = responder.blocks_response(chained_blocks(first, blocks), digest=digest, whole=whole)

@@ -7,6 +7,7 @@ import logging
 import pytest
 from django.db import DatabaseError, connection
 from django.db.models import F
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import http_date
 
@@ -645,6 +646,29 @@ def test_failure_before_the_first_block_is_a_500(ask, sections, caplog, form):
     assert answer.status == 500
     assert b"urlset" not in answer.body
     assert "page 1 could not be completed" in caplog.text
+
+
+@pytest.mark.django_db
+def test_response_exists_before_all_rows_are_read(sections, monkeypatch):
+    """Two blocks tell whether the page is whole: rows that yield none are not read to find out."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
+    read = []
+
+    class Sparse(Readings):
+        name = "readings"
+
+        def location(self, reading):
+            read.append(reading.level)
+            return f"/readings/{reading.level}/" if reading.level < 3 else "https://elsewhere.example/"
+
+    sections.add(Sparse)
+    make_readings(range(100))
+    response = Client().get(LARGE)
+    assert response.streaming
+    assert read == [0, 1, 2, 3]
+    assert len(locations(response.getvalue())) == 3
+    assert read == list(range(100))
 
 
 @pytest.mark.django_db
