@@ -364,7 +364,8 @@ class AllowedLocations:
         self._own = section.site.scope()
         self._indexes: set[str] = set()
         """The addresses of the indexes of the site and of all sites in the settings."""
-        for site in sites_including(section.site):
+        # Another site may have the same key, as that of the framework and the example of checks.
+        for site in {section.site, *sites_including(section.site)}:
             with suppress(ImproperlyConfigured):
                 self._indexes.add(site.address("index"))
         origins = call_for_each(_host_origin, section.hosts, "hosts")

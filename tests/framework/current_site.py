@@ -6,10 +6,11 @@ from threading import Barrier
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 
-from django_sitemapkit import Section, checks, register
+from django_sitemapkit import ExternalSection, Section, checks, register
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import NoFrameworkSite, all_sites, site_for
@@ -85,6 +86,20 @@ def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
         "Add 'other.example' to the sites of the framework, or write a Section that uses self.site."
     )
     assert [listed(client, host) for host in HOSTS] == [["https://www.example.com/flat-1/"], 503]
+
+
+def test_an_external_section_may_not_name_the_index_of_the_example_site(
+    framework, sections, settings
+):
+    """The checks give it the key of the framework's site, whose index has another address."""
+    settings.SITEMAPKIT_BASE_URL = None
+    framework.objects.filter(pk=1).update(domain="renamed.example")
+
+    class Feeds(ExternalSection):
+        sitemaps = ["/sitemap.xml"]
+
+    register(Feeds)
+    assert "sitemapkit.E021" in {message.id for message in run_checks()}
 
 
 def test_a_location_that_asks_for_the_current_site_is_its_own(framework, sections, settings):
