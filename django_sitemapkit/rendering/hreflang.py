@@ -53,7 +53,7 @@ class HreflangFormatter:
     def __init__(self, section: SectionReader, codes: Sequence[str], problems: ProblemLog) -> None:
         self._problems = problems
         self._ranks = {code.lower(): rank for rank, code in enumerate(codes)}
-        self._codes: dict[Any, str | None] = {}
+        self._codes: dict[str, str | None] = {}
         self._default, self._fallback = "", ""
         self._prefixed, self._bare = "", ""
         match section.options.x_default:
@@ -73,14 +73,18 @@ class HreflangFormatter:
                     problems.add("x_default", refusal, skipped=False)
 
     def code(self, language: Any) -> str | None:
-        """Return the hreflang code of a language; None for none, or, with a problem, an invalid."""
-        if language and language not in self._codes:
-            self._codes[language] = None
+        """Return the hreflang code of a language.
+
+        It is None without a language, and for an invalid one, which is recorded as a problem.
+        """
+        text = str(language) if language else ""
+        if text and text not in self._codes:
+            self._codes[text] = None
             try:
-                self._codes[language] = format_hreflang(str(language))
+                self._codes[text] = format_hreflang(text)
             except InvalidValue as refusal:
                 self._problems.add("languages", refusal, skipped=False)
-        return self._codes.get(language)
+        return self._codes.get(text)
 
     def links(self, versions: Iterable[tuple[str, str]]) -> list[HreflangLink]:
         """Return the links to an object's versions, which are given as (language, location).

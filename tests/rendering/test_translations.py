@@ -6,7 +6,7 @@ import re
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, JSONField, Value
 from django.db.models.functions import Cast, Concat
 
 from django_sitemapkit import Entry, Section
@@ -270,6 +270,24 @@ def test_a_language_that_hreflang_does_not_know_is_a_problem_and_no_link(registe
     assert b"klingon" not in document
     (problem,) = rendering.problems.examples
     assert problem.key == "languages"
+
+
+def test_a_language_that_is_a_list_is_a_problem_and_no_link(registered):
+    """As a JSON field may have it."""
+    story(1, "en", "tea")
+    story(1, "fr", "the")
+
+    class Listed(Stories):
+        queryset = Story.objects.annotate(codes=Value(["en"], output_field=JSONField()))
+        language = "codes"
+
+    registered(Listed)
+    rendering, document = render(section_of(all_sites()[0], "listed"))
+    assert document.count(b"<loc>") == 2
+    assert b"hreflang" not in document
+    (problem,) = rendering.problems.examples
+    assert problem.key == "languages"
+    assert "['en']" in problem.message
 
 
 def test_the_case_of_a_code_does_not_matter(registered, settings):
