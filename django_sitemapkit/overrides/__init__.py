@@ -1,4 +1,4 @@
-"""Sections in force: declarations combined with editor settings."""
+"""What editors set: read, written and compared as CSV, and the sections in which it is in force."""
 
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE, OVERRIDE_TABLE, CsvTable
 from django_sitemapkit.overrides.in_force import (

@@ -304,8 +304,11 @@ _lock = Lock()
 
 
 @lru_cache(maxsize=MAX_CACHED_SITES)
-def _cached_by_state(key: str, origin: str) -> dict[tuple[int, int], Overrides]:
-    """Return the dict that has the overrides of a site, by the state that they were read at."""
+def _latest_of_site(key: str, origin: str) -> dict[tuple[int, int], Overrides]:
+    """Return the dict that holds the newest Overrides of a site, by the state they were read at.
+
+    It has one at most.
+    """
     return {}
 
 
@@ -320,9 +323,9 @@ def overrides_of(site: SitemapSite, state: tuple[int, int] | None = None) -> Ove
     if state is None:
         rows = Revision.objects.using(database).filter(site=site.key)
         state = rows.values_list("number", "nonce").first() or (0, 0)
-    cached = _cached_by_state(site.key, site.origin)
+    latest = _latest_of_site(site.key, site.origin)
     with _lock:
-        if state not in cached:
-            cached.clear()  # An earlier state never comes again.
-            cached[state] = Overrides(site.key, site.origin, state[0], database)
-        return cached[state]
+        if state not in latest:
+            latest.clear()  # Only the state asked for last is kept.
+            latest[state] = Overrides(site.key, site.origin, state[0], database)
+        return latest[state]

@@ -331,6 +331,8 @@ class SectionReader:
                         values = self.column_values(column, keys)
                     case Constant(value):
                         values = [value] * len(keys)
+                    case source:
+                        raise TypeError(f"{source!r} has no values that differ by language.")
                 version.columns[tag] = values
 
     @property

@@ -170,7 +170,7 @@ LAST_KEY = object()
 
 _KEYS = "ARRAY_AGG(sitemapkit_key)"
 # The first and the last key are those at the ends: a comparison might have another order.
-_COLUMNS = (
+_SELECTED = (
     f"COUNT(*), ({_KEYS})[1], ({_KEYS})[COUNT(*)], STRING_AGG(sitemapkit_text, E'\\n'),"
     " MIN(sitemapkit_lastmod)::text, MAX(sitemapkit_lastmod)::text, COUNT(sitemapkit_lastmod)"
 )
@@ -303,6 +303,7 @@ class TextQuery:
                 return
             if following is None or size < self._rows_per_text:
                 size = min(4 * size, self._rows_per_text)
+                # A placeholder: one compiled statement then reads all further chunks.
                 behind = self._keyset.after(RawSQL("%s", (LAST_KEY,), self._field), keys)
                 following = self._statement(behind[:size])
             found = self._run_statement(following, last)
@@ -311,11 +312,13 @@ class TextQuery:
         """Return the SQL that reads some rows as text; "" if no row can match."""
         with self._keyset.active():
             inner, parameters = _django.select_sql(rows, rows.db)
+        if not inner:
+            return "", ()
         # The ORM would take longer for the outer statement than for the inner one.
         keys = _KEYS if self.with_keys else "NULL"
         hashes = SUM_OF_HASHES if self.has_hashes else "0"
-        outer = f"SELECT {_COLUMNS}, {keys}, {hashes} FROM ({inner}) found"  # noqa: S608
-        return inner and outer, parameters
+        outer = f"SELECT {_SELECTED}, {keys}, {hashes} FROM ({inner}) found"  # noqa: S608
+        return outer, parameters
 
     def _run_statement(self, statement: SqlColumn, last: Any = None) -> TextChunk:
         """Run a statement and return its rows; ``last`` is the key after which it reads, if any."""

@@ -122,7 +122,7 @@ def _nonempty_pages(
 ) -> Iterator[tuple[SectionReader, Sequence[PlannedPage]]]:
     """Yield each section with those of its pages that list a URL.
 
-    Some of those that have rows are read to find that out, and the plan records the result.
+    Some pages that have rows are read to find that out, and the plan records the result.
     """
     found = list(zip(sections, pages_with_rows_of_all(sections), strict=True))
     read = _read_to_first_url(

@@ -80,7 +80,7 @@ class TagFormatter:
         self.changes_at: dt.datetime | None = None
         """The first time at which entries change although no row does; None if there is none.
 
-        Then a lastmod or article is no longer in the future, or an article gets too old for news.
+        Then a date is no longer in the future, or an article gets too old for news.
         """
         self.problems = problems
         self._by_day = by_day
@@ -126,7 +126,7 @@ class TagFormatter:
         if tag == "lastmod":
             for row, text in enumerate(texts):
                 if text and text > self._day_ago and row not in unlisted and self._is_future(text):
-                    self.problems.add(keys[row], self.future_error("lastmod", text), skipped=False)
+                    self.problems.add(keys[row], self.record_future("lastmod", text), skipped=False)
                     texts[row] = None
         return texts
 
@@ -169,14 +169,14 @@ class TagFormatter:
             return text > self._today
         return dt.datetime.fromisoformat(text) > self._now
 
-    def future_error(self, what: str, text: str) -> InvalidValue:
-        """Return the error for a date in the future; ``changes_at`` considers when it has come.
+    def record_future(self, what: str, text: str) -> InvalidValue:
+        """Let ``changes_at`` consider when a date in the future has come; return the error for it.
 
         ``what`` names the date in the message.
         """
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
             self.note_change(moment_of(text, self.zone).astimezone(dt.UTC))
-        return InvalidValue("future-date", f"Invalid date: {what} {text} is in the future.")
+        return InvalidValue("future-date", f"Invalid date: {what}: {text} is in the future.")
 
     def note_change(self, moment: dt.datetime) -> None:
         """Set ``changes_at`` to a moment, unless it is earlier already."""
@@ -260,7 +260,7 @@ class ExtensionFormatter:
         expired. Raises InvalidValue if ``value`` is not a valid Video.
         """
         video = _require_type(Video, value, "videos")
-        if future := self._future_error("published of a video:", video.published):
+        if future := self._future_error("published of a video", video.published):
             video = replace(video, published=None)
         xml = video_element(video, self._scope, location, self._tags.zone, report)
         if future:
@@ -281,7 +281,7 @@ class ExtensionFormatter:
         """
         article = _require_type(News, value, "news")
         xml = news_element(article, self._tags.zone)
-        if future := self._future_error("published of news:", article.published):
+        if future := self._future_error("published of news", article.published):
             raise future
         # Its own text is right: the element would have been refused otherwise.
         begin = moment_of(format_lastmod(article.published, self._tags.zone) or "", self._tags.zone)
@@ -292,11 +292,11 @@ class ExtensionFormatter:
         return xml
 
     def _future_error(self, what: str, value: Any) -> InvalidValue | None:
-        """Return ``TagFormatter.future_error()`` for a valid date in the future, else None."""
+        """Return ``TagFormatter.record_future()`` for a valid date in the future, else None."""
         with suppress(InvalidValue):
             text = format_lastmod(value, self._tags.zone)
             if text and moment_of(text, self._tags.zone) > dt.datetime.now(dt.UTC):
-                return self._tags.future_error(what, text)
+                return self._tags.record_future(what, text)
         return None
 
     def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:

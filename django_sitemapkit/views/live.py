@@ -1,7 +1,8 @@
 """Live sitemaps: streamed from the database.
 
-A page's first two blocks are rendered before its status line is sent: an early failure gets a
-status of its own, and a small page is known as a whole. A later failure cuts the connection: the document has no closing tag then.
+A page's first two blocks are rendered before its status line is sent, so that an early failure gets
+a status of its own, and a small page is sent as a whole. A later failure cuts the connection: the
+document has no closing tag then.
 """
 
 from collections.abc import Generator

@@ -179,7 +179,7 @@ def test_as_many_extra_urls_as_there_are_make_pages(site, client, settings):
 
 def test_few_sites_are_remembered(site, settings):
     """Those asked for last; the others are read again."""
-    module._cached_by_state.cache_clear()
+    module._latest_of_site.cache_clear()
     settings.SITEMAPKIT_SITES = {
         f"site-{n}": {"BASE_URL": f"https://site-{n}.example"}
         for n in range(module.MAX_CACHED_SITES + 1)

@@ -660,7 +660,9 @@ def test_response_exists_before_all_rows_are_read(sections, monkeypatch):
 
         def location(self, reading):
             read.append(reading.level)
-            return f"/readings/{reading.level}/" if reading.level < 3 else "https://elsewhere.example/"
+            return (
+                f"/readings/{reading.level}/" if reading.level < 3 else "https://elsewhere.example/"
+            )
 
     sections.add(Sparse)
     make_readings(range(100))

@@ -1,7 +1,7 @@
 """Mistakes in what a section over a queryset reads.
 
-By those that ``mistakes_in_rows`` yields, rows would be lost, listed twice or without a URL: the
-section refuses to run. ``mistakes_in_columns`` yields the others.
+With those of ``mistakes_in_rows`` rows would be lost, listed twice or without a URL, so the section
+refuses to run; those of ``mistakes_in_columns`` are only reported.
 """
 
 from collections.abc import Generator, Iterator, Sequence
