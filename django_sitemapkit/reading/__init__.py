@@ -34,6 +34,7 @@ from django_sitemapkit.reading.lastmods import (
     moves_with_next_change,
     own_field,
 )
+from django_sitemapkit.reading.lines import SEPARATORS, has_room_for_line
 from django_sitemapkit.reading.pushdown import Pushdown, why_not_as_text
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.sources import (
@@ -46,7 +47,7 @@ from django_sitemapkit.reading.sources import (
     Source,
     source_of,
 )
-from django_sitemapkit.reading.text_queries import SEPARATORS, TextChunk, has_room_for_line
+from django_sitemapkit.reading.text_queries import TextChunk
 from django_sitemapkit.sections import (
     BaseSection,
     ContribSection,

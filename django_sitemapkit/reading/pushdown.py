@@ -23,20 +23,17 @@ from django_sitemapkit import _django
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash_expression
-from django_sitemapkit.reading.routes import FastPattern
-from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
-from django_sitemapkit.reading.text_queries import (
-    ROWS_PER_TEXT,
+from django_sitemapkit.reading.lines import (
     SEPARATORS,
-    TextChunk,
-    TextQuery,
     are_lines_of_pattern,
-    can_join,
     has_long_line,
     lines_pattern,
     percent_encoded,
 )
+from django_sitemapkit.reading.routes import FastPattern
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.reading.sources import Column, Constant, Formula, Method
+from django_sitemapkit.reading.text_queries import ROWS_PER_TEXT, TextChunk, TextQuery, can_join
 
 UTC = "+00:00"
 

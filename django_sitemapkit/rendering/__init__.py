@@ -1,7 +1,7 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
 from django_sitemapkit.rendering.compression import gzip_compressor, gzip_decompressor, gzipped
-from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog, only_rows, with_tag_texts
+from django_sitemapkit.rendering.entries import EntryColumns, only_rows, with_tag_texts
 from django_sitemapkit.rendering.hreflang import HreflangLink, linked_sections, links_fingerprint
 from django_sitemapkit.rendering.indexes import (
     ANY_NUMBER,
@@ -21,6 +21,7 @@ from django_sitemapkit.rendering.pages import (
     validators_of,
 )
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, alternates_of, listed_entries
+from django_sitemapkit.rendering.problems import ProblemLog
 
 __all__ = [
     "ANY_NUMBER",

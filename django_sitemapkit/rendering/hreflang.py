@@ -32,12 +32,8 @@ from django_sitemapkit.reading import (
     x_default_url,
 )
 from django_sitemapkit.reading.digests import digests_of
-from django_sitemapkit.rendering.entries import (
-    EntryColumns,
-    LinkedVersion,
-    ProblemLog,
-    without_rows,
-)
+from django_sitemapkit.rendering.entries import EntryColumns, LinkedVersion, without_rows
+from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sites import sites_including
 
 NOT_SHARED = (None, "")

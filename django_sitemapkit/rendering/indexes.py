@@ -38,8 +38,8 @@ from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.reading import KeyRange, SectionReader, call_for_each
 from django_sitemapkit.reading.validation import naming_section, require_pageable
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.entries import Problem, ProblemLog
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sections import External, ExternalSection
 from django_sitemapkit.sites import SitemapSite, sites_including

@@ -28,9 +28,10 @@ from django_sitemapkit.reading import (
     why_not_as_text,
 )
 from django_sitemapkit.reading.validation import naming_section
-from django_sitemapkit.rendering.entries import EntryColumns, Problem, only_rows, xml_of
+from django_sitemapkit.rendering.entries import EntryColumns, only_rows, xml_of
 from django_sitemapkit.rendering.line_entries import LineWriter
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, FindListed
+from django_sitemapkit.rendering.problems import Problem
 
 
 class PageRendering:

@@ -25,7 +25,6 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.rendering.entries import (
     EntryColumns,
-    ProblemLog,
     with_replaced_texts,
     with_tag_texts,
     without_rows,
@@ -36,6 +35,7 @@ from django_sitemapkit.rendering.hreflang import (
     VersionLinks,
     without_languages,
 )
+from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import ExtensionFormatter, LastmodSummary, TagFormatter
 from django_sitemapkit.sites import SitemapSite
 

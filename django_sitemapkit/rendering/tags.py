@@ -29,7 +29,8 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.reading import INFRASTRUCTURE, SectionReader, invalid_value_of
-from django_sitemapkit.rendering.entries import EntryColumns, ProblemLog
+from django_sitemapkit.rendering.entries import EntryColumns
+from django_sitemapkit.rendering.problems import ProblemLog
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """How many values of an option are written for one entry."""

@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Place
-from django_sitemapkit.rendering.entries import ProblemLog
+from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.testing.factories import BuildFactory, PlaceFactory
 
 pytestmark = pytest.mark.django_db

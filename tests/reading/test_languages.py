@@ -145,6 +145,15 @@ def test_the_language_is_active_wherever_something_is_asked():
     assert asked == ["en", "es", "fr"]
 
 
+def test_a_source_that_differs_by_language_and_has_no_values_is_an_error():
+    """No version gets the values of another tag."""
+    place("a")
+    section = places(lastmod=lambda self, obj: dt.date(2024, 1, 1))
+    section.tag_sources_by_language = {"lastmod": {"en": object()}}
+    with pytest.raises(TypeError, match="no values that differ by language"):
+        render(section)
+
+
 def test_objects_that_hold_a_language_are_told_it():
     """As those of django-parler do, which do not look at the active one."""
     place("a")

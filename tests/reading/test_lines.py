@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
-from django_sitemapkit.reading.routes import UNQUOTED, compile_route
-from django_sitemapkit.reading.text_queries import (
+from django_sitemapkit.reading.lines import (
     MAX_LINE,
     SEPARATORS,
     are_lines_of_pattern,
@@ -18,6 +17,7 @@ from django_sitemapkit.reading.text_queries import (
     lines_pattern,
     percent_encoded,
 )
+from django_sitemapkit.reading.routes import UNQUOTED, compile_route
 from tests.reading import urlconfs
 from tests.reading.test_routes import ANY, NASTY
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.rendering import ProblemLog
-from django_sitemapkit.rendering.entries import EXAMPLES_PER_KIND, Problem
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND, Problem
 from django_sitemapkit.sections import BaseSection
 from tests.factories import declare
 

@@ -27,7 +27,7 @@ from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.printable import count_of, printable
-from django_sitemapkit.rendering.entries import EXAMPLES_PER_KIND
+from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import english_of
