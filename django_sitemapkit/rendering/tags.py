@@ -173,11 +173,11 @@ class TagFormatter:
     def record_future(self, what: str, text: str) -> InvalidValue:
         """Let ``changes_at`` consider when a date in the future has come; return the error for it.
 
-        ``what`` names the date in the message.
+        ``what`` names the date before its ``text`` in the message: "lastmod", "published of news:".
         """
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
             self.note_change(moment_of(text, self.zone).astimezone(dt.UTC))
-        return InvalidValue("future-date", f"Invalid date: {what}: {text} is in the future.")
+        return InvalidValue("future-date", f"Invalid date: {what} {text} is in the future.")
 
     def note_change(self, moment: dt.datetime) -> None:
         """Set ``changes_at`` to a moment, unless it is earlier already."""
@@ -297,7 +297,7 @@ class ExtensionFormatter:
         with suppress(InvalidValue):
             text = format_lastmod(value, self._tags.zone)
             if text and moment_of(text, self._tags.zone) > dt.datetime.now(dt.UTC):
-                return self._tags.record_future(what, text)
+                return self._tags.record_future(f"{what}:", text)
         return None
 
     def _own_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
