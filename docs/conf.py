@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"django_sitemapkit\."
-            r"(audit\.(crawl\.\w+|models|reader\.\w+|rules)|builds\.(make|manifest|report\.differences\.UrlChange)"
+            r"(audit\.(crawl\.\w+|models|reader\.\w+|rules)|builds\.(make|manifest|report\.differences)"
             r"|models|planning|reading|registry|rendering|sections)\..*"
         ),
     ),
