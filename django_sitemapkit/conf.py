@@ -202,9 +202,11 @@ def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
     known = _known.get()
     if known is None:
         return read()
-    if key not in known:
-        known[key] = read()
-    return known[key]  # type: ignore[no-any-return]
+    try:
+        value: _Value = known[key]
+    except KeyError:
+        value = known[key] = read()
+    return value
 
 
 @contextmanager
