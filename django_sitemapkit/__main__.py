@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stack.callback(_delete_finished_database)
             command.interrupted = "Interrupted. Use --continue to continue a crawl."
             command.is_standalone = True
-            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_as_arguments(options)])
+            command.run_from_argv(["sitemapkit", verb, "--skip-checks", *_as_command_line(options)])
         except (DatabaseError, InvalidSitemap) as error:  # The disk may be full.
             parser.exit(1, f"sitemapkit: {printable(error)}\n")
         except (CommandError, SitemapKitError) as error:
@@ -122,8 +122,11 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _as_arguments(options: dict[str, Any]) -> Iterator[str]:
-    """Yield options of a command as arguments: flags, ``--name=value``, and lists after ``--``."""
+def _as_command_line(options: dict[str, Any]) -> Iterator[str]:
+    """Yield options of a command as arguments: flags, ``--name=value``, and lists after ``--``.
+
+    Options that are false or empty are left out, except lists.
+    """
     for name, value in sorted(options.items(), key=lambda each: isinstance(each[1], list)):
         if isinstance(value, list):
             yield from ["--", *value]
@@ -138,7 +141,7 @@ def _validated_command(verb: str, options: dict[str, Any]) -> Any:
     Raises CommandError if it does not.
     """
     command = load_command_class(APP, f"{verb}_sitemaps")
-    command.create_parser("sitemapkit", verb).parse_args(list(_as_arguments(options)))
+    command.create_parser("sitemapkit", verb).parse_args(list(_as_command_line(options)))
     return command
 
 

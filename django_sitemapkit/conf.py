@@ -318,27 +318,30 @@ def _valid_sites(name: str, value: Any) -> dict[str, SiteSettings]:
     }
 
 
-def _valid_site_settings(name: str, key: object, options: object) -> SiteSettings:
-    """Return the settings of one site; raises ImproperlyConfigured if any is invalid."""
+def _valid_site_settings(label: str, key: object, options: object) -> SiteSettings:
+    """Return the settings of one site; ``label`` stands for them in messages.
+
+    Raises ImproperlyConfigured if one is invalid or unknown, or the base URL is missing.
+    """
     if not isinstance(key, str) or not key or len(key) > 100:
-        raise ImproperlyConfigured(f"{name}: a key is a string of 1 to 100 characters.")
+        raise ImproperlyConfigured(f"{label}: a key is a string of 1 to 100 characters.")
     if not isinstance(options, Mapping) or "BASE_URL" not in options:
-        raise ImproperlyConfigured(f'{name} must be a dict with a "BASE_URL".')
+        raise ImproperlyConfigured(f'{label} must be a dict with a "BASE_URL".')
     if unknown := sorted(set(options) - _SITE_KEYS):
         raise ImproperlyConfigured(
-            f"{name} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
+            f"{label} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
         )
     sections = options.get("SECTIONS")
     are_names = isinstance(sections, (list, tuple, set, frozenset)) and all(
         isinstance(name, str) for name in sections
     )
     if sections is not None and not are_names:
-        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, or None for all.')
+        raise ImproperlyConfigured(f'{label}["SECTIONS"] must be a list of names, or None for all.')
     urlconf = options.get("URLCONF")
     if urlconf is not None and not isinstance(urlconf, str):
-        raise ImproperlyConfigured(f'{name}["URLCONF"] must be the dotted path of a module.')
+        raise ImproperlyConfigured(f'{label}["URLCONF"] must be the dotted path of a module.')
     return SiteSettings(
-        base_url=_valid_base_url(f'{name}["BASE_URL"]', options["BASE_URL"]),
+        base_url=_valid_base_url(f'{label}["BASE_URL"]', options["BASE_URL"]),
         sections=None if sections is None else tuple(sections),
         urlconf=urlconf,
     )

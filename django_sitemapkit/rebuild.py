@@ -19,9 +19,9 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from django_sitemapkit.builds.requests import (
-    process_on_commit,
     record_message_if_due,
     record_request,
+    start_processing_on_commit,
 )
 from django_sitemapkit.conf import caching_sites, settings
 from django_sitemapkit.identities import identity_model
@@ -92,7 +92,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
                 # The worker that got the message looks again by itself; a thread may have ended.
                 is_waited_for = get_runner().supports_requests and not record_message_if_due(site)
                 if asked.is_new or not is_waited_for:
-                    process_on_commit(site, get_runner)
+                    start_processing_on_commit(site, get_runner)
         except Exception:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)

@@ -282,6 +282,6 @@ def _is_enabled(section: type[Registered], site: SitemapSite, switched: Switched
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 
-def dotted_path(thing: Any) -> str:
+def dotted_path(class_or_function: Any) -> str:
     """Return the dotted path of a section class or a function."""
-    return f"{thing.__module__}.{thing.__qualname__}"
+    return f"{class_or_function.__module__}.{class_or_function.__qualname__}"

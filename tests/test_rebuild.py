@@ -48,7 +48,9 @@ def noted(monkeypatch):
 def begun(monkeypatch):
     """Give the keys of the sites whose builds begin, which nobody makes."""
     keys = []
-    monkeypatch.setattr(rebuild, "process_on_commit", lambda site, choose: keys.append(site.key))
+    monkeypatch.setattr(
+        rebuild, "start_processing_on_commit", lambda site, choose: keys.append(site.key)
+    )
     return keys
 
 

@@ -300,7 +300,9 @@ def _action_text(entry: LogEntry) -> str:
     return message or str(_FLAGS.get(entry.action_flag, ""))
 
 
-def edits_context(request: HttpRequest, build: int, held: Build | None = None) -> dict[str, Any]:
+def edit_counts_context(
+    request: HttpRequest, build: int, held: Build | None = None
+) -> dict[str, Any]:
     """Return what editors changed since a build read the rows, as context of ``edits.html``.
 
     ``counts`` are the changed rows of each kind that the user may view. ``waits`` says whether

@@ -53,7 +53,7 @@ from django_sitemapkit.admin.publishing import (
     publish_view,
 )
 from django_sitemapkit.admin.sections import SECTIONS_PER_PAGE
-from django_sitemapkit.builds.manifest import key_range_of, parse_entry, stored_entries_of
+from django_sitemapkit.builds.manifest import key_range_of, parse_xml_line, stored_entries_of
 from django_sitemapkit.builds.report.published import is_complete, problems_by_section
 from django_sitemapkit.builds.report.status import STATES, states_by_build
 from django_sitemapkit.inspection import object_by_paging_key, try_read
@@ -113,7 +113,7 @@ def file_view(
     found, failure = try_read(
         lambda: [
             entry
-            for entry in map(parse_entry, stored)
+            for entry in map(parse_xml_line, stored)
             if wanted in unquote(entry.location).casefold()
         ]
     )

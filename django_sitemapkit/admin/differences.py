@@ -37,7 +37,7 @@ from django_sitemapkit.builds.report.differences import (
     stored_or_quick_differences,
 )
 from django_sitemapkit.builds.report.published import UrlMatches, is_complete, sections_served_live
-from django_sitemapkit.builds.requests import process_on_commit, record_request
+from django_sitemapkit.builds.requests import record_request, start_processing_on_commit
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
 from django_sitemapkit.overrides.transfer import csv_lines
@@ -253,7 +253,7 @@ def _compare_or_wait(request: HttpRequest, build: Build, before: Build | None) -
     except (SitemapKitError, OSError) as error:
         return {"failure": str(error)}
     # Again: its process may have ended meanwhile.
-    process_on_commit(site, get_runner, kinds=(COMPARE,))
+    start_processing_on_commit(site, get_runner, kinds=(COMPARE,))
     return {"waiting": True}
 
 
@@ -333,7 +333,8 @@ def _folder_rows(stored: BuildDifferences, below: str) -> list[dict[str, Any]]:
     """Return a template row for each section and folder directly below a folder, largest first.
 
     It has the numbers of URLs by kind. ``below`` is the path of the folder. URLs directly in it,
-    and those of folders that were not counted separately, are in rows marked ``is_leaf``.
+    and those of folders that were not counted separately, are in rows marked ``is_leaf``. Below any
+    folder but "/", only the differences that are kept count.
     """
     groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for kind, section, folder, count in counts_by_folder(stored, below):

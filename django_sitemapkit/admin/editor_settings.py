@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.activity import edits_context
+from django_sitemapkit.admin.activity import edit_counts_context
 from django_sitemapkit.admin.base import (
     BUILDING,
     BaseAdmin,
@@ -235,7 +235,7 @@ class EditorSettingAdmin(BaseAdmin):
         add_pending_message(request, [obj.site], path=getattr(obj, "path", ""))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """Delete rows, and say that the published files change with the next build."""
+        """Delete rows, and add a message that the published files change with the next build."""
         keys = queryset.site_keys()
         super().delete_queryset(request, queryset)
         add_pending_message(request, keys)
@@ -311,7 +311,7 @@ def add_pending_message(
         "site": site,
         "several": len(sites) > 1,
         "may_view_builds": request.user.has_perm(BUILDING[0]),
-        "edits": edits_context(request, published[site.key])
+        "edits": edit_counts_context(request, published[site.key])
         if site and not paused and request.user.has_perms(BUILDING)
         else None,
         "path": path,

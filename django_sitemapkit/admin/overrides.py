@@ -100,7 +100,7 @@ class OverrideForm(HashedSettingForm):
             )
 
     def clean(self) -> dict[str, Any]:
-        """Require either a path or an object, and check that the object exists."""
+        """Require either a path or an existing object, and clean the object to its identity."""
         cleaned = super().clean() or self.cleaned_data
         named = cleaned.get("model") or cleaned.get("object_id")
         if "path" in self.fields and named and cleaned.get("path"):

@@ -18,7 +18,7 @@ from django.http import (
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.activity import REQUEST_STARTED, edits_context, log_rows
+from django_sitemapkit.admin.activity import REQUEST_STARTED, edit_counts_context, log_rows
 from django_sitemapkit.admin.base import (
     BaseAdmin,
     duration_text,
@@ -50,7 +50,7 @@ from django_sitemapkit.builds.report.status import (
     build_progress,
     states_of_sites,
 )
-from django_sitemapkit.builds.requests import process_on_commit, record_request
+from django_sitemapkit.builds.requests import record_request, start_processing_on_commit
 from django_sitemapkit.inspection import try_read
 from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
 from django_sitemapkit.overrides import section_of
@@ -205,7 +205,7 @@ def request_view(
         site, by=request.user.get_username(), section=section, **BUTTONS[button]
     )
     log_rows(request.user.pk, [build_request], ADDITION, message=REQUEST_STARTED[button])
-    process_on_commit(site, get_runner)
+    start_processing_on_commit(site, get_runner)
     return HttpResponseRedirect(
         model_admin.screen_url("overview", site=site.key, request=build_request.pk)
     )
@@ -324,7 +324,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
     return {
         "index": site.address("index"),
         "change": status.change if status.build else None,
-        "edits": edits_context(request, status.build, status.held) if status.build else None,
+        "edits": edit_counts_context(request, status.build, status.held) if status.build else None,
         "chart": chart_context(site),
         "headline": words_of(status.headline),
         "files": number_text(status.files),

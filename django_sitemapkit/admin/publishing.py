@@ -20,7 +20,7 @@ from django_sitemapkit.admin.activity import (
     PUBLISHED,
     RESUMED,
     ROLLED_BACK,
-    edits_context,
+    edit_counts_context,
 )
 from django_sitemapkit.admin.base import (
     BaseAdmin,
@@ -173,7 +173,7 @@ def publish_view(model_admin: BaseAdmin, request: HttpRequest, obj: Build) -> Ht
     before = {name: urls for name, urls in counts[live].items() if name not in stay_live}
     before |= {name: counts[obj.pk][name] for name in were_live}  # Nobody counted them.
     goes_back = is_back and is_older_than_published(obj)
-    edits = edits_context(request, obj.pk)
+    edits = edit_counts_context(request, obj.pk)
     differences, added = _differences_from_served(site, obj, replaces, stay_live | were_live)
     return render_build_page(
         model_admin,

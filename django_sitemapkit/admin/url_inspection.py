@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.activity import edits_context
+from django_sitemapkit.admin.activity import edit_counts_context
 from django_sitemapkit.admin.base import (
     EXCLUDING,
     BaseAdmin,
@@ -181,7 +181,7 @@ def _url_explanation_context(
         if is_listed and path.endswith("/") and user.has_perm("sitemapkit.add_exclusionrule")
         else "",
         "may_include": found.step == "rules" and user.has_perms(EXCLUDING),
-        "edits": edits_context(request, state.search.build.pk)
+        "edits": edit_counts_context(request, state.search.build.pk)
         if state.search.build and (is_listed or found.step == "rules") and user.has_perms(EXCLUDING)
         else None,
         # No build of one section takes out one that is off.

@@ -28,7 +28,7 @@ from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.manifest import location_and_values, parse_entry, stored_entries_of
+from django_sitemapkit.builds.manifest import location_and_values, parse_xml_line, stored_entries_of
 from django_sitemapkit.builds.samples import even_positions, sampled_entries, spread_pages
 from django_sitemapkit.models import Build, Place, hash_of
 from django_sitemapkit.overrides import sections_of
@@ -153,7 +153,7 @@ def _live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntr
 
 def _parsed_entry(section: str, line: bytes) -> SitemapEntry:
     """Parse the line of an entry as it stands in a sitemap file."""
-    entry = parse_entry(line)
+    entry = parse_xml_line(line)
     links = _ALTERNATE.findall(entry.extensions or "")
     return SitemapEntry(
         section=section,

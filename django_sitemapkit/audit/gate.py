@@ -151,7 +151,7 @@ def audit_build(finished: FinishedBuild) -> State:
         "code": "bad-pages",
         "sections": list(reasons.values()),
         "allowed": f"{allowed * 100:g}",
-        "findings": list(_bad_page_states([audit for audit in audits if audit.section in reasons])),
+        "findings": list(_bad_url_states([audit for audit in audits if audit.section in reasons])),
     }
 
 
@@ -161,7 +161,7 @@ def _holding_reasons(audits: Iterable[SectionAudit], allowed: float) -> dict[str
     return {section: reason for section, reason in reasons if reason}
 
 
-def _bad_page_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
+def _bad_url_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
     """Yield bad URLs as states for messages, each with its fault and advice.
 
     There are about 100 at most: the first of each section.

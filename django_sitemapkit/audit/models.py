@@ -101,7 +101,10 @@ class AuditRun(models.Model):
         return self.undetermined > MAX_UNDETERMINED * self.checked
 
     def comparable_runs(self) -> list["AuditRun"]:
-        """Return the site's finished runs with this kind, starts and folder, newest first."""
+        """Return the site's finished runs with this kind, starts and folder, newest first.
+
+        This run is among them once it is finished.
+        """
         runs = AuditRun.objects.filter(
             site=self.site, kind=self.kind, status=self.Status.FINISHED
         ).order_by("-pk")

@@ -411,7 +411,7 @@ def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEn
     """Return the entries of a stored page that list the URL ``location``."""
     start = _BEGIN + escaped([location])[0].encode() + _END
     entries = stored_entries_of([row], storage, near=start)
-    return [parse_entry(entry) for entry in entries if entry.startswith(start)]
+    return [parse_xml_line(entry) for entry in entries if entry.startswith(start)]
 
 
 def url_finder(expression: str) -> FindUrls:
@@ -452,8 +452,8 @@ def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
     return location, values
 
 
-def parse_entry(line: bytes) -> UrlEntry:
-    """Parse the line of an entry in a stored page. Raises StorageFailure if it is no such line."""
+def parse_xml_line(line: bytes) -> UrlEntry:
+    """Parse the line of an entry in a stored page. Raises StorageFailure for any other line."""
     found = _ENTRY.match(line.decode())
     if found is None:
         raise StorageFailure(f"{line[:100]!r} is no entry of a page that was stored.")

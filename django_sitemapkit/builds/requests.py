@@ -84,7 +84,7 @@ def record_request(
     return asked
 
 
-def process_on_commit(
+def start_processing_on_commit(
     site: SitemapSite, choose: Choose = InlineRunner, *, kinds: tuple[str, ...] = WORK
 ) -> None:
     """Start to process a site's open requests once this transaction is committed.

@@ -180,7 +180,10 @@ def start_drafted_build(state: BuildState) -> None:
 
 
 def make_pages(state: BuildState) -> None:
-    """Have the runner make the pending pages, and compare them, until each URL is listed once."""
+    """Have the runner make the pending pages, until none is pending.
+
+    Those of ``state.hashed`` are compared, and made again until each of their URLs is listed once.
+    """
     builder = PageBuilder(
         *(state.builds, state.build, state.lease, state.sections), hashed=state.hashed
     )
@@ -340,7 +343,11 @@ def _give_up_unfinished(state: BuildState) -> None:
 
 
 def _end_with_error(state: BuildState, error: BaseException) -> None:
-    """Record and announce why a build ended with an error; the next build adopts its pages."""
+    """Announce that a build ended with an error; record why, unless it lost its lease.
+
+    Its row stays as running, so that the next build adopts its pages. A build that was not stored
+    yet is stored as failed. An error while recording is ignored.
+    """
     reason = reason_of(error, state.site.key)
     if isinstance(error, BuildMustRestart):
         state.abandoned = reason = str(error)

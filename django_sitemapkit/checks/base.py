@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.conf import caching_sites, has_sites_function, settings
-from django_sitemapkit.reading.validation import Mistake, mistake_of_error
+from django_sitemapkit.reading.validation import Mistake, mistake_of_crash
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -58,7 +58,7 @@ def check(
             except DatabaseError:  # The tables may not exist yet.
                 return []
             except Exception as error:  # noqa: BLE001  a project's code may raise anything
-                return [message_of(mistake_of_error(error).with_name(find.__name__))]
+                return [message_of(mistake_of_crash(error).with_name(find.__name__))]
 
         run_check.__name__, run_check.__doc__ = find.__name__, find.__doc__
         return checks.register(*tags, deploy=deploy)(run_check)

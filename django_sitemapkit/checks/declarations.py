@@ -27,7 +27,7 @@ from django_sitemapkit.reading import call_for_each, reader_of
 from django_sitemapkit.reading.validation import (
     Mistake,
     closest_option,
-    mistake_of_error,
+    mistake_of_crash,
     mistakes_of,
     option_names,
     unknown_attributes,
@@ -78,7 +78,10 @@ def _unimported_modules() -> list[str]:
 
 
 def _has_unimported_sections(module: str) -> bool:
-    """Return whether a module is not imported, and its source names this package."""
+    """Return whether a module is not imported, and its source names this package.
+
+    A module directly in an installed app is not looked at.
+    """
     package = module.rpartition(".")[0]
     if module in sys.modules or package in {app.name for app in apps.get_app_configs()}:
         return False
@@ -167,7 +170,7 @@ def _mistakes_in(section: type[Registered]) -> Found:
                 "Build the queryset without reading rows; use a Subquery.",
             ).with_name(name, section)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
-        yield mistake_of_error(error).with_name(name, section)
+        yield mistake_of_crash(error).with_name(name, section)
 
 
 @check(Tags.models)

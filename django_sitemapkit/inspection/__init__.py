@@ -22,7 +22,7 @@ from django_sitemapkit.inspection.readings import (
     OptionReading,
     ReadAs,
     SectionReading,
-    readings_of,
+    reading_reports_of,
 )
 from django_sitemapkit.inspection.urls import (
     UrlInspection,
@@ -47,7 +47,7 @@ __all__ = [
     "listed_locations_of",
     "object_by_paging_key",
     "paging_key",
-    "readings_of",
+    "reading_reports_of",
     "reason_of",
     "savepoint_if_atomic",
     "similar_path",

@@ -23,7 +23,7 @@ from django_sitemapkit.reading import (
     why_not_as_text,
 )
 from django_sitemapkit.reading.method_sources import MustBeCalled
-from django_sitemapkit.reading.validation import mistake_of_error, naming_section, require_pageable
+from django_sitemapkit.reading.validation import mistake_of_crash, naming_section, require_pageable
 from django_sitemapkit.registry import dotted_path, registry
 from django_sitemapkit.sections import Route, Section
 from django_sitemapkit.sites import SitemapSite
@@ -85,7 +85,7 @@ class SectionReading:
     """The options that are declared, and the location."""
 
 
-def readings_of(site: SitemapSite) -> Iterator[SectionReading]:
+def reading_reports_of(site: SitemapSite) -> Iterator[SectionReading]:
     """Yield how each section of a site is read, the external ones last.
 
     A section whose code raises is reported as FAILED. No row of a queryset is read.
@@ -109,7 +109,7 @@ def _describe_reading_or_failure(reader: SectionReader) -> SectionReading:
     except ImproperlyConfigured as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001  a project's code may raise anything
-        why = mistake_of_error(error).text
+        why = mistake_of_crash(error).text
     return SectionReading(section=name, declared=declared, read_as=ReadAs.FAILED, why=why)
 
 

@@ -232,7 +232,7 @@ class SiteCommand(BaseCommand):
         if self.verbosity:
             self.stdout.write(line, style)
 
-    def show_progress(self, line: str) -> None:
+    def replace_progress_line(self, line: str) -> None:
         """Replace the last progress line if the output is a terminal; "" clears the line."""
         if self.terminal:
             self.stdout.write(ending=CLEAR_LINE)
@@ -337,7 +337,7 @@ class Progress:
         if self.bar:
             done = round(BAR_WIDTH * position / total)
             bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {position:,} of {total:,}"
-            self.command.show_progress(bar + self._estimate(result, total - position))
+            self.command.replace_progress_line(bar + self._estimate(result, total - position))
 
     def _estimate(self, result: FileResult, files_left: int) -> str:
         """Return the URLs per second and the time left, or "" as long as it is too early."""
@@ -354,7 +354,7 @@ class Progress:
     def _clear_bar(self) -> None:
         """Remove the progress bar from the terminal, if there is one."""
         if self.bar:
-            self.command.show_progress("")
+            self.command.replace_progress_line("")
 
 
 def held_text(result: BuildResult) -> str:

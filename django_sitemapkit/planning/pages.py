@@ -225,7 +225,11 @@ def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[Planned
 
 
 def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
-    """Return the stored pages of the plans of some sections of a site, by section name."""
+    """Return the stored pages of a site's plans by section name, in one query.
+
+    Of one section, only its own; of several, those of all sections of the site. A section without
+    stored pages is missing.
+    """
     plans: StoredPlans = {}
     stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
     if len(sections) == 1:

@@ -111,7 +111,7 @@ class Scope:
         if not isinstance(url, str):
             raise _invalid_url(url, "it is not a string; return a path or an absolute URL")
         is_rooted = url.startswith("/") and not url.startswith("//")
-        path = _normal_path(url if is_rooted else self._strip_origin(url))
+        path = _normal_path(url if is_rooted else self._path_on_origin(url))
         self._check_directory(path)
         return _check_length(self.origin + path)
 
@@ -156,10 +156,11 @@ class Scope:
             raise self._not_on_origin(location)
         self._check_directory(location[len(self.origin) :])
 
-    def _strip_origin(self, url: str) -> str:
-        """Return the path and query of a URL on this origin, as they are.
+    def _path_on_origin(self, url: str) -> str:
+        """Return the path and query, unchanged, of a URL on this origin.
 
-        Raises InvalidValue if it is on another one.
+        Its scheme or port may be those that a proxy hides. Raises InvalidValue if it is on another
+        origin or has none.
         """
         if url.startswith(self.origin + "/"):
             return url[len(self.origin) :]
@@ -358,7 +359,10 @@ def _ascii_host(host: str, url: str) -> str:
 
 @lru_cache(maxsize=256)
 def _idna_host(host: str) -> str:
-    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
+    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``.
+
+    Raises UnicodeError if IDNA does not allow it, and ImportError without the package ``idna``.
+    """
     return str(import_module("idna").encode(host, uts46=True).decode("ascii"))
 
 

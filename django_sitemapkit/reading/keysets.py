@@ -126,14 +126,15 @@ class Keyset:
         """Return the primary keys of the rows that have these keys; None where one is gone."""
         if self.field.primary_key:
             return keys
-        return list(map(dict(self.related_values(keys, ("pk",))).get, keys))
+        return list(map(dict(self.keys_with_related_values(keys, ("pk",))).get, keys))
 
-    def related_values(
+    def keys_with_related_values(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
         """Return each key with the values at ``paths`` over relations, once for each related row.
 
-        A row without related rows may be among them, with None for each value.
+        A row without related rows may be among them, with None for each value. ``order`` applies
+        within each query of MAX_PARAMETERS keys. The rows may be outside of the queryset.
         """
         rows = self.queryset.model._base_manager.using(self.queryset.db).order_by(*order)
         with self.active():

@@ -92,7 +92,7 @@ class Pushdown:
         if reader.trust_lastmod or _django.QueryShape(rows).changes_values:
             return False
         if self._query is not None:
-            self._query.add_hashes(row_hash_expression(reader.keyset, reader.digest_columns))
+            self._query.add_hash_sum(row_hash_expression(reader.keyset, reader.digest_columns))
             return True
         self._reads_hashes = connections[rows.db].vendor == "mysql"
         if self._reads_hashes:

@@ -81,8 +81,8 @@ class RowMethods:
         return found
 
     @cached_property
-    def as_columns(self) -> Mapping[str, Formula]:
-        """The Formulas that are read in place of methods, by option; none if one must be called."""
+    def formulas_unless_called(self) -> Mapping[str, Formula]:
+        """The Formulas of the effective methods, by option; empty if any must be called."""
         found = {name: self.formulas_or_reasons[name] for name in self.effective_options}
         return {} if any(isinstance(one, MustBeCalled) for one in found.values()) else found  # type: ignore[return-value]
 
@@ -94,7 +94,7 @@ class RowMethods:
     @property
     def formulas_digest(self) -> str:
         """Text that changes whenever a Formula does; "" if the methods are called."""
-        return self._digest_of(self.formulas_or_reasons) if self.as_columns else ""
+        return self._digest_of(self.formulas_or_reasons) if self.formulas_unless_called else ""
 
     def _digest_of(self, readings: Mapping[str, Any]) -> str:
         """Return a hash of what methods are read as: their Formulas, or why they are called."""
@@ -171,11 +171,11 @@ class RowMethods:
     def find_difference(self, keys: KeyRange, *, once_per_process: bool = False) -> str:
         """Return which method gives another value for a row of a page than its columns; or "".
 
-        A few rows are compared: those with the least, the greatest and no value of each column,
-        one that is not ASCII, and some at random. With ``once_per_process``, what a process has
-        found for the section is returned again.
+        A few of the sampled rows are compared: those with the least, the greatest and no value of
+        each column, one that is not ASCII, and some at random. With ``once_per_process``, what a
+        process has found for the section is returned again.
         """
-        if not self.as_columns:
+        if not self.formulas_unless_called:
             return ""
         key = self.reader.site.key, self.reader.get_name(), self.formulas_digest
         if once_per_process and key in _differences:
@@ -189,13 +189,13 @@ class RowMethods:
     def _lasting_difference(self, keys: Sequence[Any]) -> str:
         """Return a difference that is not due to rows saved meanwhile; or ""."""
         for _ in range(LOOKS):
-            rows = self._read_rows(keys)
+            rows = self._read_rows_by_key(keys)
             found = self._difference_in_languages(list(rows.values()))
-            if not found or rows == self._read_rows(keys):
+            if not found or rows == self._read_rows_by_key(keys):
                 return found
         return ""
 
-    def _read_rows(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
+    def _read_rows_by_key(self, keys: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
         """Return the rows with these keys, by key: each the key and the columns of the Formulas."""
         with self.reader.site.active():
             rows = self._read_values(self.reader.rows_with_keys(keys)) if keys else []
@@ -214,7 +214,10 @@ class RowMethods:
         return ""
 
     def _sample_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
-        """Return the first rows of a page, and some from a random place where keys are numbers."""
+        """Return the first rows of a page, and some from a random place: each key with its columns.
+
+        Those from a random place need integer keys and an upper bound, so the last page has none.
+        """
         with self.reader.site.active():
             rows = self._read_values(self.reader.keyset.within(keys)[:SAMPLED_ROWS])
             first, last = rows[-1][0] if rows else None, keys.upper
@@ -225,13 +228,13 @@ class RowMethods:
 
     def _read_values(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:
         """Return the key of each row, and the columns that the Formulas read."""
-        columns = [column for one in self.as_columns.values() for column in one.read]
+        columns = [column for one in self.formulas_unless_called.values() for column in one.read]
         return list(rows.values_list(self.reader.options.key, *columns))
 
     def _first_difference(self, rows: Sequence[tuple[Any, ...]], objects: Sequence[Any]) -> str:
         """Return the first difference for some rows in the active language; or ""."""
         keys, *columns = zip(*rows, strict=True) if rows else [()]
-        for option, formula in self.as_columns.items():
+        for option, formula in self.formulas_unless_called.items():
             count = len(formula.read)
             values = formula.values(columns[:count], len(keys))
             columns = columns[count:]

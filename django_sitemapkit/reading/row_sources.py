@@ -285,7 +285,9 @@ class RowSources(SectionReader):
     @cached_property
     def methods_as_columns(self) -> Mapping[str, Source]:
         """What is read in place of methods, by option; empty if one of them must be called."""
-        return {option: one.source or one for option, one in self.methods.as_columns.items()}
+        return {
+            option: one.source or one for option, one in self.methods.formulas_unless_called.items()
+        }
 
     def function_and_converter(
         self, option: str, source: Method

@@ -44,12 +44,12 @@ class QuerySetReader(RowSources):
     prefetch: Prefetch = staticmethod(iter)
     """What its reads pass through: as they are, or asked for ahead by a thread."""
 
-    def related_values(
+    def keys_with_related_values(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
         """Return each key with values at ``paths`` over relations, once for each related row."""
         with self.connection_lock:  # The same connection may be reading the next rows.
-            return self.keyset.related_values(keys, paths, order)
+            return self.keyset.keys_with_related_values(keys, paths, order)
 
     def languages_of(self, chunk: Chunk, objects: Sequence[Any]) -> ObjectLanguages | None:
         """Return the languages of each of a chunk's rows; None if all rows have all languages."""
@@ -61,7 +61,7 @@ class QuerySetReader(RowSources):
         places = {key: place for place, key in enumerate(keys)}
         return {
             (places[key], code)
-            for key, code in self.related_values(keys, (self.object_languages_path,))
+            for key, code in self.keys_with_related_values(keys, (self.object_languages_path,))
         }
 
     def column_values(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
@@ -133,7 +133,7 @@ class QuerySetReader(RowSources):
             )
         if (path := self.images_path) is not None:
             chunk.extensions["images"] = path.images(
-                keys, columns.get("images"), self.related_values
+                keys, columns.get("images"), self.keys_with_related_values
             )
         return self._with_locations(chunk, columns, objects)
 
@@ -168,7 +168,9 @@ class QuerySetReader(RowSources):
             chunk.locations = paths
             return chunk
         object_languages = self.languages_of(chunk, objects)
-        versions = locator.versions(arguments, chunk.keys, object_languages, self.related_values)
+        versions = locator.versions(
+            arguments, chunk.keys, object_languages, self.keys_with_related_values
+        )
         if isinstance(source, Formula) and languages is not None:
             for version in versions:
                 located = list(enumerate(version.locations))

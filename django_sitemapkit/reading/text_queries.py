@@ -181,7 +181,7 @@ class TextQuery:
         )
         self._keyset = Keyset(rows, keyset.name, keyset.active)
 
-    def add_hashes(self, row_hash_expression: Func) -> None:
+    def add_hash_sum(self, row_hash_expression: Func) -> None:
         """Let the statements also return the sum of the rows' hashes."""
         rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash_expression)
         self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)

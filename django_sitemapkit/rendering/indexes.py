@@ -344,8 +344,9 @@ def _lastmod_of_item(section: ExternalSection, item: Any) -> Any:
 def url_of_item(item: Any) -> str:
     """Return the path or absolute URL that an item of ``sitemaps`` stands for.
 
-    An item without a slash is a URL name, which is reversed. Raises InvalidValue for an item of
-    another type, and NoReverseMatch for an unknown URL name.
+    It is text, or an External with a location. Text without a slash is a URL name, which is
+    reversed. Raises InvalidValue for any other item and for empty text, and NoReverseMatch for an
+    unknown URL name.
     """
     location = item.location if isinstance(item, External) else item
     if not isinstance(location, (str, Promise)) or not location:

@@ -275,10 +275,10 @@ class ExtensionFormatter:
                 report(InvalidValue("expired-video", message))
         return xml
 
-    def _news_xml(self, value: Any, location: str, report: ReportRefusal) -> str:
+    def _news_xml(self, value: Any, _location: str, _report: ReportRefusal) -> str:
         """Return the element of a News article; "" if it is too old for Google News.
 
-        Raises InvalidValue if it is published in the future.
+        Raises InvalidValue if it is not a valid News or is published in the future.
         """
         article = _require_type(News, value, "news")
         xml = news_element(article, self._tags.zone)

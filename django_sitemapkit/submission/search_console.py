@@ -23,7 +23,7 @@ from google.oauth2.service_account import Credentials
 
 from django_sitemapkit.builds import Difference, differences_of
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import parse_entry
+from django_sitemapkit.builds.manifest import parse_xml_line
 from django_sitemapkit.builds.report.differences import DifferenceKind
 from django_sitemapkit.builds.samples import sampled_entries
 from django_sitemapkit.exceptions import BuildFailed, SitemapKitError, StorageFailure
@@ -318,7 +318,7 @@ class Inspector:
         sections = len({page.section for page in pages}) or 1
         sample = -(-CANDIDATES * limit // sections)
         candidates = {
-            (section, parse_entry(line).location)
+            (section, parse_xml_line(line).location)
             for section, line in sampled_entries(pages, sample, turn=now.toordinal())
         }
         ordered = self._least_recently_asked(candidates, now)

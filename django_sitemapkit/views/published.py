@@ -47,7 +47,7 @@ def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase
     if build is None:
         _require_live_allowed(f"Site {site.key!r} has no published build yet.")
         return None
-    live = _live_pages_not_in(site, build) if settings.SERVE_FROM == "auto" else []
+    live = _live_pages_of_sections_not_in(site, build) if settings.SERVE_FROM == "auto" else []
     if file and not live:
         try:
             return responder.document_response(_verified_content(file), _last_modified(file))
@@ -74,8 +74,8 @@ def _render_published_index(
     return write_index(entries)
 
 
-def _live_pages_not_in(site: SitemapSite, build: Build) -> list[LivePage]:
-    """Return the index entries of the live pages of sections that a build does not have.
+def _live_pages_of_sections_not_in(site: SitemapSite, build: Build) -> list[LivePage]:
+    """Return the index entries of the live pages of the sections that are not in a build.
 
     A section that raises an error, or is being planned, is left out: published sections must not
     depend on those that were declared since.

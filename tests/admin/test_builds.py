@@ -535,7 +535,7 @@ def test_of_many_differences_the_first_are_kept(two, monkeypatch):
 def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     """The page answers at once, and shows them when they are there; or why they are not."""
     monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
-    monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
+    monkeypatch.setattr(differences, "start_processing_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     url = page("differences", two[1])
     for _ in range(2):
@@ -560,7 +560,7 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
 def test_what_was_compared_in_the_background_is_shown(two, monkeypatch):
     """No build waits for it, and the overview, which is about builds, does not list it."""
     monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
-    monkeypatch.setattr(differences, "process_on_commit", lambda site, choose, kinds: None)
+    monkeypatch.setattr(differences, "start_processing_on_commit", lambda site, choose, kinds: None)
     client = person("viewer")
     client.get(page("differences", two[1]))
     (done,) = process_requests(SITE)

@@ -92,7 +92,9 @@ def message(client):
 @pytest.mark.parametrize("what", CHANGES)
 def test_each_change_can_be_published_from_its_message(published, what, monkeypatch):
     """The message says that published files follow, and its button has them built now."""
-    monkeypatch.setattr("django_sitemapkit.admin.overview.process_on_commit", lambda *_args: None)
+    monkeypatch.setattr(
+        "django_sitemapkit.admin.overview.start_processing_on_commit", lambda *_args: None
+    )
     client = chief()
     CHANGES[what](client)
     text = message(client)

@@ -289,7 +289,7 @@ def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fail
     client = person("builder")
     if fails:
         monkeypatch.setattr(requests, "prune", lambda site: 1 / 0)
-    monkeypatch.setattr(overview, "process_on_commit", process_requests)
+    monkeypatch.setattr(overview, "start_processing_on_commit", process_requests)
     text = text_of(client.post(REQUEST, asked("prune"), follow=True))
     assert "It starts now" not in text
     kind, said = (
@@ -308,7 +308,7 @@ def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_c
     began = []
     client = person("builder")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overview, "process_on_commit", lambda *shown: began.append(shown))
+        patch.setattr(overview, "start_processing_on_commit", lambda *shown: began.append(shown))
         client.post(REQUEST, asked())
     assert began == [(SITE, overview.get_runner)]
     with django_capture_on_commit_callbacks() as callbacks:

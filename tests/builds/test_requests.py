@@ -13,7 +13,11 @@ from django.utils import timezone
 from django_sitemapkit.builds import InlineRunner, requests, status_of
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import differences_of
-from django_sitemapkit.builds.requests import process_on_commit, process_requests, record_request
+from django_sitemapkit.builds.requests import (
+    process_requests,
+    record_request,
+    start_processing_on_commit,
+)
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.testing.factories import BuildRequestFactory
@@ -524,7 +528,7 @@ def test_a_thread_begins_when_the_transaction_is_over(
 
     monkeypatch.setattr(requests, "process_requests", process)
     with django_capture_on_commit_callbacks() as callbacks:
-        process_on_commit(SITE, InlineRunner, kinds=("check",))
+        start_processing_on_commit(SITE, InlineRunner, kinds=("check",))
     assert len(callbacks) == 1
     assert done == []
     callbacks[0]()
@@ -545,7 +549,7 @@ def test_where_no_thread_can_be_had_the_request_waits(
 
     monkeypatch.setattr(requests._threads, "add", fail)
     with django_capture_on_commit_callbacks(execute=True):
-        process_on_commit(SITE)
+        start_processing_on_commit(SITE)
     assert "no thread could be started" in caplog.text
 
 
@@ -557,7 +561,7 @@ def test_a_thread_works_for_the_tenant_of_the_click(
     monkeypatch.setattr(requests._threads, "add", lambda item, **options: added.append(options))
     monkeypatch.setattr(connections["default"], "tenant", "tea", raising=False)
     with django_capture_on_commit_callbacks() as callbacks:
-        process_on_commit(SITE)
+        start_processing_on_commit(SITE)
     monkeypatch.setattr(connections["default"], "tenant", "coffee", raising=False)
     callbacks[0]()
     assert added[0]["tenants"] == {"default": "tea"}

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 def assert_same(reader, settings):
     """Check that a section gives the same if its methods are called."""
-    assert reader.methods.as_columns, reader.methods.formulas_or_reasons
+    assert reader.methods.formulas_unless_called, reader.methods.formulas_or_reasons
     assert not reader.reads_objects
     as_columns = given(reader)
     settings.SITEMAPKIT_METHODS_AS_COLUMNS = False
@@ -312,7 +312,7 @@ def test_as_soon_as_one_method_is_called_all_are():
     reader = by_method(forms.plain, priority=lambda self, product: round(0.5))
     assert not isinstance(reader.methods.formulas_or_reasons["location"], MustBeCalled)
     assert reader.reads_objects
-    assert reader.methods.as_columns == {}
+    assert reader.methods.formulas_unless_called == {}
 
 
 def test_a_method_in_whose_place_editors_set_a_value_is_not_called(sections):

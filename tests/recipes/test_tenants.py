@@ -156,7 +156,7 @@ FILES = {
                 answers["builds"] = Build.objects.count()
                 (site,) = all_sites()
                 requests.record_request(site, BuildRequest.Kind.BUILD)
-                requests.process_on_commit(site)
+                requests.start_processing_on_commit(site)
                 for thread in threading.enumerate():
                     if thread.name.startswith("sitemapkit-tea"):
                         thread.join(60)

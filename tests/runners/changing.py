@@ -54,7 +54,7 @@ def main():
     def no_queue(*arguments):
         raise ConnectionError("the broker is gone")
 
-    rebuild.process_on_commit = no_queue
+    rebuild.start_processing_on_commit = no_queue
     for item in Item.objects.all()[:10]:
         item.delete()
     deadline = time.monotonic() + 60

@@ -755,7 +755,7 @@ def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_comm
     asked = record_request(SITE, BuildRequest.Kind.BUILD)
     threads = threading.active_count()
     with django_capture_on_commit_callbacks(execute=True):
-        requests.process_on_commit(SITE, partial(queues.get_runner))
+        requests.start_processing_on_commit(SITE, partial(queues.get_runner))
     assert threading.active_count() == threads
     kinds = sorted(requests.WORK)
     assert DummyRunner.enqueued == [("requests", "default", kinds)]
@@ -800,7 +800,7 @@ def test_a_queue_that_is_down_fails_no_click(monkeypatch, django_capture_on_comm
         raise ConnectionError
 
     with django_capture_on_commit_callbacks(execute=True):
-        requests.process_on_commit(SITE, down)
+        requests.start_processing_on_commit(SITE, down)
     assert len(started) == 1
 
 

@@ -117,7 +117,8 @@ def test_who_may_not_edit_a_page_does_not_change_its_entry(client, home):  # noq
 def test_the_report_shows_what_is_published(chief, home, settings, monkeypatch):  # noqa: F811
     """With a button that asks for a build."""
     monkeypatch.setattr(
-        "django_sitemapkit.contrib.wagtail_admin.views.process_on_commit", lambda *args: None
+        "django_sitemapkit.contrib.wagtail_admin.views.start_processing_on_commit",
+        lambda *args: None,
     )
     use_storage(settings, "Memory")
     add(home, "about")
@@ -206,7 +207,9 @@ def test_sites_may_have_keys_of_their_own(home, settings):  # noqa: F811
 def begun(monkeypatch):
     """Give the keys of the sites whose builds begin, which nobody makes."""
     keys = []
-    monkeypatch.setattr(rebuild, "process_on_commit", lambda site, choose: keys.append(site.key))
+    monkeypatch.setattr(
+        rebuild, "start_processing_on_commit", lambda site, choose: keys.append(site.key)
+    )
     return keys
 
 

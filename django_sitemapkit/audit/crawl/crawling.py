@@ -57,7 +57,7 @@ def crawl(
     """Crawl a site, compare what is found with what the sitemap lists, and return the crawl.
 
     It starts at ``starts``, URLs or paths, or at the home page. With ``below``, the path of a
-    folder, it starts there, fetches only what is in the folder, and compares only that. The pages
+    folder, it starts there by default, and fetches and compares only what is in the folder. Pages
     are fetched within this process, or by ``fetch``, which ``concurrency`` threads call. Then it
     also asks whether their files answer, and with ``external`` whether URLs of other hosts do.
 
@@ -66,10 +66,11 @@ def crawl(
     starts and limits that was interrupted is continued, unless ``restart`` is set. ``on_progress``
     is called after each batch. ``deliver`` is called with the crawl when all findings are recorded.
     The crawl is finished only after that, so one that could not be written is continued later.
+    Of comparable crawls, only the last KEPT_CRAWLS keep the URLs that they met.
 
-    Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
-    the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
-    cannot, and ImproperlyConfigured for wrong settings.
+    Raises InvalidValue for a start outside of the site or folder, BuildRunning while another
+    process crawls the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a
+    published file cannot, and ImproperlyConfigured for wrong settings.
     """
     options = audit_options()
     scope = CrawlScope.of(site, all_sites(), below)

@@ -199,7 +199,7 @@ class CrawlJudge:
         Returns None if robots.txt forbids that, or if this crawl does not check the URL. If the
         robots.txt of another host is unavailable, returns the answer for that file.
         """
-        ask = self._request_function(url)
+        ask = self._check_function(url)
         if MALFORMED.match(url):
             return Fetched(
                 url=url,
@@ -218,8 +218,8 @@ class CrawlJudge:
                 return None
         return ask(url, follow_redirects=self._ask_others is not None, with_body=False)
 
-    def _request_function(self, url: str) -> FetchOverHttp | None:
-        """Return the function that requests URLs of this host, or None if none does."""
+    def _check_function(self, url: str) -> FetchOverHttp | None:
+        """Return the function that requests URLs of this origin that are only checked, or None."""
         return self._ask if self._has_site_origin(url) else self._ask_others
 
     def _has_site_origin(self, url: str) -> bool:
@@ -324,7 +324,7 @@ class CrawlJudge:
 
     def _is_checked(self, url: str) -> bool:
         """Return whether the crawl requests a URL that it does not follow."""
-        can_ask = self._request_function(url) is not None or MALFORMED.match(url) is not None
+        can_ask = self._check_function(url) is not None or MALFORMED.match(url) is not None
         return can_ask and len(url) <= MAX_LOCATION
 
     def _url_in_scope(self, url: str) -> str:

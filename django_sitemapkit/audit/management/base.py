@@ -207,7 +207,7 @@ class FindingsCommand(PublishedCommand):
                     **fetching,
                 )
         finally:
-            self.show_progress("")
+            self.replace_progress_line("")
         self._seconds = time.monotonic() - began
         self.interrupted = "Interrupted. All URLs had been fetched, and the findings are recorded."
         return run
@@ -221,7 +221,7 @@ class FindingsCommand(PublishedCommand):
         rate = (asked - before) / (now - began) if now > began else 0
         urls = count_of(asked, "URL")
         left = f", {run.pending:,} left" if run.pending else ""
-        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
+        self.replace_progress_line(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad{left}")
 
     def _write_findings_as_json(self, run: AuditRun) -> None:
         """Write each finding of a run as a line of JSON, then the totals."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django_sitemapkit.audit.reader.document import XmlDocument
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
-from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
+from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionContents
 from django_sitemapkit.audit.reader.findings import (
     MAX_FINDINGS,
     WARNING_KINDS,
@@ -98,7 +98,7 @@ class SitemapReader:
         self._document: XmlDocument | TextDocument = XmlDocument(
             self._log,
             self._checker,
-            ExtensionTexts()
+            ExtensionContents()
             if extensions_as_text
             else ExtensionChecker(self._log, now, self._checker),
             nested=nested,

@@ -7,7 +7,7 @@ one object, because expat's calls for each tag are what the reading costs.
 from xml.parsers import expat
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
-from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionTexts
+from django_sitemapkit.audit.reader.extensions import ExtensionChecker, ExtensionContents
 from django_sitemapkit.audit.reader.findings import FindingLog
 from django_sitemapkit.audit.reader.formats import FEEDS, DocumentKind, Feed
 from django_sitemapkit.audit.reader.quick import END, QuickEntries
@@ -47,7 +47,7 @@ class XmlDocument:
         self,
         log: FindingLog,
         checker: EntryChecker,
-        extensions: ExtensionChecker | ExtensionTexts,
+        extensions: ExtensionChecker | ExtensionContents,
         *,
         nested: bool,
     ) -> None:
@@ -264,7 +264,7 @@ class XmlDocument:
         self._skipped = 0
         if self._captures:
             self._captures = False
-            self._extensions.end(text)
+            self._extensions.end_extension(text)
 
     def _check_text_between_tags(self, line: int) -> None:
         """Report text between tags since the last check, other than white space; discard it."""
@@ -371,7 +371,7 @@ class XmlDocument:
                 if self.kind == "urlset":
                     if name == _NEWS_TAG:  # Many programs declare its namespace and list none.
                         self._checker.duplicates.allow_repetition()
-                    self._captures = self._extensions.start(
+                    self._captures = self._extensions.start_extension(
                         name, attributes, self._entry_line, self._entry_location()
                     )
             else:

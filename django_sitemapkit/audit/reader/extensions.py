@@ -75,7 +75,9 @@ class ExtensionChecker:
         self._sources: list[tuple[str, str]] = []
         self._wrong: set[str] = set()
 
-    def start(self, name: str, attributes: dict[str, str], line: int, location: str | None) -> bool:
+    def start_extension(
+        self, name: str, attributes: dict[str, str], line: int, location: str | None
+    ) -> bool:
         """Begin an extension of the entry in ``line``; return whether its tags are checked.
 
         ``location`` is the entry's ``loc`` without white space around it, if it came before.
@@ -174,7 +176,7 @@ class ExtensionChecker:
                 "info", "video:uploader", info, "is not on the page's host"
             )
 
-    def end(self, _text: str) -> None:
+    def end_extension(self, _text: str) -> None:
         """End the extension; report missing tags, and faults of a video as a whole."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
@@ -297,7 +299,7 @@ class ExtensionChecker:
         self._log.add(code, message, self._line, self._location)
 
 
-class ExtensionTexts:
+class ExtensionContents:
     """Collects the content of each entry's extensions as text, without checks.
 
     Equal extensions have equal texts, whatever the order of their parts and the spelling of URLs.
@@ -310,7 +312,7 @@ class ExtensionTexts:
         self._parts: list[str] = []
         self._lines: list[str] = []
 
-    def start(
+    def start_extension(
         self, name: str, attributes: dict[str, str], _line: int, _location: str | None
     ) -> bool:
         """Begin an extension; return True, as all of its tags are read."""
@@ -328,7 +330,7 @@ class ExtensionTexts:
         text = "".join([*before, text]).strip(WHITE_SPACE)
         self._parts += _element_texts(name.rpartition(" ")[2], attributes, text)
 
-    def end(self, text: str) -> None:
+    def end_extension(self, text: str) -> None:
         """End the extension, and keep its content as a line for ``end_entry``."""
         namespace, _, tag = self._open[0][0].rpartition(" ")
         self.end_tag(0, text)

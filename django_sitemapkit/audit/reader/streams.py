@@ -157,12 +157,12 @@ class Opening:
         self.over = self.is_text = False
 
     def content_of(self, block: bytes) -> bytes:
-        """Return the part of ``block`` to parse: from the first tag or URL on, or nothing yet.
+        """Return the part of ``block`` to parse: from the first tag or URL on; b"" before it.
 
         If there is one, ``over`` is then true, and ``is_text`` says that a list of URLs begins
-        there, not a tag. A UTF-8 byte order mark is allowed; white space is a finding, and
-        ``lines`` counts the lines of it, which the parser does not see. Raises InvalidSitemap for
-        what cannot be a sitemap.
+        there, not a tag. A UTF-8 byte order mark is allowed, and kept if right before it; white
+        space is a finding, and ``lines`` counts the lines of it, which the parser does not see.
+        Raises InvalidSitemap for what cannot be a sitemap.
         """
         text = block
         if not self._seen:

@@ -29,7 +29,7 @@ from django_sitemapkit.audit.web.responses import (
     FetchError,
     HttpAnswer,
     fetch_with_redirects,
-    read_body,
+    read_body_if_readable,
 )
 from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.printable import printable
@@ -123,7 +123,7 @@ class InProcessFetcher:
             elif response.status_code == 400:
                 error = _refused_host_error(request)
             blocks = _blocks(response, self._max_bytes)
-            body, incomplete = read_body(headers, blocks, self._max_bytes)
+            body, incomplete = read_body_if_readable(headers, blocks, self._max_bytes)
             return HttpAnswer(
                 status=response.status_code, headers=headers, body=body, error=error or incomplete
             )

@@ -35,7 +35,7 @@ from django_sitemapkit.audit.web.responses import (
     HttpAnswer,
     fetch_with_redirects,
     header_values,
-    read_body,
+    read_body_if_readable,
 )
 from django_sitemapkit.audit.web.robots import RobotsRules
 from django_sitemapkit.http_headers import seconds_to_wait
@@ -293,7 +293,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                     if length is not None and length <= MAX_DRAINED:
                         b"".join(blocks)
                 else:
-                    body, incomplete = read_body(headers, blocks, self.max_bytes)
+                    body, incomplete = read_body_if_readable(headers, blocks, self.max_bytes)
                     error = error or incomplete
         except FetchError as failure:
             error = failure

@@ -209,9 +209,9 @@ class _NamedUrls:
     def __init__(self, url: str, document: Any, robots: RobotsDirectives) -> None:
         self._document = document
         hrefs = (base.get("href") for base in document.iter("base"))
-        base = _Resolver(url).absolute(next(filter(None, hrefs), ""))
+        base = _Resolver(url).url_of_href(next(filter(None, hrefs), ""))
         # It is joined with each link, so a long one would cost its length as often.
-        self._absolute = _Resolver(base if base and len(base) <= MAX_LOCATION else url).absolute
+        self._absolute = _Resolver(base if base and len(base) <= MAX_LOCATION else url).url_of_href
         self.refresh: str | None = None
         for meta in document.iter("meta"):
             content = meta.get("content", "")
@@ -236,7 +236,7 @@ class _NamedUrls:
 
     def read_headers(self, url: str, headers: Sequence[tuple[str, str]]) -> None:
         """Keep the URLs in a response's headers too: canonical, alternates and refresh."""
-        absolute = _Resolver(url).absolute
+        absolute = _Resolver(url).url_of_href
         for value in header_values(headers, "refresh"):
             self.refresh = self.refresh or absolute(refresh_target(value))
         for target, parameters in (
@@ -334,11 +334,11 @@ class _Resolver:
         parts = urlsplit(base)
         self._origin = f"{parts.scheme}://{parts.netloc}"
 
-    def absolute(self, href: str) -> str | None:
-        """Return a URL without its fragment, in normal form if it is valid.
+    def url_of_href(self, href: str) -> str | None:
+        """Return the URL of a link without its fragment, in normal form if valid, else as it is.
 
-        None for a fragment alone, for other schemes than http and https, and for an ``href``
-        that is too long for any valid URL.
+        None for a fragment alone, for other schemes than http and https, for brackets without an
+        IPv6 address, and for an ``href`` that is too long for any valid URL.
         """
         href = href.strip() if len(href) <= _MAX_HREF else ""
         if not href.isprintable():

@@ -180,13 +180,14 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
     return not kind or kind in READ_TYPES or kind.endswith(("/xml", "+xml"))
 
 
-def read_body(
+def read_body_if_readable(
     headers: Sequence[tuple[str, str]], blocks: Iterable[bytes], max_bytes: int
 ) -> tuple[bytes, FetchError | None]:
     """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
-    Nothing is read of a type that is not readable. Of others, hardly more than ``max_bytes`` of
-    input are read, so that neither a gzip bomb nor endless empty members cost more.
+    A body of a type that is not readable is not read, without an error; one of a wrong encoding is
+    empty. Hardly more than ``max_bytes`` of input are read, so that neither a gzip bomb nor endless
+    empty members cost more.
     """
     if not has_readable_type(headers):
         return b"", None

@@ -192,7 +192,10 @@ class PageBuilder:
         return RenderedPage(row, file, rows, deduplicator)
 
     def record(self, rendered: RenderedPage) -> FileResult:
-        """Store the file of a rendered page, and record it in its row; return the result."""
+        """Store a rendered page's file unless it is empty or stored; record and announce the page.
+
+        Raises BuildFailed if the file could not be written.
+        """
         row, page = rendered.row, rendered.file
         try:
             page.finish()
@@ -200,7 +203,7 @@ class PageBuilder:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         # A row that was gone while the others were read, and is back, leaves no other trace.
         fingerprint = row.fingerprint if page.rendering.rows == rendered.rows else ""
-        state = self._store_page(row, page)
+        state = self._store_if_new(row, page)
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
         set_page_facts(row, page.rendering)
@@ -260,7 +263,7 @@ class PageBuilder:
         """Return a page's rows in the published build and in the held one, if any."""
         return self._previous.get(page_name_of(row), ())
 
-    def _store_page(self, row: Place, page: PageFile) -> str:
+    def _store_if_new(self, row: Place, page: PageFile) -> str:
         """Store a page's file if it is new; fill in its row. Return "stored", "same" or "empty"."""
         if not page.rendering.urls:
             row.status = Place.Status.EMPTY

@@ -398,7 +398,7 @@ def _older_lastmods(row: Place, previous: Place) -> Iterator[State]:
     if not previous.page.lastmods or row.page.urls < previous.page.urls:
         return
     before, after = previous.page.lastmods["newest"], row.page.lastmods["newest"]
-    if _is_before(after, before):
+    if _is_surely_before(after, before):
         yield {
             "code": "lastmod-backwards",
             "section": row.section,
@@ -410,11 +410,11 @@ def _older_lastmods(row: Place, previous: Place) -> Iterator[State]:
         }
 
 
-def _is_before(text: str, other: str) -> bool:
+def _is_surely_before(lastmod: str, other: str) -> bool:
     """Return whether a lastmod is surely before the other; a date may be any moment of its day."""
-    if DATE_CHARACTERS in (len(text), len(other)):
-        return text[:DATE_CHARACTERS] < other[:DATE_CHARACTERS]
-    return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
+    if DATE_CHARACTERS in (len(lastmod), len(other)):
+        return lastmod[:DATE_CHARACTERS] < other[:DATE_CHARACTERS]
+    return moment_of(lastmod, dt.UTC) < moment_of(other, dt.UTC)
 
 
 def _newest_key_text(row: Place) -> str:

@@ -76,7 +76,7 @@ def publish_finished(state: BuildState) -> BuildResult:
             reason = held.reason  # A preview does not make a preview of what was built to publish.
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         why = {"code": "identical", "build": held.pk}
-        _end_as_identical(state, held, Build.Status.ABANDONED, why)
+        _end_and_update_identical(state, held, Build.Status.ABANDONED, why)
         return state.result(Build.Status.HELD, reason, held.pk)
     record.previous = published
     dated: Sequence[Place] = ()
@@ -91,7 +91,7 @@ def publish_finished(state: BuildState) -> BuildResult:
     if reason:
         with lease.fenced_transaction():
             _record_end(record, Build.Status.HELD, reason=reason)
-    _give_up_superseded(state, record)
+    _abandon_held_builds_replaced_by(state, record)
     return state.result(record.status, reason)
 
 
@@ -111,8 +111,8 @@ def end_if_unchanged(state: BuildState) -> BuildResult | None:
     record.warnings = list(warnings_of(finished))
     if published is None or not _is_identical(state, published, index):
         return None
-    _end_as_identical(state, published, Build.Status.UNCHANGED, state.preview_reason)
-    _give_up_superseded(state, record)
+    _end_and_update_identical(state, published, Build.Status.UNCHANGED, state.preview_reason)
+    _abandon_held_builds_replaced_by(state, record)
     return state.result(Build.Status.UNCHANGED)
 
 
@@ -222,7 +222,9 @@ def _is_identical(state: BuildState, build: Build, index: RenderedIndex) -> bool
     return is_same and _is_index_stored(state, index, state.builds.index_of(build))
 
 
-def _end_as_identical(state: BuildState, same: Build, status: Build.Status, reason: State) -> None:
+def _end_and_update_identical(
+    state: BuildState, same: Build, status: Build.Status, reason: State
+) -> None:
     """Record that a build has the same files as ``same``, whose rows get its newer facts.
 
     The build ends with ``status`` and ``reason``; it is saved if it is not saved yet, else its rows
@@ -253,7 +255,7 @@ def _end_as_identical(state: BuildState, same: Build, status: Build.Status, reas
             _record_end(record, status, reason=reason)
 
 
-def _give_up_superseded(state: BuildState, record: Build) -> None:
+def _abandon_held_builds_replaced_by(state: BuildState, record: Build) -> None:
     """Give up the builds held for review that the later build ``record`` replaces.
 
     A build of some sections replaces only those that the same call began, and one that is held only
@@ -302,7 +304,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
             _serve(state, record, despite_pause=True)
             if pause is not None:
                 pause_publishing(site, pause)
-        _give_up_superseded(state, record)
+        _abandon_held_builds_replaced_by(state, record)
         export_and_announce(state, everything=again)
         return state.exported or 0
 

@@ -251,8 +251,8 @@ def _compare_entries(
         if location in right and duplicates is not None:
             url = unescaped(location.decode())
             if url in duplicates or len(duplicates) < MAX_DUPLICATES:
-                pages = duplicates.setdefault(url, [_page_text(right[location][0])])
-                pages.extend([_page_text(page)] * (len(pages) < MAX_DUPLICATES))
+                pages = duplicates.setdefault(url, [_page_name_in_words(right[location][0])])
+                pages.extend([_page_name_in_words(page)] * (len(pages) < MAX_DUPLICATES))
         right[location] = page, values
     for location, (page, values) in right.items():
         previous = left.pop(location, None)
@@ -264,9 +264,9 @@ def _compare_entries(
         yield _new_difference(DifferenceKind.REMOVED, location, page)
 
 
-def _page_text(page: bytes) -> str:
-    """Return the section and the number of an entry's page in words."""
-    section, _, number = page.decode().partition(" ")
+def _page_name_in_words(page_name: bytes) -> str:
+    """Return the section and the number of a page in words; its name is such as ``b"blog 3"``."""
+    section, _, number = page_name.decode().partition(" ")
     return f"section {section!r}, page {number}"
 
 

@@ -179,7 +179,9 @@ def _declared_titles(
         code = language or default_language()
         found = translation_column(title, section.rows.model, code)
         if isinstance(found, RelatedTranslation):
-            read = section.related_values(list(dict.fromkeys(keys)), (found.language, found.value))
+            read = section.keys_with_related_values(
+                list(dict.fromkeys(keys)), (found.language, found.value)
+            )
             by_key = {key: value for key, spoken, value in read if spoken == code}
             return list(map(by_key.get, keys))
         title = found

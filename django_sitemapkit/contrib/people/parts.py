@@ -303,7 +303,7 @@ def first_page_sections(site: SitemapSite) -> list[SectionLinks]:
     for section, parts in sections:
         with naming_section(section):
             if len(parts) > 1:
-                links = _pages_or_parts(section, parts, next(planned))
+                links = _links_of_large_section(section, parts, next(planned))
             else:
                 entries = _entry_links_of_parts(section, parts)
                 links = links_of_section(section, entries=entries)
@@ -318,10 +318,13 @@ def _parts_of_section(section: SectionReader) -> list[PagePart]:
         return parts_of(section, whole_range(section))
 
 
-def _pages_or_parts(
+def _links_of_large_section(
     section: SectionReader, parts: Sequence[PagePart], planned: Sequence[PlannedPage]
 ) -> SectionLinks:
-    """Return a large section with links to its pages, or to the parts of its only page."""
+    """Return a large section with links to its pages, or to the parts of its only page.
+
+    There are at most MAX_PAGES or MAX_PARTS links, and one to the next page or part if it has more.
+    """
     path_of = page_path_getter(section)
     if len(planned) == 1:
         (page,), at_most = planned, MAX_PARTS

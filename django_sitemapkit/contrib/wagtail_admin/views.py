@@ -18,7 +18,7 @@ from wagtail.log_actions import log
 from wagtail.models import Page
 
 from django_sitemapkit.builds import status_of
-from django_sitemapkit.builds.requests import process_on_commit, record_request
+from django_sitemapkit.builds.requests import record_request, start_processing_on_commit
 from django_sitemapkit.contrib.wagtail import sites_of_page
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object, try_read
@@ -156,7 +156,7 @@ class SitemapReportView(PermissionRequiredMixin, SitemapAdminView):
         if site is None:
             raise Http404(gettext("This site does not exist."))
         record_request(site, BuildRequest.Kind.BUILD, by=request.user.get_username())
-        process_on_commit(site, get_runner)
+        start_processing_on_commit(site, get_runner)
         messages.success(request, gettext("Build of changes requested."))
         return redirect(reverse("sitemapkit_report"))
 

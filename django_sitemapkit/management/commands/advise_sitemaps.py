@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from django_sitemapkit.inspection import OptionReading, ReadAs, SectionReading, readings_of
+from django_sitemapkit.inspection import OptionReading, ReadAs, SectionReading, reading_reports_of
 from django_sitemapkit.management.base import PublishedCommand
 
 
@@ -13,7 +13,7 @@ class Command(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Print how each option of each site's sections is read, and what to write instead."""
-        found = {site: list(readings_of(site)) for site in self.sites(options["site"])}
+        found = {site: list(reading_reports_of(site)) for site in self.sites(options["site"])}
         self.write_json(
             [
                 {"site": site.key, "sections": list(map(asdict, sections))}

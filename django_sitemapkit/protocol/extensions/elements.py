@@ -118,12 +118,12 @@ def video_element(
         + optional_tag("view_count", _whole_number_text, video.views)
         + optional_tag("publication_date", date, video.published)
         + _xml_or_report(report, _video_tags, video.tags, report)
-        + optional_tag("family_friendly", _yes_or_no_text, video.family_friendly)
+        + optional_tag("family_friendly", _yes_or_no_of_bool, video.family_friendly)
         + _xml_or_report(report, _restriction_tag, _VIDEO["restriction"], video.restriction, report)
-        + optional_tag("requires_subscription", _yes_or_no_text, video.requires_subscription)
+        + optional_tag("requires_subscription", _yes_or_no_of_bool, video.requires_subscription)
         + _xml_or_report(report, _uploader_tag, video, url, location, report)
         + _xml_or_report(report, _restriction_tag, _VIDEO["platform"], video.platform, report)
-        + optional_tag("live", _yes_or_no_text, video.live)
+        + optional_tag("live", _yes_or_no_of_bool, video.live)
     )
     return f"<video:video>{xml}</video:video>"
 
@@ -194,15 +194,16 @@ def _uploader_tag(video: Video, url: TextOf, location: str, report: ReportRefusa
     return _tag(rule, _xml_text, video.uploader or None, info)
 
 
-def _uploader_info_attribute(info: str | None, url: TextOf, location: str) -> str:
+def _uploader_info_attribute(info_url: str | None, normalise: TextOf, location: str) -> str:
     """Return the attribute with the URL about a video's uploader; "" for None.
 
-    It must be on the host of ``location``, the video's page.
+    Raises InvalidValue if the URL is invalid, as "" is, or is not on the host of ``location``, the
+    video's page.
     """
-    if info is None:
+    if info_url is None:
         return ""
     what = "uploader_info of a video"
-    address = _call_naming(what, url, info)
+    address = _call_naming(what, normalise, info_url)
     if not on_same_host(address, location):
         raise _invalid_field(what, address, "is not on the host of the video's page")
     return f' info="{_escaped(address)}"'
@@ -290,7 +291,7 @@ def _rating_text(rating: object) -> str:
     return f"{abs(float(rating)):.1f}"
 
 
-def _yes_or_no_text(value: object) -> str:
+def _yes_or_no_of_bool(value: object) -> str:
     """Return "yes" for True and "no" for False. Raises InvalidValue for anything else."""
     if not isinstance(value, bool):
         raise invalid_text(value, "is neither True nor False")

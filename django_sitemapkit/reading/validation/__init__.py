@@ -30,7 +30,7 @@ from django_sitemapkit.reading.validation.items import (
     unknown_items,
     wrong_items,
 )
-from django_sitemapkit.reading.validation.mistakes import Mistake, mistake_of_error
+from django_sitemapkit.reading.validation.mistakes import Mistake, mistake_of_crash
 from django_sitemapkit.reading.validation.options import (
     closest_option,
     ineffective_trust_lastmod,
@@ -46,7 +46,7 @@ from django_sitemapkit.sites import SitemapSite
 __all__ = [
     "Mistake",
     "closest_option",
-    "mistake_of_error",
+    "mistake_of_crash",
     "mistakes_of",
     "naming_section",
     "option_names",
@@ -139,7 +139,7 @@ def require_pageable(reader: SectionReader) -> None:
             raise
     except Exception as error:
         raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r}: {mistake_of_error(error).text}"
+            f"Section {reader.get_name()!r}: {mistake_of_crash(error).text}"
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")

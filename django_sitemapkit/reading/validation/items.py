@@ -168,7 +168,10 @@ def _urls_on_other_host(reader: ContribReader) -> Iterator[Mistake]:
 
 
 def _overridden_members(sitemap: Any) -> Iterator[Mistake]:
-    """Find overridden members of a contrib sitemap that are not called, such as get_urls()."""
+    """Yield a mistake for each overridden member of a contrib sitemap that is not called.
+
+    Only members that make entries count, such as get_urls() unless it only forces a host.
+    """
     for name in overridden_members(sitemap):
         if name != "get_urls" or not _only_forces_host(sitemap):
             own = inspect.getattr_static(type(sitemap), name)

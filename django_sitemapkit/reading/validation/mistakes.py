@@ -50,8 +50,8 @@ class Mistake:
         return replace(self, identifier=identifier) if identifier in warnings else self
 
 
-def mistake_of_error(error: Exception) -> Mistake:
-    """Return the mistake that the project's code raised an error.
+def mistake_of_crash(error: Exception) -> Mistake:
+    """Return the mistake (W100) that the project's code raised an error.
 
     It names the function and the line, and says when the function must work.
     """

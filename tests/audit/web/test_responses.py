@@ -11,7 +11,7 @@ from django_sitemapkit.audit.web.responses import (
     fetch_with_redirects,
     has_readable_type,
     header_values,
-    read_body,
+    read_body_if_readable,
 )
 
 
@@ -166,7 +166,7 @@ BODY = b"some text " * 50
 def test_bodies(encoding, data, size):
     """Plain and gzip, also in several members, however the bytes arrive."""
     blocks = (data[start : start + size] for start in range(0, len(data), size))
-    assert read_body(encoded(encoding), blocks, 500) == (BODY, None)
+    assert read_body_if_readable(encoded(encoding), blocks, 500) == (BODY, None)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_bodies(encoding, data, size):
 )
 def test_bad_gzip(data, code, length):
     """It is named, and a bomb costs no more than the limit."""
-    body, error = read_body(encoded("gzip"), [data], 1_000)
+    body, error = read_body_if_readable(encoded("gzip"), [data], 1_000)
     assert (error.code, len(body)) == (code, length)
 
 
@@ -194,18 +194,18 @@ def test_limits():
             asked.append(1)
             yield b"x" * 100
 
-    assert read_body([], [b"x" * 500], 500) == (b"x" * 500, None)
-    body, error = read_body([], endless(), 500)
+    assert read_body_if_readable([], [b"x" * 500], 500) == (b"x" * 500, None)
+    body, error = read_body_if_readable([], endless(), 500)
     assert (len(body), error.code, len(asked)) == (500, "too-large", 6)
 
 
 def test_encodings_that_were_not_asked_for():
     """They cannot be read."""
-    body, error = read_body(encoded("deflate"), [zlib.compress(BODY)], 1_000)
+    body, error = read_body_if_readable(encoded("deflate"), [zlib.compress(BODY)], 1_000)
     assert (body, error.code) == (b"", "invalid-encoding")
     assert "'deflate'" in str(error)
 
 
 def test_an_empty_body_marked_as_gzip():
     """Some servers do so for HEAD, 204 and redirects."""
-    assert read_body(encoded("gzip"), [], 10) == (b"", None)
+    assert read_body_if_readable(encoded("gzip"), [], 10) == (b"", None)

@@ -5,7 +5,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.builds import build, requests
-from django_sitemapkit.builds.requests import process_on_commit, record_request
+from django_sitemapkit.builds.requests import record_request, start_processing_on_commit
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.runners.choosing import get_runner
 from tests.runners.queues.test_contract import SITE
@@ -105,7 +105,7 @@ def test_a_backend_without_workers_works(folder, settings, monkeypatch):
     started = []
     monkeypatch.setattr(requests._threads, "add", lambda item, **job: started.append(item))
     record_request(SITE, BuildRequest.Kind.BUILD)
-    process_on_commit(SITE, get_runner)
+    start_processing_on_commit(SITE, get_runner)
     assert len(started) == 1
 
 

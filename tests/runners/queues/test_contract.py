@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from django_sitemapkit.builds import InlineRunner, build, cancel_build
-from django_sitemapkit.builds.requests import process_on_commit, record_request
+from django_sitemapkit.builds.requests import record_request, start_processing_on_commit
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning
 from django_sitemapkit.models import Build, BuildRequest, Place, UrlOverride
 from django_sitemapkit.planning import PlanChange, all_pages
@@ -310,7 +310,7 @@ def test_a_request_is_done_by_a_single_worker(how, folder, rows, settings):
             stack.callback(workers.end)
             settings.SITEMAPKIT_RUNNER = "celery"
         asked = record_request(SITE, BuildRequest.Kind.BUILD)
-        process_on_commit(SITE, get_runner)
+        start_processing_on_commit(SITE, get_runner)
         deadline = time.monotonic() + 90
         while asked.ended_at is None:
             assert time.monotonic() < deadline

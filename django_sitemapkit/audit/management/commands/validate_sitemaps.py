@@ -148,7 +148,7 @@ class Command(PublishedCommand):
             else:
                 self._validate_and_repair_published(options)
         finally:
-            self.show_progress("")
+            self.replace_progress_line("")
         self._conclude(
             fail_on,
             options["fail_on"],
@@ -175,7 +175,7 @@ class Command(PublishedCommand):
         """Print a line for each document, and add it to the totals."""
         for document in documents:
             self.totals.add(document)
-            self.show_progress("")
+            self.replace_progress_line("")
             self.write_json(document.as_dict())
             self._print_document(document)
 
@@ -206,7 +206,7 @@ class Command(PublishedCommand):
         now = time.monotonic()
         if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
             self.shown = now
-            self.show_progress(self._progress_text(urls, size))
+            self.replace_progress_line(self._progress_text(urls, size))
 
     def _progress_text(self, urls: int = 0, size: int = 0) -> str:
         """Return the numbers read so far, including a document that is still being read."""
@@ -219,7 +219,10 @@ class Command(PublishedCommand):
         )
 
     def _repair(self, site: SitemapSite, damaged: list[tuple[str, str]]) -> None:
-        """Rebuild the damaged files of a site by a build of their sections."""
+        """Rebuild the damaged files of a site, names with sections, by a build of the sections.
+
+        Raises CommandError if a section has faults. A build held for review is only a warning.
+        """
         if self.has_faults:
             raise CommandError(
                 "--repair builds the site, which needs all sections: fix the errors above.",
