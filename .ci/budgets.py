@@ -32,10 +32,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_532,
-    "package: tokens": 292_349,
-    "core: statements": 17_653,
-    "core: tokens": 213_116,
+    "package: statements": 24_533,
+    "package: tokens": 292_355,
+    "core: statements": 17_654,
+    "core: tokens": 213_122,
     "builds, runners, planning, publishing: statements": 4_498,
     "audit: statements": 4_932,
     "inspections by Google: statements": 350,
