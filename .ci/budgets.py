@@ -32,10 +32,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_533,
-    "package: tokens": 292_355,
-    "core: statements": 17_654,
-    "core: tokens": 213_122,
+    "package: statements": 24_538,
+    "package: tokens": 292_375,
+    "core: statements": 17_659,
+    "core: tokens": 213_142,
     "builds, runners, planning, publishing: statements": 4_498,
     "audit: statements": 4_932,
     "inspections by Google: statements": 350,

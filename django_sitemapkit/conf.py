@@ -73,7 +73,8 @@ class _Setting(Generic[_Value]):
         if known is None or (known[0] != raw if is_mutable else known[0] is not raw):
             snapshot = copy.deepcopy(raw) if is_mutable else raw
             # What is None by default may also be set to None.
-            checked: Any = None if raw is self._default is None else self._check(self._name, raw)
+            is_unset = raw is None and self._default is None
+            checked: Any = None if is_unset else self._check(self._name, raw)
             known = instance.checked[self._name] = snapshot, checked
         value: _Value = known[1]
         return value

@@ -66,9 +66,9 @@ LAST_KEY = object()
 
 _KEYS = "ARRAY_AGG(sitemapkit_key)"
 # The first and the last key are those at the ends: a comparison might have another order.
-_SELECTED = (
-    f"COUNT(*), ({_KEYS})[1], ({_KEYS})[COUNT(*)], STRING_AGG(sitemapkit_text, E'\\n'),"
-    " MIN(sitemapkit_lastmod)::text, MAX(sitemapkit_lastmod)::text, COUNT(sitemapkit_lastmod)"
+_SELECTED = f"COUNT(*), ({_KEYS})[1], ({_KEYS})[COUNT(*)], STRING_AGG(sitemapkit_text, E'\\n')"
+_LASTMODS = (
+    "MIN(sitemapkit_lastmod)::text, MAX(sitemapkit_lastmod)::text, COUNT(sitemapkit_lastmod)"
 )
 
 
@@ -171,14 +171,15 @@ class TextQuery:
         """Whether the sums of the rows' hashes are found, too."""
         self._field = keyset.field
         line = _line_expression(keyset.queryset, columns, lastmod_text)
-        lastmod = Value(None, output_field=DateField())
+        selected: dict[str, Any] = {
+            "sitemapkit_key": F(keyset.name),
+            "sitemapkit_text": _blank_with_own_values(line, reader.row_value_columns.values()),
+        }
+        self._lastmods = "NULL, NULL, 0"
         if lastmod_text is not None:
-            (lastmod,) = lastmod_text.get_source_expressions()
-        rows: QuerySet[Any] = keyset.queryset.values(
-            sitemapkit_key=F(keyset.name),
-            sitemapkit_text=_blank_with_own_values(line, reader.row_value_columns.values()),
-            sitemapkit_lastmod=lastmod,
-        )
+            (selected["sitemapkit_lastmod"],) = lastmod_text.get_source_expressions()
+            self._lastmods = _LASTMODS
+        rows: QuerySet[Any] = keyset.queryset.values(**selected)
         self._keyset = Keyset(rows, keyset.name, keyset.active)
 
     def add_hash_sum(self, row_hash_expression: Func) -> None:
@@ -213,7 +214,8 @@ class TextQuery:
         # The ORM would take longer for the outer statement than for the inner one.
         keys = _KEYS if self.with_keys else "NULL"
         hashes = SUM_OF_HASHES if self.has_hashes else "0"
-        outer = f"SELECT {_SELECTED}, {keys}, {hashes} FROM ({inner}) found"  # noqa: S608
+        columns = f"{_SELECTED}, {self._lastmods}, {keys}, {hashes}"
+        outer = f"SELECT {columns} FROM ({inner}) found"  # noqa: S608
         return outer, parameters
 
     def _run_statement(self, statement: SqlColumn, last: Any = None) -> TextChunk:

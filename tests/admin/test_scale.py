@@ -235,7 +235,7 @@ def measured(client, url, query):
 
 
 @pytest.mark.thorough
-def test_every_screen_is_bounded(fill, settings):
+def test_every_screen_is_bounded(fill, settings, caplog):
     """In its queries and in its size, whatever the numbers are."""
     fill()
     client = chief()
@@ -255,3 +255,5 @@ def test_every_screen_is_bounded(fill, settings):
         each for each in shown if each["queries"] > MAX_QUERIES or each["bytes"] > MAX_BYTES
     ]
     assert "\n".join(map(str, too_much)) == ""
+    # A page that says why it cannot be shown costs little, and is logged.
+    assert "could not be shown" not in caplog.text
