@@ -59,7 +59,6 @@ from django_sitemapkit.builds.report.status import STATES, states_by_build
 from django_sitemapkit.inspection import object_by_paging_key, try_read
 from django_sitemapkit.models import INDEX_ORDER, Build, BuildRequest, Place, PlaceQuerySet
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address_getter, page_problems
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
@@ -109,7 +108,7 @@ def file_view(
     row = get_object_or_404(Place.objects.in_build(obj), pk=file)
     query = request.GET.get("q", "").strip()
     wanted = unquote(query).casefold()
-    stored = stored_entries_of([row] if row.section and row.name else [], SitemapStorage())
+    stored = stored_entries_of([row] if row.section and row.name else [])
     found, failure = try_read(
         lambda: [
             entry

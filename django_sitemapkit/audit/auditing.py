@@ -35,7 +35,6 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.writers import escaped, unescaped
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -133,9 +132,8 @@ def entries_of_places(
 def entries_with_urls(places: Iterable[Place], urls: Collection[str]) -> Iterator[SitemapEntry]:
     """Yield the entries of stored pages that have one of the given URLs."""
     wanted = {url.encode() for url in escaped(list(urls))}
-    storage = SitemapStorage()
     for place in places:
-        for line in stored_entries_of([place], storage):
+        for line in stored_entries_of([place]):
             if location_and_values(line)[0] in wanted:
                 yield _parsed_entry(place.section, line)
 

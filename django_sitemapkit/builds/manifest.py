@@ -378,11 +378,12 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
         raise EOFError("the gzip stream is truncated")
 
 
-def _line_blocks_of(row: Place, storage: SitemapStorage) -> Iterator[bytes]:
+def _line_blocks_of(row: Place) -> Iterator[bytes]:
     """Yield the XML of a stored page in blocks of whole lines; each entry is a line.
 
     Raises StorageFailure where its file is lost or damaged.
     """
+    storage = SitemapStorage()
     try:
         with storage.open(row.page.name) as file:
             rest = b""
@@ -393,24 +394,22 @@ def _line_blocks_of(row: Place, storage: SitemapStorage) -> Iterator[bytes]:
         raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
 
 
-def stored_entries_of(
-    rows: Iterable[Place], storage: SitemapStorage, *, near: bytes = b""
-) -> Iterator[bytes]:
+def stored_entries_of(rows: Iterable[Place], *, near: bytes = b"") -> Iterator[bytes]:
     """Yield the entries of some stored pages, each of which is a line of its file.
 
     With ``near``, only the entries in blocks of a file that have these bytes are yielded: the other
     blocks are not cut into lines.
     """
     for row in rows:
-        for block in _line_blocks_of(row, storage):
+        for block in _line_blocks_of(row):
             lines = block.split(b"\n") if near in block else ()
             yield from (line + b"\n" for line in lines if line.startswith(_BEGIN))
 
 
-def entries_at(row: Place, location: str, storage: SitemapStorage) -> list[UrlEntry]:
+def entries_at(row: Place, location: str) -> list[UrlEntry]:
     """Return the entries of a stored page that list the URL ``location``."""
     start = _BEGIN + escaped([location])[0].encode() + _END
-    entries = stored_entries_of([row], storage, near=start)
+    entries = stored_entries_of([row], near=start)
     return [parse_xml_line(entry) for entry in entries if entry.startswith(start)]
 
 
@@ -426,15 +425,13 @@ find_all = url_finder("[^<]*+")
 """Finds every URL."""
 
 
-def locations_of(
-    row: Place, storage: SitemapStorage, find: FindUrls = find_all
-) -> Iterator[list[str]]:
+def locations_of(row: Place, find: FindUrls = find_all) -> Iterator[list[str]]:
     """Yield the URLs of a stored page that ``find`` finds, some at a time, with a heartbeat each.
 
     Entries are not parsed. Raises StorageFailure where the page's file is lost or damaged.
     """
     missing = row.page.urls
-    for block in _line_blocks_of(row, storage):
+    for block in _line_blocks_of(row):
         heartbeat()
         missing -= block.count(_BEGIN)
         if b"&" in block:  # A URL has no other entities, and no tag comes of these.

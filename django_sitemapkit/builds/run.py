@@ -68,7 +68,6 @@ from django_sitemapkit.overrides import (
 )
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.printable import logger
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.rendering import PageRendering, page_address
 from django_sitemapkit.sites import SitemapSite
@@ -286,11 +285,11 @@ def _pages_that_may_list(
     yielded.
     """
     if override.path:
-        location, storage = site.origin + override.path, SitemapStorage()
+        location = site.origin + override.path
         for row in rows:
             heartbeat()
             try:
-                is_listed = bool(entries_at(row, location, storage))
+                is_listed = bool(entries_at(row, location))
             except StorageFailure:
                 if not unreadable:
                     raise

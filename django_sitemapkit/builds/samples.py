@@ -6,7 +6,6 @@ from typing import Any
 
 from django_sitemapkit.builds.manifest import stored_entries_of
 from django_sitemapkit.models import Place
-from django_sitemapkit.publishing import SitemapStorage
 
 MIN_SAMPLED_FILES = 20
 """Sitemap files of a section that a sample is taken from, if it has so many."""
@@ -25,7 +24,6 @@ def sampled_entries(
     that have no others are not read. Each ``turn``, by default the build's number, takes another
     sample. Raises StorageFailure if a file is lost or damaged.
     """
-    storage = SitemapStorage()
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
         start = (pages[0].build_id if turn is None else turn) * _GOLDEN % 1
@@ -34,7 +32,7 @@ def sampled_entries(
             left = frozenset(places[skip:])
             skip -= len(places) - len(left)
             if left:
-                for place, entry in enumerate(stored_entries_of([page], storage)):
+                for place, entry in enumerate(stored_entries_of([page])):
                     if place in left:
                         yield name, entry
 

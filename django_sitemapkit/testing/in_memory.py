@@ -13,7 +13,7 @@ from django_sitemapkit.builds.manifest import parse_xml_line, stored_entries_of
 from django_sitemapkit.conf import caching_sites
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
-from django_sitemapkit.publishing import ALIAS, SitemapStorage
+from django_sitemapkit.publishing import ALIAS
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
@@ -71,7 +71,7 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
         result = build(here)
         # Its storage was empty, so it has a file of its own for each page, and is not "unchanged".
         pages = Place.objects.filter(build=result.build).pages()
-        entries = map(parse_xml_line, stored_entries_of(pages, SitemapStorage()))
+        entries = map(parse_xml_line, stored_entries_of(pages))
         yield BuiltSitemaps(result=result, entries=tuple(entries))
         transaction.set_rollback(True, using=database)
 

@@ -29,7 +29,6 @@ from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.printable import logger
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import KeyRange, SectionReader
 from django_sitemapkit.reading.proofs import sections_with_proven_urls
 from django_sitemapkit.rendering import listed_entries
@@ -415,7 +414,7 @@ class PageComparison:
         """
         listed: set[int] = set()
         if row.status == Place.Status.DONE:
-            for locations in locations_of(row, SitemapStorage()):
+            for locations in locations_of(row):
                 listed.update(hashes_of(locations))
         if _is_kept(row, self._kept):
             return array("q", sorted(listed))

@@ -24,7 +24,6 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, first_matching_patterns
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import MAX_PARAMETERS, KeyRange, QuerySetReader, SectionReader
 from django_sitemapkit.rendering import linked_sections, links_fingerprint
 from django_sitemapkit.sites import SitemapSite
@@ -107,7 +106,7 @@ class OverrideChanges:
         origin = self._site.origin
         wanted = {origin + path for path in self._changed_paths}
         try:
-            for some in locations_of(row, SitemapStorage()):
+            for some in locations_of(row):
                 if not wanted.isdisjoint(some):
                     return True
                 if self._rules and any(first_matching_patterns(self._rules, origin, some)):

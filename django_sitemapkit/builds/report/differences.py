@@ -37,7 +37,6 @@ from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, BuildDifferences, Place
 from django_sitemapkit.protocol.writers import unescaped
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import Count
 
@@ -195,13 +194,12 @@ def differences_between(
     def unchanged_url_hashes() -> set[int]:
         """Return the hashes of the URLs in unchanged files."""
         with suppress(StorageFailure):  # A lost file that did not change hides no difference.
-            urls = (url for row in kept for some in locations_of(row, storage) for url in some)
+            urls = (url for row in kept for some in locations_of(row) for url in some)
             return set(map(hash, urls))
         return set()
 
-    storage = SitemapStorage()
     with TemporaryDirectory() as folder:
-        for difference in _differences_in_parts(old, new, storage, Path(folder), duplicates):
+        for difference in _differences_in_parts(old, new, Path(folder), duplicates):
             is_changed = difference.kind is DifferenceKind.CHANGED
             if is_changed or hash(difference.location) not in unchanged_url_hashes():
                 yield difference
@@ -210,19 +208,16 @@ def differences_between(
 def _differences_in_parts(
     old: Sequence[Place],
     new: Sequence[Place],
-    storage: SitemapStorage,
     folder: Path,
     duplicates: Duplicates | None,
 ) -> Iterator[Difference]:
     """Yield the differences between changed files, by parts of the URLs that fit into memory."""
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:  # Most changes are small: no file is written for them.
-        yield from _compare_entries(
-            _entries_of(old, storage), _entries_of(new, storage), duplicates
-        )
+        yield from _compare_entries(_entries_of(old), _entries_of(new), duplicates)
         return
-    _partition(_entries_of(old, storage), parts, folder, "old")
-    _partition(_entries_of(new, storage), parts, folder, "new")
+    _partition(_entries_of(old), parts, folder, "old")
+    _partition(_entries_of(new), parts, folder, "new")
     for part in range(parts):
         heartbeat()
         yield from _compare_entries(
@@ -230,11 +225,11 @@ def _differences_in_parts(
         )
 
 
-def _entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[Entry]:
+def _entries_of(rows: Iterable[Place]) -> Iterator[Entry]:
     """Yield the entries of some stored pages, each with the section and number of its page."""
     for row in rows:
         page = f"{row.section} {row.number}".encode()
-        for location, values in map(location_and_values, stored_entries_of([row], storage)):
+        for location, values in map(location_and_values, stored_entries_of([row])):
             yield location, page, values
 
 

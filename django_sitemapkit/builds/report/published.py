@@ -204,14 +204,13 @@ def search_published(
         return search  # Without builds, a project needs no storage.
     rows = list(Place.objects.in_build(build).pages())
     end = None if seconds is None else monotonic() + seconds
-    storage = SitemapStorage()
     for number, row in enumerate(_likeliest_first(site, rows, section, pk)):
         is_enough = search.found and not every
         if end is not None and (is_enough or (number and monotonic() > end)):
             search.unread = len(rows) - number
             break
         try:
-            found = entries_at(row, location, storage)
+            found = entries_at(row, location)
         except StorageFailure as error:
             search.failures.append(f"{error}. Run validate_sitemaps --repair to store it again.")
             continue
@@ -238,13 +237,13 @@ def last_build_with(
     """
     builds = Build.objects.publishable(site.key).exclude(Q(published_at=None) | Q(pk=live.pk))
     known = Place.objects.in_build(live).pages().values("page")
-    end, storage, read = monotonic() + seconds, SitemapStorage(), set[str]()
+    end, read = monotonic() + seconds, set[str]()
     for build in builds.order_by("-published_at"):
         for row in Place.objects.in_build(build).pages().exclude(page__in=known):
             if monotonic() > end:
                 return None
             with suppress(StorageFailure):
-                if row.page.name not in read and entries_at(row, location, storage):
+                if row.page.name not in read and entries_at(row, location):
                     return build
             read.add(row.page.name)
     return None
@@ -350,11 +349,11 @@ class UrlMatches:
 
         ``find`` finds the URLs that match. Raises StorageFailure where a page is lost or damaged.
         """
-        end, storage = monotonic() + seconds, SitemapStorage()
+        end = monotonic() + seconds
         rows = Place.objects.in_build(self.build).pages().order_by("pk")  # type: ignore[arg-type]
         while some := list(rows.filter(pk__gt=self.last)[:PAGES_PER_QUERY]):
             for row in some:
-                for locations in locations_of(row, storage, find):
+                for locations in locations_of(row, find):
                     self.add(locations)
                 self.read += row.page.urls
                 self.last = row.pk
