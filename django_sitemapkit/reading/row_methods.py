@@ -216,14 +216,16 @@ class RowMethods:
     def _sample_rows(self, keys: KeyRange) -> list[tuple[Any, ...]]:
         """Return the first rows of a page, and some from a random place: each key with its columns.
 
-        Those from a random place need integer keys and an upper bound, so the last page has none.
+        Those from a random place need integer keys.
         """
+        keyset = self.reader.keyset
         with self.reader.site.active():
-            rows = self._read_values(self.reader.keyset.within(keys)[:SAMPLED_ROWS])
-            first, last = rows[-1][0] if rows else None, keys.upper
-            if type(first) is type(last) is int and first < last:
-                keys = KeyRange(random.randrange(first, last), last)  # noqa: S311  no secret
-                rows += self._read_values(self.reader.keyset.within(keys)[:SAMPLED_ROWS])
+            rows = self._read_values(keyset.within(keys)[:SAMPLED_ROWS])
+            if len(rows) == SAMPLED_ROWS and type(first := rows[-1][0]) is int:
+                is_last = keys.upper is None
+                ends = keyset.first_keys(1, keys, descending=True) if is_last else [keys.upper]
+                start = random.randrange(first, max([first + 1, *ends]))  # noqa: S311  no secret
+                rows += self._read_values(keyset.within(KeyRange(start, keys.upper))[:SAMPLED_ROWS])
         return rows
 
     def _read_values(self, rows: QuerySet[Any]) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from django_sitemapkit.builds import build
 from django_sitemapkit.models import SectionSettings
 from django_sitemapkit.overrides import disable_methods_as_columns, section_of
 from django_sitemapkit.reading import keysets, methods, reader_of, why_not_as_text
-from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.method_sources import MustBeCalled
 from django_sitemapkit.sections import adapt_contrib
 from tests import factories
@@ -527,6 +527,18 @@ def test_a_difference_names_the_row(broken):
     found = by_method(forms.f_string).method_difference(EVERYTHING)
     assert found.startswith("location of the row with key")
     assert "its source says '/products/shop/" in found
+
+
+@pytest.mark.parametrize("is_last", [True, False], ids=["the last page", "an inner page"])
+def test_a_difference_deep_in_a_page_is_found(broken, is_last):
+    """The first rows of a page are not all that is looked at."""
+    Product.objects.all().delete()
+    shop = Shop.objects.first()
+    alike = [Product(shop=shop, slug=f"p{n}", note=f"p{n}") for n in range(100)]
+    later = [Product(shop=shop, slug=f"q{n}", note="note") for n in range(300)]
+    Product.objects.bulk_create(alike + later)
+    end = None if is_last else Product.objects.latest("pk").pk
+    assert by_method(forms.f_string).method_difference(KeyRange(None, end))
 
 
 def test_methods_that_differ_are_called_from_then_on(broken, sections):
