@@ -32,13 +32,13 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_538,
-    "package: tokens": 292_375,
-    "core: statements": 17_659,
-    "core: tokens": 213_142,
-    "builds, runners, planning, publishing: statements": 4_498,
-    "audit: statements": 4_932,
-    "inspections by Google: statements": 350,
+    "package: statements": 24_530,
+    "package: tokens": 292_253,
+    "core: statements": 17_653,
+    "core: tokens": 213_033,
+    "builds, runners, planning, publishing: statements": 4_491,
+    "audit: statements": 4_930,
+    "inspections by Google: statements": 203,
     "fields of the tables of builds": 66,
     "first build of five rows: functions": 378,
     "first build of five rows: files": 53,

@@ -154,9 +154,9 @@ def test_a_file_is_looked_through_once(site, monkeypatch):
     looked_through = []
     look = changes.locations_of
 
-    def looking(line, storage):
+    def looking(line):
         looked_through.append((line.section, line.number))
-        return look(line, storage)
+        return look(line)
 
     monkeypatch.setattr(changes, "locations_of", looking)
     rule("/products/all/p1")
