@@ -118,10 +118,10 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
 
 def newest_run_ids() -> list[int]:
-    """Return the ids of the newest audit of each site and the newest crawl from each start."""
-    grouped: dict[tuple[str, bool], list[AuditRun]] = {}
+    """Return the ids of the newest run of each site and kind, of crawls that from each start."""
+    grouped: dict[tuple[str, str], list[AuditRun]] = {}
     for run in AuditRun.objects.order_by("-pk").defer("counts"):
-        grouped.setdefault((run.site, run.kind == AuditRun.Kind.CRAWL), []).append(run)
+        grouped.setdefault((run.site, run.kind), []).append(run)
     return [same[0].pk for runs in grouped.values() for same in grouped_by_starts(runs)]
 
 
@@ -178,7 +178,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     list_select_related = ("run",)
     search_fields = ("url",)
     ordering = ("pk",)
-    actions = ("exclude_them", "open_rule_form", "export_csv")
+    actions = ("exclude_urls", "open_rule_form", "export_csv")
 
     @admin.display(description=_("what to do"))
     def what_to_do(self, finding: AuditFinding) -> Any:
@@ -199,7 +199,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         return request.user.has_perm("sitemapkit.add_exclusionrule")
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["exclude"])
-    def exclude_them(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> None:
+    def exclude_urls(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> None:
         """Exclude the URLs of the selected findings, by an override for each URL."""
         if self._reject_too_many(request, queryset):
             return

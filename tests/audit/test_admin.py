@@ -70,7 +70,7 @@ def test_excluding_sets_overrides(audited, admin_client):
     response = admin_client.post(
         FINDINGS,
         {
-            "action": "exclude_them",
+            "action": "exclude_urls",
             "_selected_action": list(AuditFinding.objects.values_list("pk", flat=True)),
         },
         follow=True,
@@ -79,7 +79,7 @@ def test_excluding_sets_overrides(audited, admin_client):
     rows = UrlOverride.objects.order_by("path").values_list("path", "include")
     assert list(rows) == [("/gone/", False), ("/old/a/", False), ("/old/b/?x=1&y=2", False)]
     assert LogEntry.objects.filter(content_type__model="urloverride").count() == 3
-    act(admin_client, "exclude_them")
+    act(admin_client, "exclude_urls")
     assert UrlOverride.objects.count() == 3
 
 
@@ -128,7 +128,7 @@ def test_a_folder_ends_at_a_slash(audited, admin_client):
 def test_too_many_are_refused(audited, admin_client, monkeypatch):
     """One request does not change thousands of rows."""
     monkeypatch.setattr("django_sitemapkit.audit.admin.MAX_SELECTED", 3)
-    response = act(admin_client, "exclude_them")
+    response = act(admin_client, "exclude_urls")
     assert response.status_code == 302
     assert not UrlOverride.objects.exists()
     assert "Select at most 3 findings at a time." in admin_client.get(FINDINGS).text
@@ -167,9 +167,9 @@ def test_actions_need_permissions(audited, client):
     client.force_login(user)
     text = client.get(FINDINGS).text
     assert "export_csv" in text
-    assert "exclude_them" not in text
+    assert "exclude_urls" not in text
     assert "open_rule_form" not in text
-    act(client, "exclude_them")
+    act(client, "exclude_urls")
     assert not UrlOverride.objects.exists()
 
 
@@ -273,8 +273,11 @@ def test_a_crawl_shows_its_kinds_and_limits(crawled, admin_client):
 
 
 def test_newest_findings_are_those_of_an_audit_and_a_crawl(audited, crawled, admin_client):
-    """Neither hides the other; what no section lists has no section to filter by."""
+    """None hides another, nor does an audit before publishing; an orphan has no section."""
+    gate = AuditRun.objects.create(site="default", kind="gate", started_at=timezone.now())
+    AuditFinding.objects.create(run=gate, section="products", kind="gone", url=f"{BASE}/held/")
     text = admin_client.get(FINDINGS).text
+    assert f"{BASE}/held/" in text
     assert f"{BASE}/old/a/" in text
     assert f"{BASE}/shop/b/" in text
     assert "section__exact=products" in text
@@ -284,7 +287,7 @@ def test_newest_findings_are_those_of_an_audit_and_a_crawl(audited, crawled, adm
 def test_orphans_are_excluded_and_what_is_not_listed_is_not(crawled, admin_client):
     """The message says it."""
     data = {
-        "action": "exclude_them",
+        "action": "exclude_urls",
         "_selected_action": list(crawled.findings.values_list("pk", flat=True)),
     }
     text = admin_client.post(FINDINGS, data, follow=True).text
@@ -293,7 +296,7 @@ def test_orphans_are_excluded_and_what_is_not_listed_is_not(crawled, admin_clien
     assert list(UrlOverride.objects.values_list("path", flat=True)) == ["/shop/a/"]
 
 
-@pytest.mark.parametrize("action", ["exclude_them", "open_rule_form"])
+@pytest.mark.parametrize("action", ["exclude_urls", "open_rule_form"])
 def test_nothing_is_excluded_for_a_missing_page(crawled, admin_client, action):
     """It is not in the sitemap."""
     missing = crawled.findings.get(kind="missing")
