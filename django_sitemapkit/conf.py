@@ -224,13 +224,13 @@ def caching_sites() -> Iterator[None]:
 
 
 @receiver(request_started)
-def _start_cache(**kwargs: Any) -> None:
+def _start_request_cache(**kwargs: Any) -> None:
     """Begin to cache what the project's functions return, for a request."""
     _known.set({})
 
 
 @receiver(request_finished)
-def _drop_cache(**kwargs: Any) -> None:
+def _end_request_cache(**kwargs: Any) -> None:
     """End the cache of a request."""
     _known.set(None)
 

@@ -232,7 +232,7 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
 
     The last one is the step that leaves it out. ``links`` are rows to add, by step.
     """
-    for name, (title, said) in _texts_by_step(found, links).items():
+    for name, (title, said) in _titles_and_texts_by_step(found, links).items():
         items = [{"text": text} for text in said if text] + links.get(name, [])
         level = "warning" if name == "values" and found.problems else ""
         if name == found.step:
@@ -246,7 +246,7 @@ def _steps(found: UrlInspection, links: dict[str, list[dict[str, Any]]]) -> Iter
             return
 
 
-def _texts_by_step(
+def _titles_and_texts_by_step(
     found: UrlInspection, links: dict[str, list[dict[str, Any]]]
 ) -> dict[str, tuple[Any, Sequence[Any]]]:
     """Return the title and the texts of each step, by its name; they do not contain ``links``."""

@@ -123,7 +123,7 @@ def audit_build(finished: FinishedBuild) -> State:
         started_at=timezone.now(),
     )
     judge = make_judge(options)
-    audits = list(_section_audits(finished, options.sample))
+    audits = list(_sampled_sections(finished, options.sample))
     by_section = {audit.section: audit for audit in audits}
 
     def record(verdicts: list[Verdict]) -> None:
@@ -178,7 +178,7 @@ def _bad_url_states(audits: Sequence[SectionAudit]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _section_audits(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
+def _sampled_sections(finished: FinishedBuild, sample: int) -> Iterator[SectionAudit]:
     """Yield the audit of each section of a build, with its sample and no faults yet."""
     counts, changes = _sampled_changes(finished, sample)
     for section, group in groupby(finished.pages, key=lambda page: page.section):

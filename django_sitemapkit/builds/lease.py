@@ -403,7 +403,7 @@ class ClaimLease(BuildLease):
             if pages.filter(CLAIMED).count() >= self._limits.in_flight:
                 return None
             row = pages.exclude(CLAIMED).order_by(*INDEX_ORDER).first()
-            if row is None or not self._take_rate_limit_slot():
+            if row is None or not self._take_pages_per_minute_slot():
                 return None
             self._page = Place.objects.filter(pk=row.pk, status=Place.Status.PENDING)
             self._bounds = row.number, row.upper
@@ -458,7 +458,7 @@ class ClaimLease(BuildLease):
             claimed_until=DatabaseNow() + dt.timedelta(seconds=settings.LEASE_SECONDS)
         )
 
-    def _take_rate_limit_slot(self) -> bool:
+    def _take_pages_per_minute_slot(self) -> bool:
         """Return whether the limit of pages a minute allows a claim now.
 
         If it does, record when it allows the next claim.

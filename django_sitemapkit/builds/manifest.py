@@ -416,7 +416,8 @@ def entries_at(row: Place, location: str) -> list[UrlEntry]:
 def url_finder(expression: str) -> FindUrls:
     """Return a function that finds the URLs matching a regular expression in the bytes of entries.
 
-    It matches a whole URL, without entities, and never a ``<``, which ends one.
+    A URL has to match as a whole, and no entity in it is replaced. The expression must not match a
+    ``<``, which ends the URL.
     """
     return re.compile(_BEGIN + b"(" + expression.encode() + b")" + _END).findall
 

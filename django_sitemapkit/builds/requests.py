@@ -44,7 +44,7 @@ REQUEST_POLL_SECONDS = 2.0
 MAX_LISTED_FAULTS = 20
 """Faults that the outcome of a check tells."""
 
-Choose = Callable[[], Runner]
+ChooseRunner = Callable[[], Runner]
 
 
 def record_request(
@@ -85,41 +85,44 @@ def record_request(
 
 
 def start_processing_on_commit(
-    site: SitemapSite, choose: Choose = InlineRunner, *, kinds: tuple[str, ...] = WORK
+    site: SitemapSite, choose_runner: ChooseRunner = InlineRunner, *, kinds: tuple[str, ...] = WORK
 ) -> None:
     """Start to process a site's open requests once this transaction is committed.
 
-    ``choose`` gives the runner of its builds. If that has a queue, a worker processes them, else a
-    thread of this process, for the tenant of the caller. Comparisons have a thread of their own:
-    they wait for no build, and no build waits for them.
+    ``choose_runner`` gives the runner of its builds. If that has a queue, a worker processes them,
+    else a thread of this process, for the tenant of the caller. Comparisons have a thread of their
+    own: they wait for no build, and no build waits for them.
     """
     transaction.on_commit(
-        partial(_start_processing, site, choose, current_tenants(), kinds),
+        partial(_start_processing, site, choose_runner, current_tenants(), kinds),
         using=router.db_for_write(BuildRequest),
     )
 
 
 def _start_processing(
-    site: SitemapSite, choose: Choose, tenants: Mapping[str, Any], kinds: tuple[str, ...]
+    site: SitemapSite,
+    choose_runner: ChooseRunner,
+    tenants: Mapping[str, Any],
+    kinds: tuple[str, ...],
 ) -> None:
     """Have a worker process the open requests of a site, else a thread of this process."""
     try:
-        if enqueue(site, choose(), kinds):
+        if enqueue(site, choose_runner(), kinds):
             return
     except Exception:  # A queue that is down fails no click, and would take no page of a build.
         logger.exception("Site %r: requests could not be enqueued; a thread starts.", site.key)
-        choose = InlineRunner
+        choose_runner = InlineRunner
     job = " ".join((site.key, *kinds))
     try:
-        _threads.add((site, choose, kinds), job=job, tenants=tenants)
+        _threads.add((site, choose_runner, kinds), job=job, tenants=tenants)
     except RuntimeError:  # There is no room for another thread: the next run takes it.
         logger.exception("Site %r: no thread could be started.", site.key)
 
 
-def _process_requests_once(asked: list[tuple[SitemapSite, Choose, tuple[str, ...]]]) -> None:
+def _process_requests_once(asked: list[tuple[SitemapSite, ChooseRunner, tuple[str, ...]]]) -> None:
     """Process the requests of a site once, however often that was asked for."""
-    site, choose, kinds = asked[-1]
-    process_requests(site, choose, kinds=kinds)
+    site, choose_runner, kinds = asked[-1]
+    process_requests(site, choose_runner, kinds=kinds)
 
 
 _threads = BackgroundJobs(_process_requests_once, "Queued requests could not be processed.")
@@ -147,7 +150,7 @@ def record_message_if_due(site: SitemapSite, seconds: float = OVERDUE_SECONDS) -
 
 def process_requests(
     site: SitemapSite,
-    choose: Choose = InlineRunner,
+    choose_runner: ChooseRunner = InlineRunner,
     *,
     kinds: Collection[str] = tuple(Kind),
     wait_seconds: float = WAIT_SECONDS,
@@ -162,7 +165,7 @@ def process_requests(
     while (asked := BuildRequest.objects.open(site).filter(kind__in=kinds).first()) is not None:
         outcome: State
         try:
-            outcome = _JOBS[asked.kind](site, asked, choose)
+            outcome = _JOBS[asked.kind](site, asked, choose_runner)
         except BuildCancelled as error:
             outcome = {"code": "build-cancelled", "by": error.by}
         except (BuildRunning, LeaseLost) as error:
@@ -172,7 +175,7 @@ def process_requests(
             time.sleep(REQUEST_POLL_SECONDS)
             continue
         except QueueDown:  # The log has it. This process makes the pages.
-            choose = InlineRunner
+            choose_runner = InlineRunner
             continue
         except SitemapKitError as error:
             outcome = str(error)
@@ -185,12 +188,14 @@ def process_requests(
     return done
 
 
-def _run_build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mapping[str, Any]:
+def _run_build(
+    site: SitemapSite, asked: BuildRequest, choose_runner: ChooseRunner
+) -> Mapping[str, Any]:
     """Build the site, or the section, that a request asks for; return the outcome."""
     result = build(
         site,
         sections=[asked.section] if asked.section else (),
-        runner=choose(),
+        runner=choose_runner(),
         full=asked.full,
         preview=asked.kind == Kind.PREVIEW,
         started_by=asked.requested_by,
@@ -198,10 +203,10 @@ def _run_build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Mappin
     return outcome_of(result)
 
 
-def _run_check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_check(site: SitemapSite, asked: BuildRequest, choose_runner: ChooseRunner) -> State:
     """Verify all published files; return the outcome as a code with values, and the first faults.
 
-    ``asked`` and ``choose`` are not used; all jobs take them.
+    ``asked`` and ``choose_runner`` are not used; all jobs take them.
     """
     count, faults = 0, []
     for file in verify_published(site):
@@ -216,9 +221,9 @@ def _run_check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     }
 
 
-def _run_preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_preview(site: SitemapSite, asked: BuildRequest, choose_runner: ChooseRunner) -> State:
     """Build without publishing; return the outcome, with the numbers of URLs that would change."""
-    state: dict[str, Any] = {**_run_build(site, asked, choose)}
+    state: dict[str, Any] = {**_run_build(site, asked, choose_runner)}
     if state["code"] == "unchanged":
         return {"code": "compared", "added": 0, "removed": 0, "changed": 0}
     made = Build.objects.get(pk=state["build"]) if state["code"] == "previewed" else None
@@ -228,10 +233,10 @@ def _run_preview(site: SitemapSite, asked: BuildRequest, choose: Choose) -> Stat
     return state
 
 
-def _run_comparison(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_comparison(site: SitemapSite, asked: BuildRequest, choose_runner: ChooseRunner) -> State:
     """Compare the two builds of a request; return the outcome as a code with values.
 
-    ``choose`` is not used; all jobs take it.
+    ``choose_runner`` is not used; all jobs take it.
     """
     if asked.build is None or asked.before is None:
         return {"code": "build-gone"}
@@ -244,10 +249,10 @@ def _compare_builds(site: SitemapSite, build: Build, before: Build) -> State:
     return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 
 
-def _run_pruning(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+def _run_pruning(site: SitemapSite, asked: BuildRequest, choose_runner: ChooseRunner) -> State:
     """Delete the files of builds that are over; return the outcome as a code with values.
 
-    ``asked`` and ``choose`` are not used; all jobs take them.
+    ``asked`` and ``choose_runner`` are not used; all jobs take them.
     """
     pruned = prune(site)
     return {

@@ -98,7 +98,7 @@ def check_admin_sites() -> Found:
 
 
 @check(Tags.urls)
-def check_robots_views() -> Found:
+def check_robots_served_twice() -> Found:
     """Report that two views match /robots.txt, one of them the package's."""
     from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
 

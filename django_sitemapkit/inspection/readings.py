@@ -17,9 +17,9 @@ from django_sitemapkit.reading import (
     QuerySetReader,
     SectionReader,
     Source,
-    declared_indexes,
     equality_fields,
     own_field,
+    plain_indexes_of_model,
     why_not_as_text,
 )
 from django_sitemapkit.reading.method_sources import MustBeCalled
@@ -258,7 +258,7 @@ def _missing_index_text(reader: SectionReader, lastmod: Any) -> str:
     meta, names = field.model._meta, [one.name for one in equal]
     # With the key it has all that is read of a page; without it, the newest rows are at its end.
     wanted = [keyset.field.name, field.name]
-    for fields in declared_indexes(field):
+    for fields in plain_indexes_of_model(field):
         rest = fields[len(names) :]
         if set(fields[: len(names)]) == set(names) and (
             rest[:1] == wanted[1:] or rest[:2] == wanted

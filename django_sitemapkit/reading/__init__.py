@@ -29,10 +29,10 @@ from django_sitemapkit.reading.languages import (
     x_default_url,
 )
 from django_sitemapkit.reading.lastmods import (
-    declared_indexes,
     equality_fields,
     moves_with_next_change,
     own_field,
+    plain_indexes_of_model,
 )
 from django_sitemapkit.reading.lines import SEPARATORS, has_room_for_line
 from django_sitemapkit.reading.pushdown import Pushdown, why_not_as_text
@@ -82,13 +82,13 @@ __all__ = [
     "TextChunk",
     "Versions",
     "call_for_each",
-    "declared_indexes",
     "equality_fields",
     "has_room_for_line",
     "have_rows",
     "invalid_value_of",
     "moves_with_next_change",
     "own_field",
+    "plain_indexes_of_model",
     "read_by_key",
     "reader_of",
     "source_of",

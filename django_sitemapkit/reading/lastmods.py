@@ -222,11 +222,11 @@ def has_newest_index(keyset: Keyset, expression: Any) -> bool:
     count, names = len(equal), {field.name for field in equal}
     return lastmod.model._meta.managed and any(
         set(fields[:count]) == names and fields[count : count + 1] == [lastmod.name]
-        for fields in declared_indexes(lastmod)
+        for fields in plain_indexes_of_model(lastmod)
     )
 
 
-def declared_indexes(field: "Field[Any, Any]") -> list[list[str]]:
+def plain_indexes_of_model(field: "Field[Any, Any]") -> list[list[str]]:
     """Return the field names of each plain Index in a field's model, and of its own ``db_index``.
 
     Partial indexes, and subclasses such as GinIndex, are left out. An index of expressions has no
@@ -267,7 +267,7 @@ def newest_by_index(
 
 
 def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
-    """Return the field of the key's own table that an expression names; None if it is no field."""
+    """Return the field of the key's own table that an ``F()`` names; None for anything else."""
     if not isinstance(expression, F):
         return None
     fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}

@@ -264,7 +264,7 @@ class QuerySetReader(RowSources):
 
         No more rows are read than one more than fill a page.
         """
-        return self._read_count_and_newest(keys, self.rows_per_page + 1)
+        return self._read_count_and_newest_lastmod(keys, self.rows_per_page + 1)
 
     def newest_lastmod(self, keys: KeyRange) -> Any:
         """Return the newest lastmod of a page; of a section's only page, from the end of an index.
@@ -279,14 +279,19 @@ class QuerySetReader(RowSources):
             found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column))
         return _django.convert_aggregate(found["sitemapkit_newest"], column, self.rows)
 
-    def _read_count_and_newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
-        """Return how many rows a page has, up to ``at_most``, and their newest lastmod."""
+    def _read_count_and_newest_lastmod(
+        self, keys: KeyRange, max_rows: int | None
+    ) -> tuple[int, Any] | None:
+        """Return how many rows a page has, up to ``max_rows``, and their newest lastmod.
+
+        None if the lastmod is not read as a column.
+        """
         column = self.lastmod_column
         if column is None:
             return None
         rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
-            newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
+            newest = rows[:max_rows].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
             return newest["rows"], _django.convert_aggregate(newest["newest"], column, self.rows)
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
@@ -313,7 +318,7 @@ class QuerySetReader(RowSources):
         # A limit takes its time; behind an open end any number of rows may have come.
         most = self.rows_per_page + 1 if keys.upper is None else None
         newest = (
-            self._read_count_and_newest(keys, most)
+            self._read_count_and_newest_lastmod(keys, most)
             if known is None
             else (self.keyset.count(keys), known)
         )

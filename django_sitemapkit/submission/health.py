@@ -134,7 +134,7 @@ def _unsent_item(newest: UrlBatch, urls: int) -> HealthItem:
 
 
 def _last_batch_item(batch: UrlBatch) -> HealthItem:
-    """Return a note on the last batch of a site."""
+    """Return an item of the level "note" on the last batch of a site."""
     return HealthItem(
         site=batch.site,
         title=_("Last request: %(status)s") % {"status": batch.get_status_display()},

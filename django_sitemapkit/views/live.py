@@ -131,7 +131,9 @@ def page_response(
         first += blocks  # It has no more of them, but has yet to record what it found out.
     if whole and planned:
         digest = digest or document_digest(*first)
-    response = responder.blocks_response(chained_blocks(first, blocks), digest=digest, whole=whole)
+    response = responder.blocks_response(
+        chained_blocks(first, blocks), digest=digest, in_memory=whole
+    )
     if modified:
         response.headers["Last-Modified"] = http_date(modified.timestamp())
     return response

@@ -59,7 +59,7 @@ class Responder:
     def document_response(self, body: bytes, modified: str | None = None) -> HttpResponseBase:
         """Return a response with a whole XML document, or a 304."""
         return self.blocks_response(
-            iter([body]), digest=document_digest(body), whole=True, modified=modified
+            iter([body]), digest=document_digest(body), in_memory=True, modified=modified
         )
 
     def blocks_response(
@@ -67,12 +67,12 @@ class Responder:
         blocks: Iterator[bytes],
         *,
         digest: str,
-        whole: bool,
+        in_memory: bool,
         modified: str | None = None,
     ) -> HttpResponseBase:
         """Return a response with the blocks of an XML document, or a 304.
 
-        It is sent from memory if ``blocks`` are the ``whole`` document already, else streamed.
+        It is sent as a whole if all ``blocks`` are there already, ``in_memory``, else streamed.
         It has no ETag if ``digest`` is "".
         """
         if digest and (
@@ -81,7 +81,7 @@ class Responder:
             return unchanged
         body = self.in_requested_form(blocks)
         response: HttpResponseBase
-        if whole:
+        if in_memory:
             content = b"".join(body)
             response = HttpResponse(b"" if self.request.method == "HEAD" else content)
             response.headers["Content-Length"] = str(len(content))

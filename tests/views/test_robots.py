@@ -171,17 +171,17 @@ OTHERS = [
 def test_two_views_for_robots_txt_are_reported(settings, other):
     """The message says which of them Django calls."""
     urls(settings, READY, other)
-    (message,) = checks.addresses.check_robots_views()
+    (message,) = checks.addresses.check_robots_served_twice()
     assert message.id == "sitemapkit.W025"
     assert "the package's is used" in message.msg
     urls(settings, other, READY)
-    assert "the other one is used" in checks.addresses.check_robots_views()[0].msg
+    assert "the other one is used" in checks.addresses.check_robots_served_twice()[0].msg
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_one_view_for_robots_txt_is_as_it_should_be(settings, other):
     """The package's or another; one that takes whatever nobody else does is no second one."""
     urls(settings, other, path("<path:rest>", view))
-    assert checks.addresses.check_robots_views() == []
+    assert checks.addresses.check_robots_served_twice() == []
     urls(settings, READY, path("<path:rest>", view), path("robots.txt/", view))
-    assert checks.addresses.check_robots_views() == []
+    assert checks.addresses.check_robots_served_twice() == []

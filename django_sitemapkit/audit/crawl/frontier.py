@@ -110,7 +110,10 @@ class Frontier:
 
     @property
     def max_waiting(self) -> int:
-        """The number of stored URLs that are still to be fetched, at most."""
+        """The number of stored URLs that are still to be fetched, or a few more.
+
+        It is an estimate without a query, and limits nothing.
+        """
         return self._left - max(self._room[self.follows], 0) + 1
 
     def record_and_enqueue(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:

@@ -212,7 +212,7 @@ class EntryChecker:
             and self.duplicates.add_quickly([text.encode()])
         ):
             return text
-        rule = partial(_issues_of_valid_location, scope=self._scopes[what])
+        rule = partial(_location_issues, scope=self._scopes[what])
         location = self._checked_value("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
         for issue in self.duplicates.check_and_add(location, what):
             self._log.add(*issue, line, location)
@@ -284,10 +284,10 @@ def normal_location(location: str) -> str:
         return location
 
 
-def _issues_of_valid_location(location: str, scope: ListingScope | None) -> Iterator[Issue]:
-    """Yield the issues of a location that is valid: outside the scope, or too short.
+def _location_issues(location: str, scope: ListingScope | None) -> Iterator[Issue]:
+    """Yield the issues of a valid location: outside the scope, or too short.
 
-    Raises InvalidValue for an invalid one.
+    Raises InvalidValue if it is invalid.
     """
     normal = normalise_written(location)
     if scope is not None:

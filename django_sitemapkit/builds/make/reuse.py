@@ -69,7 +69,8 @@ class OverrideChanges:
             return True
         met = array("q", bytes(row.override_hashes))
         if not all(
-            one in self._unchanged_hashes and one not in self._excluding_hashes for one in met
+            one in self._unchanged_hashes and one not in self._overruled_exclusion_hashes
+            for one in met
         ):
             return True
         if not look:
@@ -143,7 +144,7 @@ class OverrideChanges:
         )
 
     @cached_property
-    def _excluding_hashes(self) -> _HashSet:
+    def _overruled_exclusion_hashes(self) -> _HashSet:
         """Hashes of rules and overrides that may have excluded a URL that editors now include.
 
         No file lists such a URL, so only the row of the page shows that it was excluded.

@@ -97,7 +97,10 @@ def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
 
 
 def is_served_live(site: SitemapSite, section: str) -> bool:
-    """Return whether a section is served live, as the published build does not have it."""
+    """Return whether a section is served live: the published build does not have it.
+
+    With SITEMAPKIT_SERVE_FROM = "published" none is.
+    """
     build = Build.objects.published(site)
     return bool(build and sections_served_live(build, [section]))
 

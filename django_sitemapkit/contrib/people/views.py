@@ -88,8 +88,8 @@ def _page_context(
         "previous": previous,
         "next": following[0].address if following else next_page,
         "pages": following,
-        "xml": _sitemap_path(section.site, "page", **page_as, form="xml"),
-        "text": _sitemap_path(section.site, "page", **page_as, form="txt"),
+        "xml": _xml_sitemap_path(section.site, "page", **page_as, form="xml"),
+        "text": _xml_sitemap_path(section.site, "page", **page_as, form="txt"),
     }
 
 
@@ -104,7 +104,7 @@ def _common_context(site: SitemapSite) -> dict[str, Any]:
         "home": _home_path(site, first_page_path),
         "host": site.origin.partition("://")[2],
         "html": first_page_path,
-        "index": _sitemap_path(site, "index"),
+        "index": _xml_sitemap_path(site, "index"),
         "robots": "/robots.txt" if not site.path and url_match(site, "/robots.txt") else "",
     }
 
@@ -117,6 +117,6 @@ def _home_path(site: SitemapSite, first_page_path: str) -> str:
     return site.path + (prefixed if language and below.startswith(prefixed) else "/")
 
 
-def _sitemap_path(site: SitemapSite, name: str, **arguments: Any) -> str:
+def _xml_sitemap_path(site: SitemapSite, name: str, **arguments: Any) -> str:
     """Return the path of a view of the XML and text sitemaps; visitors stay on their host."""
     return site.address(name, **arguments).removeprefix(site.origin)
