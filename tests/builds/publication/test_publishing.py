@@ -9,7 +9,7 @@ from django.utils.http import parse_http_date
 
 from django_sitemapkit import ExternalSection, StaticSection
 from django_sitemapkit.builds import publish
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, Lease, Place, Publication
 from tests.builds import (
     BASE,
@@ -135,6 +135,17 @@ def test_a_build_whose_files_are_not_all_there_is_refused(two, storage, client, 
     with pytest.raises(BuildFailed, match=f"{name} {how}"):
         publish(SITE, first)
     assert Publication.objects.get().build_id == second
+
+
+def test_a_storage_that_cannot_say_how_large_a_file_is_fails_by_its_name(two, storage):
+    """As when it cannot say whether it has it: ``publish_sitemaps`` prints it, not a traceback."""
+    first, *_ = two
+    broken = failing(RuntimeError("slow down"))
+    storage.on_call = lambda number, method, name, args, proceed: (
+        broken(method, name, args, proceed) if method == "size" else proceed()
+    )
+    with pytest.raises(StorageFailure, match=r"\.xml(\.gz)? could not be looked up: slow down"):
+        publish(SITE, first)
 
 
 @not_on_s3("counts the calls of a storage in memory")
