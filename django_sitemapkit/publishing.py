@@ -202,13 +202,16 @@ class SitemapStorage:
         """Make a local folder for files that are to be stored in ``folder``; delete it on exit.
 
         On a local disk it lies beside the files, so that storing one is a rename. Raises
-        StorageFailure if it cannot be made.
+        StorageFailure if it cannot be made. If it cannot be deleted, as on NFS while a file in it
+        is open, it is stale some day.
         """
         parent = self.local_path(folder)
         try:
             if parent is not None:
                 self._make_folder(parent)
-            work_folder = tempfile.TemporaryDirectory(prefix=WORK_FOLDER_PREFIX, dir=parent)
+            work_folder = tempfile.TemporaryDirectory(
+                prefix=WORK_FOLDER_PREFIX, dir=parent, ignore_cleanup_errors=True
+            )
         except OSError as error:
             where = Path(tempfile.gettempdir()) if parent is None else parent
             raise StorageFailure(_folder_error_message(where, error)) from error

@@ -305,6 +305,23 @@ def test_nothing_is_left_of_a_workshop(disk, end):
     assert disk.storage.names() == set()
 
 
+def test_a_workshop_that_cannot_be_deleted_hides_no_other_error(disk, monkeypatch):
+    """As on NFS, where a file that is open keeps its folder: a finished build does not fail by it.
+
+    Later builds sweep the folder.
+    """
+
+    def rmdir(*args, **options):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    with monkeypatch.context() as patched:
+        with disk.work_folder(FOLDER) as folder:
+            patched.setattr(os, "rmdir", rmdir)
+        with pytest.raises(StorageFailure, match="too slow"), disk.work_folder(FOLDER):
+            raise StorageFailure("too slow")
+    assert folder.exists()
+
+
 def test_workshops_that_killed_processes_left_are_swept(disk, tmp_path):
     """Old ones: in a younger one someone may still be at work."""
     root = tmp_path / "root" / FOLDER

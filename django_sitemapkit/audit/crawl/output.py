@@ -260,7 +260,7 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _delete_abandoned_folders(folder)
-        made = TemporaryDirectory(prefix=CRAWL_WORKSHOP, dir=folder)
+        made = TemporaryDirectory(prefix=CRAWL_WORKSHOP, dir=folder, ignore_cleanup_errors=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise StorageFailure(f"{error.filename} is not a folder. Name another folder.") from error
     except OSError as error:
