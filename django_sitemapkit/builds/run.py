@@ -189,8 +189,10 @@ def publish_override(
     made by the next build. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
     published although publishing is paused. The pages are rendered from the rows as they are now,
     so their other URLs follow, too, but new exclusion rules wait for the next build; all other
-    pages stay as they are published. With SITEMAPKIT_DEDUPLICATE the pages leave out what they left
-    out before; the next build compares them with the others.
+    pages stay as they are published. Of a section that was removed or switched off since, the page
+    that lists an excluded URL goes, as all of its pages do with the next build. With
+    SITEMAPKIT_DEDUPLICATE the pages leave out what they left out before; the next build compares
+    them with the others.
 
     Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case,
@@ -198,6 +200,7 @@ def publish_override(
     """
     with acquire(site) as lease:
         state = BuildState(site=site, lease=lease, by_editor=True, started_by=started_by)
+        state.leaving = leaving = Counter[str]()
         published = state.builds.published
         if published is None:
             return None
@@ -206,15 +209,19 @@ def publish_override(
             listing = dict(_pages_that_may_list(site, served, override))
             earlier = earlier_pages(site, published)
             withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
+            declared = {section.get_name() for section in sections_of(site)}
+            for row in served:  # Pages of a section that is gone or off cannot be rendered.
+                if row.section not in declared and listing.pop(page_name_of(row), None):
+                    withdrawn[page_name_of(row)] = row.page.urls
+                    leaving[row.section] += row.page.urls
         else:
             listing = dict.fromkeys(_pages_that_will_list(site, published, override), 0)
             withdrawn = {}
         if not listing and not withdrawn:
             return None
         state.chosen = {section for section, _number in listing}
-        state.leaving = Counter[str]()
         for (section, _number), urls in listing.items():
-            state.leaving[section] += urls
+            leaving[section] += urls
         packed_hash = packed_hashes([override.hash])
         try:
             result = run_steps(
@@ -252,7 +259,8 @@ def _draft_from_published(
     }
     for section, number in withdrawn:
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
-        drafts.setdefault((section, number), emptied).override_hashes = packed_hash
+        row = drafts.setdefault((section, number), emptied)
+        row.status, row.page, row.override_hashes = emptied.status, None, packed_hash
     state.rows = list(drafts.values())
     state.record = state.unsaved_build(published.options.get("declaration", ""))
     state.record.checked_by = published.checking_build_ids({name for name, _number in drafts})

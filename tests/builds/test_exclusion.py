@@ -8,7 +8,13 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.run import publish_override
 from django_sitemapkit.exceptions import BuildRunning, NothingToPublish, StorageFailure
-from django_sitemapkit.models import Build, ExclusionRule, Publication, UrlOverride
+from django_sitemapkit.models import (
+    Build,
+    ExclusionRule,
+    Publication,
+    SectionSettings,
+    UrlOverride,
+)
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import refresh_plan
 from django_sitemapkit.signals import sitemaps_published
@@ -235,6 +241,17 @@ def test_a_url_of_several_pages_leaves_all_of_them(site, client, sections):
     now(by_path("/products/all/p2/", include=False))
     assert changed(before) == {SECOND, ("copies", 1)}
     assert "/products/all/p2/" not in locations(client)
+
+
+def test_the_page_of_a_section_that_is_switched_off_goes(site, client):
+    """It cannot be rendered, and goes with the next build anyhow; any share of the section may."""
+    before = locations(client)
+    SectionSettings.objects.create(site=SITE.key, section="articles", enabled=False)
+    (article,) = (url for url in before if url.startswith("/articles/"))
+    assert now(by_path(article, include=False)).status == "published"
+    assert locations(client) == [url for url in before if url != article]
+    assert client.get("/sitemap-articles-1.xml").status_code == 404
+    assert site.build().status == "unchanged"
 
 
 def test_what_no_published_page_lists_is_none(site, client):
