@@ -305,7 +305,8 @@ class StoredFiles:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
         if name in self.distrusted:
             return False
-        if self._listed_names is not None:
+        # Files from before the site's base URL changed are in another folder.
+        if self._listed_names is not None and name.startswith(f"{folder_of(self.site)}/"):
             return name in self._listed_names
         return not self.ask or SitemapStorage().has(name)
 

@@ -4,6 +4,7 @@ import pytest
 
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.report.due import due_by_section
+from django_sitemapkit.sites import all_sites
 from tests.builds import (
     ALL,
     SITE,
@@ -54,6 +55,14 @@ def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
     assert shown() == {page[0]: {"lost": 1}}
     assert made(run()) == {page}
     assert shown() == {}
+
+
+def test_files_of_an_earlier_base_url_are_not_lost(storage, settings):
+    """They are in a folder of their own; what is due is due because the settings changed."""
+    settings.SITEMAPKIT_BASE_URL = "https://shop.example.com"
+    (moved,) = all_sites()
+    found = {item.section: item.pages for item in due_by_section(moved) if item.pages}
+    assert found == {"products": {"code": 3}, "readings": {"code": 3}, "articles": {"code": 1}}
 
 
 def test_a_look_without_rows_asks_a_remote_storage_for_nothing(storage):
