@@ -305,9 +305,10 @@ class StoredFiles:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
         if name in self.distrusted:
             return False
+        listed = self._listed_names
         # Files from before the site's base URL changed are in another folder.
-        if self._listed_names is not None and name.startswith(f"{folder_of(self.site)}/"):
-            return name in self._listed_names
+        if listed is not None and (name in listed or name.startswith(f"{folder_of(self.site)}/")):
+            return name in listed
         return not self.ask or SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:
