@@ -31,9 +31,17 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub(lambda found: _escaped_character(found[0]), text)
 
 
+def writable(value: object) -> object:
+    """Return a value, or the name of its class if its ``__str__()`` or ``__repr__()`` raises."""
+    with suppress(Exception):  # Such as a model's that follows an empty foreign key.
+        if f"{value} {value!r}":
+            return value
+    return f"<{type(value).__name__}>"
+
+
 def quoted(value: object) -> str:
     """Return a value as Python writes it, in ASCII, and shortened where it is long."""
-    text = ascii(value)
+    text = ascii(writable(value))
     return text if len(text) <= 120 else f"{text[:100]}...{text[-16:]}"
 
 

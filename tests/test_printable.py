@@ -4,10 +4,14 @@ import logging
 
 import pytest
 
-from django_sitemapkit import checks, exceptions
-from django_sitemapkit.printable import printable, printable_lines
+from django_sitemapkit import ItemSection, checks, exceptions
+from django_sitemapkit.printable import printable, printable_lines, quoted, writable
+from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import ProblemLog
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.rendering import PageRendering, ProblemLog
+from tests.factories import SITE
 from tests.testapp.serving import Products, declare
 
 EVIL = "gone\nERROR forged\r\x1b[2J\x00\u202e\u2028\udc80"
@@ -99,3 +103,30 @@ def test_a_check_tells_it_in_one_line(sections, error):
     (message,) = checks.declarations.check_declarations()
     assert message.msg.startswith(f"Section 'products': rows() raised ValueError: {SHOWN} (")
     assert message.msg.isprintable()
+
+
+class Unspeakable:
+    """An object whose text cannot be made, such as one of a model that follows an empty key."""
+
+    def __str__(self):
+        raise AttributeError("'NoneType' object has no attribute 'name'")
+
+    __repr__ = __str__
+
+
+def test_what_has_no_text_is_named_by_its_class():
+    """It costs its row, and not the page that reports it."""
+    assert writable(None) is None
+    assert quoted(Unspeakable()) == "'<Unspeakable>'"
+
+    class Things(ItemSection):
+        name = "things"
+        items = [Unspeakable(), 2]
+        location = staticmethod(lambda item: "/2/" if item == 2 else item)
+        priority = staticmethod(lambda item: Unspeakable())
+        images = staticmethod(lambda item: [Unspeakable()])
+
+    page = PageRendering(reader_of(Things(SITE)), EVERYTHING, Scope(SITE.origin))
+    assert b"".join(page).count(b"<url>") == 1
+    assert set(page.problems.by_code()) == {"invalid-url", "invalid-tag-value"}
+    assert "'<Unspeakable>': Invalid URL: '<Unspeakable>'" in page.problems.summary()

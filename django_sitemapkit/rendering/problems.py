@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import printable, writable
 
 EXAMPLES_PER_KIND = 20
 """Problems kept as examples of each kind; all of them are counted."""
@@ -65,7 +65,7 @@ class ProblemLog:
             self.examples.append(
                 Problem(
                     section=self.section,
-                    key=key,
+                    key=writable(key),
                     code=error.code,
                     message=str(error),
                     skipped=skipped,

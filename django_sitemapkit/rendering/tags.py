@@ -15,6 +15,7 @@ from django.db.models.fields.files import FieldFile
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import day_of, format_lastmod, moment_of
 from django_sitemapkit.protocol.extensions import (
     image_element,
@@ -320,6 +321,6 @@ def _require_type(kind: type[Any], value: Any, option: str) -> Any:
     if not isinstance(value, kind):
         raise InvalidValue(
             "invalid-tag-value",
-            f"Invalid tag value: {option}: {value!a} is not an instance of {kind.__name__}.",
+            f"Invalid tag value: {option}: {quoted(value)} is not an instance of {kind.__name__}.",
         )
     return value
