@@ -11,6 +11,7 @@ from django.urls import NoReverseMatch
 from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import writable
 
 INFRASTRUCTURE = (
     DatabaseFailure,
@@ -126,7 +127,7 @@ def invalid_value_of(error: Exception, option: str) -> InvalidValue:
         return error
     if isinstance(error, NoReverseMatch):
         return InvalidValue("no-url", f"No URL: {error}")
-    return InvalidValue("exception", f"{option} raised {type(error).__name__}: {error}")
+    return InvalidValue("exception", f"{option} raised {type(error).__name__}: {writable(error)}")
 
 
 def too_many_urls_error(at_most: int) -> InvalidValue:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from traceback import walk_tb
 from typing import Any
 
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import printable, writable
 
 NOT_OF_PROJECT = frozenset({"django", "django_sitemapkit", *sys.stdlib_module_names})
 """The packages whose code is not a project's."""
@@ -63,7 +63,7 @@ def mistake_of_crash(error: Exception) -> Mistake:
             what = f"{name}()" if name.isidentifier() else name
             place = f" ({module}, line {line})"
             break
-    reason = ": ".join(filter(None, [type(error).__name__, str(error)]))
+    reason = ": ".join(filter(None, [type(error).__name__, str(writable(error))]))
     return Mistake(
         "sitemapkit.W100",
         f"{what} raised {reason}{place}",
