@@ -36,7 +36,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.reading import KeyRange, SectionReader, call_for_each
-from django_sitemapkit.reading.validation import naming_section, require_pageable
+from django_sitemapkit.reading.validation import naming_crash, naming_section, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
@@ -300,7 +300,9 @@ def _external_sections_with_entries(
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        yield section, list(_external_section_entries(section, listed, problems)), problems
+        with naming_crash(section.get_name()):
+            entries = list(_external_section_entries(section, listed, problems))
+        yield section, entries, problems
 
 
 def _external_section_entries(

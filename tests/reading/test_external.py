@@ -350,16 +350,17 @@ def test_what_fails_leaves_the_published_index_as_it_is(sections, storage, clien
     register(type("New", (Paths,), {"items": ["/new/"]}))
     assert index(client) == ["sitemap-paths-1.xml.gz", "sitemap-new-1.xml.gz"]
     assert "no feeds today" in caplog.text
-    with pytest.raises(LookupError):
+    with pytest.raises(ImproperlyConfigured, match=r"'feeds': broken\(\) raised LookupError"):
         build(SITE)
 
 
-def test_what_fails_is_no_half_an_index(sections, client):
-    """It would look like a whole one."""
+@pytest.mark.parametrize("option", ["sitemaps", "hosts"])
+def test_what_fails_is_no_half_an_index(sections, client, caplog, option):
+    """It would look like a whole one; the log names the section."""
     register(type("Paths", (Paths,), {}))
-    external(sitemaps=broken)
-    with pytest.raises(LookupError):
-        client.get("/sitemap.xml")
+    external(**{"sitemaps": ["/a.xml"], option: property(broken)})
+    assert client.get("/sitemap.xml").status_code == 503
+    assert "Section 'feeds': broken() raised LookupError: no feeds today" in caplog.text
 
 
 # --- Checks

@@ -24,6 +24,7 @@ from django_sitemapkit.reading import (
     StaticReader,
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
+from django_sitemapkit.reading.sources import OPTIONS
 from django_sitemapkit.reading.validation.items import (
     mistakes_in_contrib,
     mistakes_in_contrib_items,
@@ -48,6 +49,7 @@ __all__ = [
     "closest_option",
     "mistake_of_crash",
     "mistakes_of",
+    "naming_crash",
     "naming_section",
     "option_names",
     "require_pageable",
@@ -125,22 +127,15 @@ def require_pageable(reader: SectionReader) -> None:
     through. A class that has passed here or in the system checks, with the same site and URLconf,
     is not checked again, unless a method may return other rows.
     """
-    try:
-        # The queryset may be a property or a manager, which raises today and did not yesterday.
+    with naming_section(reader), naming_crash(reader.get_name()):
+        # Any option may be a property, which raises today and did not yesterday.
+        for option in OPTIONS:
+            reader.declared_source(option)
         if _site_and_urlconf(reader) in _pageable.get(type(reader.options), ()) and isinstance(
             reader.rows, QuerySet
         ):
             return
         mistake = next(mistakes_in_paging(reader), None)
-    except ImproperlyConfigured as error:
-        raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
-    except INFRASTRUCTURE:
-        with naming_section(reader):
-            raise
-    except Exception as error:
-        raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r}: {mistake_of_crash(error).text}"
-        ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
     _remember_pageable(reader)
@@ -158,6 +153,24 @@ def _remember_pageable(reader: SectionReader) -> None:
 def _site_and_urlconf(reader: SectionReader) -> tuple[SitemapSite, str]:
     """Return the site of a section and the name of its URLconf."""
     return reader.site, reader.site.urlconf or django_settings.ROOT_URLCONF
+
+
+@contextmanager
+def naming_crash(section: str) -> Iterator[None]:
+    """Raise ImproperlyConfigured with a section's name for an error that its own code raises.
+
+    One of the infrastructure is raised as it is.
+    """
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        raise ImproperlyConfigured(f"Section {section!r}: {error}") from error
+    except INFRASTRUCTURE:
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"Section {section!r}: {mistake_of_crash(error).text}"
+        ) from error
 
 
 @contextmanager
