@@ -121,10 +121,10 @@ def all_rows(section: SectionReader) -> QuerySet[Any]:
 
 def label_or_none(section: SectionReader) -> str | None:
     """Return the label of the model of a section's rows; None without a model, or if it raises."""
-    try:
-        return section.label
-    except Exception:  # noqa: BLE001  a project's section may raise anything
-        return None
+    with suppress(Exception):  # A project's section may raise anything.
+        if isinstance(section, QuerySetReader) and section.label and section.location_source:
+            return section.label
+    return None
 
 
 def object_by_paging_key(site: SitemapSite, name: str, key: str) -> Model | None:

@@ -197,10 +197,11 @@ def test_a_section_that_fails_hides_no_other(sections):
     """Its failure is logged, or reported where it is the one asked for."""
     sections.add(type("Broken", (Topics,), {"get_queryset": broken}))
     sections.add(type("BrokenList", (StaticSection,), {"items": broken}))
+    sections.add(type("BrokenTag", (Topics,), {"lastmod": property(broken)}))
     sections.add(Topics)
     topic = Topic.objects.create(code="a")
     assert explained(topic).listed
-    assert inspect_path(SITE, "/topics/b").why.endswith("URL: broken, broken-list.")
+    assert inspect_path(SITE, "/topics/b").why.endswith("URL: broken, broken-list, broken-tag.")
     extra("/a/")
     assert inspect_path(SITE, "/a/").listed
 
