@@ -164,7 +164,7 @@ class Registry:
 
         ``switched`` says by name which are on or off, whatever they declare.
         """
-        return [reader_of(s(site)) for s in self.classes_of(site) if _is_enabled(s, site, switched)]
+        return [_reader(s, site) for s in self.classes_of(site) if _is_enabled(s, site, switched)]
 
     def classes_of(self, site: SitemapSite) -> list[type[BaseSection]]:
         """Return the section classes that are registered, or that functions return for a site.
@@ -184,7 +184,7 @@ class Registry:
         section = self._classes_by_name(site).get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
-        return reader_of(section(site)) if _is_enabled(section, site, switched) else None
+        return _reader(section, site) if _is_enabled(section, site, switched) else None
 
     def externals(self, site: SitemapSite) -> list[ExternalSection]:
         """Return the enabled external sections of a site."""
@@ -269,6 +269,23 @@ def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str
             f" {type(error).__name__}: {error}."
         ) from error
     return found._sections
+
+
+def _reader(section: type[BaseSection], site: SitemapSite) -> SectionReader:
+    """Return the reader of a new instance of a section.
+
+    Raises ImproperlyConfigured, which names it, if its own code raises an error; one of the
+    database is raised as it is.
+    """
+    try:
+        return reader_of(section(site))
+    except DatabaseError:
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"Section {section.get_name()!r}: {dotted_path(section)} raised"
+            f" {type(error).__name__}: {error}."
+        ) from error
 
 
 def belongs_to(section: type[Registered], site: SitemapSite) -> bool:

@@ -207,7 +207,8 @@ class SectionReader:
 
     def declared_source(self, option: str) -> Source:
         """Return the source that the section declares for an option, even if it is not in use."""
-        value = getattr(self.options, option, None)
+        # Not getattr() with a default: a property may raise AttributeError, too.
+        value = getattr(self.options, option) if hasattr(type(self.options), option) else None
         return source_of(value, text_is_column=self.has_columns and option in FIELD_PATHS)
 
     @property

@@ -5,6 +5,7 @@ import gzip
 import logging
 
 import pytest
+from django.contrib.sitemaps import Sitemap
 from django.db import DatabaseError, connection
 from django.db.models import F
 from django.test import Client
@@ -300,6 +301,52 @@ def test_index_of_sections_that_cannot_be_read_is_no_404(client, sections):
     response = client.get(INDEX)
     assert response.status_code == 503
     assert response["Retry-After"]
+
+
+@property
+def broken(self):
+    """Raise what reading an unset attribute raises, too."""
+    raise AttributeError("no prices")
+
+
+class Fruit(Sitemap):
+    """A class of contrib over rows."""
+
+    location = Elsewhere.location
+    lastmod = property(lambda self: 1 / 0)
+
+    def items(self):
+        return Product.objects.all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *((Elsewhere, {option: broken}) for option in ("lastmod", "images", "i18n")),
+        *((StaticSection, {"items": ["/a"], option: broken}) for option in ("priority", "images")),
+        (Fruit, {}),
+    ],
+)
+def test_section_with_a_property_that_raises_is_named(client, sections, caplog, kind, options):
+    """It hides no other, and loses no tag in silence."""
+    declare(sections, StaticSection, name="home", items=["/home"])
+    make_products("a")
+    sections.add(type("Bad", (kind,), options), "bad")
+    assert followed(client) == {"home-1.xml.gz": 200}
+    assert client.get("/sitemap-bad-1.xml").status_code == 503
+    assert "Section 'bad': " in caplog.text
+    assert "() raised " in caplog.text or "<lambda> raised " in caplog.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"__init__": lambda self, site: 1 / 0}, {"trust_lastmod": property(lambda self: 1 / 0)}],
+)
+def test_section_that_cannot_be_made_is_named(client, sections, caplog, options):
+    """Its code fails whatever is asked for."""
+    sections.add(type("Bad", (Elsewhere,), options), "bad")
+    assert client.get(INDEX).status_code == 503
+    assert "Section 'bad': tests.views.test_live.Bad raised ZeroDivisionError" in caplog.text
 
 
 def test_index_lists_no_page_whose_rows_are_all_excluded(client, sections):
