@@ -78,9 +78,13 @@ def _live_pages_of_sections_not_in(site: SitemapSite, build: Build) -> list[Live
     """Return the index entries of the live pages of the sections that are not in a build.
 
     A section that raises an error, or is being planned, is left out: published sections must not
-    depend on those that were declared since.
+    depend on those that were declared since. If the sections cannot even be made, all are.
     """
-    sections = {section.get_name(): section for section in sections_of(site)}
+    try:
+        sections = {section.get_name(): section for section in sections_of(site)}
+    except Exception:
+        logger.exception("Site %r: sections that were never built are not in the index.", site.key)
+        return []
     missing = sections_not_in(build, list(sections))
     live: list[LivePage] = []
     for name, section in sections.items():

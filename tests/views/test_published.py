@@ -8,7 +8,7 @@ import pytest
 from django.conf import global_settings
 from django.core.files.base import ContentFile
 from django.core.handlers.wsgi import WSGIHandler
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import F
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -331,6 +331,21 @@ def test_section_that_was_never_built(client, settings, published, sections, ser
     }
     make_readings([8])
     assert len(locations(client.get(address).getvalue())) == 2
+
+
+@pytest.mark.parametrize("error", [LookupError("no shops"), DatabaseError("no table")])
+def test_sections_that_cannot_be_made_leave_the_published_index(
+    client, published, sections, caplog, error
+):
+    """Whether their own code fails or the function that returns them."""
+
+    def sections_of_shops(site):
+        raise error
+
+    sections.add_function(sections_of_shops)
+    assert locations(client.get(INDEX).getvalue()) == [f"{BASE}{FILE}"]
+    assert client.get(PAGE).status_code == 200
+    assert str(error) in caplog.text
 
 
 @pytest.mark.slow
