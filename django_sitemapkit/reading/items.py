@@ -1,5 +1,6 @@
 """Reads sections whose URLs are in a list; they are paged by position."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -47,6 +48,8 @@ class ItemReader(SectionReader):
             if isinstance(items, QuerySet):
                 # One that is set on the class keeps the rows it has read.
                 return _django.without_row_locks(items.all())
+            if isinstance(items, deque):  # It has no slices.
+                return list(items)
             is_final = isinstance(items, (Sequence, Mapping, *UNORDERED))
             return list(items) if isinstance(items, Iterable) and not is_final else items
 

@@ -1,6 +1,7 @@
 """Pages by hand: names, paths and addresses in a list."""
 
 import datetime as dt
+from collections import deque
 
 import pytest
 
@@ -135,3 +136,11 @@ def test_a_list_has_no_keys_and_no_newest_lastmod():
     section = static("home", lastmod=dt.date(2024, 1, 1))
     assert section.keyset is None
     assert section.count_and_newest_lastmod(EVERYTHING) is None
+
+
+@pytest.mark.parametrize("kind", [tuple, iter, deque, lambda items: dict.fromkeys(items).keys()])
+def test_items_of_any_order_are_read(kind):
+    """Those that have no slices are read into a list."""
+    section = declare(StaticSection, items=lambda self: kind(["/a/", "/b/", "/c/"]))
+    assert read(section).locations == ["/a/", "/b/", "/c/"]
+    assert read(section, KeyRange(1, 2)).locations == ["/b/"]
