@@ -231,11 +231,13 @@ def _subranges(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
     if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
         with keyset.active():
             rows = keyset.within(keys).order_by()
-            found = rows.aggregate(first=Min(keyset.name), last=Max(keyset.name))
-        if found["first"] is None:
+            # To a second aggregate, the name of the first one hides a field of that name.
+            ends = {"sitemapkit_first": Min(keyset.name), "sitemapkit_last": Max(keyset.name)}
+            found = rows.aggregate(**ends)
+        first, last = found.values()
+        if first is None:
             return
-        first = found["first"]
-        upper = found["last"] + 1 if isinstance(found["last"], int) else None
+        upper = last + 1 if isinstance(last, int) else None
     if isinstance(first, int) and isinstance(upper, int) and upper - first <= PIECE * PIECES:
         for start in range(first, upper, PIECE):
             yield KeyRange(start, min(start + PIECE, upper))

@@ -11,7 +11,9 @@ from django.db.models import (
     CharField,
     Count,
     F,
+    IntegerField,
     Max,
+    Model,
     OuterRef,
     QuerySet,
     Subquery,
@@ -292,6 +294,24 @@ def test_any_key_will_do(few_at_a_time, way, kind):
         rows.get(**{key: gone}).delete()
         seen.add(now())
     assert len(seen) == 6
+
+
+class Runner(Model):
+    """A shop whose key has a name that an aggregate may have."""
+
+    first = IntegerField(primary_key=True, db_column="id")
+
+    class Meta:
+        app_label = "testapp"
+        managed = False
+        db_table = Shop._meta.db_table
+
+
+def test_a_key_may_have_any_name(way):
+    """What is computed of it does not hide it."""
+    Shop.objects.bulk_create(Shop(slug=slug) for slug in "abc")
+    ((count, _),) = digests_of(Keyset(Runner.objects.all(), "first"), [EVERYTHING], ())
+    assert count == 3
 
 
 def test_many_rows_are_taken_a_few_at_a_time(few_at_a_time, way):
