@@ -158,7 +158,7 @@ def test_what_is_wrong_costs_the_value_and_not_the_row(option, value):
 
 @pytest.mark.parametrize("option", WRONG)
 def test_a_method_that_raises_costs_what_it_would_have_said(option):
-    """Whether it returns or yields; a database that fails fails the page."""
+    """Whether it returns or yields, or what it returns raises; a database that fails fails the page."""
     place("a")
 
     def raises(self, obj):
@@ -168,11 +168,17 @@ def test_a_method_that_raises_costs_what_it_would_have_said(option):
         yield from WRONG[option][:0]
         raise LookupError(obj.slug)
 
+    class Lazy:
+        """Stand for a queryset, which is read where it is iterated."""
+
+        def __iter__(self):
+            raise LookupError("a")
+
     def fails(self, obj):
         raise DatabaseError("gone")
 
     more = {"namespaces": {"shop": "https://example.com/shop"}} if option == "elements" else {}
-    for method in (raises, raises_late):
+    for method in (raises, raises_late, lambda self, obj: Lazy()):
         assert of(**{option: method}, **more) == ("", {"exception": 1})
     with pytest.raises(DatabaseError):
         of(**{option: fails}, **more)
