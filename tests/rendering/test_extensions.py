@@ -158,7 +158,7 @@ def test_what_is_wrong_costs_the_value_and_not_the_row(option, value):
 
 @pytest.mark.parametrize("option", WRONG)
 def test_a_method_that_raises_costs_what_it_would_have_said(option):
-    """Whether it returns or yields, or what it returns raises; a database that fails fails the page."""
+    """Whether it returns, yields, or what it returns raises; a failing database fails the page."""
     place("a")
 
     def raises(self, obj):
