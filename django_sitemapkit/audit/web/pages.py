@@ -343,17 +343,13 @@ class _Resolver:
         href = href.strip() if len(href) <= _MAX_HREF else ""
         if not href.isprintable():
             href = "".join(href.splitlines()).replace("\t", "")
-        if "\\" in href:  # Browsers read it as a slash (WHATWG, URL), but in a query.
-            path, mark, query = href.partition("?")
-            href = path.replace("\\", "/") + mark + query
         if not href or href.startswith("#"):
             return None
         try:
-            if href[0] == "/" and href[:2] != "//" and "#" not in href and "/." not in href:
-                return normalise_url(href, self._origin)
+            if href[0] == "/" and href[:2] != "//" and "#" not in href and "\\" not in href:
+                with suppress(InvalidValue):  # It has a dot segment, say.
+                    return normalise_url(href, self._origin)
             target = joined_url(self._base, href)
-        except InvalidValue:
-            target = self._origin + href
         except ValueError:  # Brackets that hold no IPv6 address.
             return None
         if not target[:8].lower().startswith(("http://", "https://")):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +11,12 @@ from urllib.parse import urljoin
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
-from django_sitemapkit.protocol.locations import QUICK_URL, normalise_url, split_origin
+from django_sitemapkit.protocol.locations import (
+    QUICK_URL,
+    has_dot_segment,
+    normalise_url,
+    split_origin,
+)
 
 MAX_BODY_BYTES = 3_000_000
 """Bytes of a decompressed body that are read. Googlebot indexes no more of a web page."""
@@ -22,6 +28,9 @@ MAX_MESSAGE = 200
 """Characters of an exception's message in a failure."""
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+_NO_RELATIVE_PATH = re.compile("/|[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
+_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)
 
 READ_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 """Content types whose bodies are read, besides every kind of XML."""
@@ -154,14 +163,22 @@ def absolute_url(url: str, base: str = "") -> str:
 
 
 def joined_url(base: str, reference: str) -> str:
-    """Return the absolute URL of a reference, without a fragment.
+    """Return the absolute URL of a reference, without a fragment, as browsers do (WHATWG, URL).
 
-    Raises ValueError for brackets that hold no IPv6 address.
+    Unlike urljoin(), it keeps an empty query and empty segments, as in ``go/http://host/``, reads a
+    backslash as a slash, and resolves dot segments of an absolute URL and encoded ones too. Raises
+    ValueError for brackets that hold no IPv6 address.
     """
-    reference = reference.partition("#")[0]
-    if reference.endswith("?"):  # urljoin() drops an empty query, and so asks for another URL.
-        return urljoin(base, f"{reference}-")[:-1]
-    return urljoin(base, reference)
+    path, mark, query = reference.partition("#")[0].partition("?")
+    path, folder = path.replace("\\", "/"), base.partition("?")[0]
+    if not path:
+        return f"{folder}{mark}{query}" if mark else base
+    if not _NO_RELATIVE_PATH.match(path):
+        path = (folder[: folder.rfind("/", len("https://")) + 1] or f"{folder}/") + path
+    path = urljoin(folder, path)
+    if has_dot_segment(path) and (start := path.find("/", len("https://"))) > 0:
+        path = urljoin(path, f"/.{_ESCAPED_DOT.sub('.', path[start:])}")
+    return path + mark + query
 
 
 def content_type(headers: Iterable[tuple[str, str]]) -> str:

@@ -228,6 +228,24 @@ def test_files(html, expected):
     assert all(f"<{link.element}" in html and not link.text for link in found)
 
 
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("b", "/shop//old/b"),
+        ("go/http://other.example/x", "/shop//old/go/http://other.example/x"),
+        ("../..//b/./?..//c", "/shop//b/?..//c"),
+        ("https://www.example.com/a/../b#c", "/b"),
+        ("/a/%2e%2E/b", "/b"),
+        ("?b\\\\c", "/shop//old/page?b%5C%5Cc"),
+        ("\\\\www.example.com\\a\\..\\b", "/b"),
+    ],
+)
+def test_links_are_resolved_as_browsers_do(href, expected):
+    """Empty segments are kept, and all dot segments are resolved; urljoin() does neither."""
+    html = f"<base href='/shop//old/page?d'><a href='{href}'>"
+    assert links(html) == [f"https://www.example.com{expected}"]
+
+
 def test_a_link_that_is_no_valid_url_is_kept():
     """It is for the report of broken links."""
     assert links(f"<a href='/{'x' * 2_100}'>") == [f"https://www.example.com/{'x' * 2_100}"]

@@ -69,6 +69,15 @@ def test_redirects():
     )
 
 
+def test_locations_are_resolved_as_browsers_do():
+    """Empty segments are kept, dot segments are resolved, and a backslash is a slash."""
+    answers = {
+        "//a/": (301, {"Location": "go/https://b.example/"}),
+        "//a/go/https://b.example/": (301, {"Location": "https://a.example/c/../d\\e"}),
+    }
+    assert followed(answers, "//a/").final_url == "https://a.example/d/e"
+
+
 def test_a_location_that_is_not_utf_8():
     """It is read as written."""
     fetched = followed({"/": (302, {"Location": "/a\xf1"})})
