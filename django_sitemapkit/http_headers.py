@@ -1,10 +1,13 @@
-"""Values of HTTP headers that name a time (RFC 9110)."""
+"""Values of HTTP headers that name a time or a compression (RFC 9110)."""
 
 import datetime as dt
+import re
 from email.utils import parsedate_to_datetime
 
 _MAX_DIGITS = 10
 """Digits of a number of seconds that are read: centuries, and no number too large."""
+
+_COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?compress)(?![\w-])")
 
 
 def http_moment(text: str) -> dt.datetime | None:
@@ -28,3 +31,12 @@ def seconds_to_wait(retry_after: str) -> float | None:
     if moment is None:
         return None
     return max(0.0, (moment - dt.datetime.now(dt.UTC)).total_seconds())
+
+
+def compressions_of(content_encoding: str) -> list[str]:
+    """Return the compressions that a Content-Encoding header names, in lower case.
+
+    Servers and storages send other words as well, such as aws-chunked and utf-8: readers ignore
+    them.
+    """
+    return _COMPRESSIONS.findall(content_encoding.lower())

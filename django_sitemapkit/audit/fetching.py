@@ -1,6 +1,5 @@
 """Fetches documents over HTTP, without redirects, and by a deadline."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -11,15 +10,13 @@ from urllib.parse import urljoin
 from django_sitemapkit.audit.reader.streams import GZIP_MAGIC
 from django_sitemapkit.deadlines import Deadline, open_url
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.http_headers import compressions_of
 
 TIMEOUT = 60
 """Seconds a server may take between two blocks."""
 
 MAX_SECONDS = 3_600
 """Default time limit for an address, with all that its index lists."""
-
-# Storages send other words as well, such as aws-chunked and utf-8, which readers ignore.
-_COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?compress)(?![\w-])")
 
 
 class Redirected(Exception):
@@ -49,7 +46,7 @@ def open_document(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]
 
 def _checked_compression(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
     """Yield the blocks; raise InvalidSitemap unless they are plain, or gzip as the header says."""
-    compressions = _COMPRESSIONS.findall(response.headers.get("Content-Encoding", "").lower())
+    compressions = compressions_of(response.headers.get("Content-Encoding", ""))
     first = next(blocks, b"")
     is_gzip = compressions in (["gzip"], ["x-gzip"]) and GZIP_MAGIC.startswith(first[:2])
     if compressions and not is_gzip:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.http_headers import compressions_of
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.locations import (
     QUICK_URL,
@@ -208,8 +209,9 @@ def read_body_if_readable(
     """
     if not has_readable_type(headers):
         return b"", None
-    encoding = ", ".join(header_values(headers, "content-encoding")).strip().lower()
-    if encoding not in {"", "identity", "gzip", "x-gzip"}:
+    encoding = ", ".join(header_values(headers, "content-encoding"))
+    compressions = compressions_of(encoding)
+    if compressions not in ([], ["gzip"], ["x-gzip"]):
         return b"", FetchError(
             "invalid-encoding",
             f"The body is encoded as {quoted(encoding)}, which was not asked for.",
@@ -220,7 +222,7 @@ def read_body_if_readable(
         if len(received) > max_bytes:
             break
     body, error = bytes(received), None
-    if received and encoding.endswith("gzip"):
+    if received and compressions:
         try:
             body = gzip.GzipFile(fileobj=io.BytesIO(body)).read(max_bytes + 1)
         except (OSError, EOFError, zlib.error) as failure:

@@ -163,7 +163,9 @@ BODY = b"some text " * 50
     [
         ("", BODY),
         ("identity", BODY),
+        ("UTF-8", BODY),
         ("gzip", gzip.compress(BODY, mtime=0)),
+        ("aws-chunked, gzip", gzip.compress(BODY, mtime=0)),
         (
             "X-Gzip",
             gzip.compress(BODY[:99], mtime=0)
@@ -173,7 +175,10 @@ BODY = b"some text " * 50
     ],
 )
 def test_bodies(encoding, data, size):
-    """Plain and gzip, also in several members, however the bytes arrive."""
+    """Plain and gzip, also in several members, however the bytes arrive.
+
+    Words in the header that are no compression are ignored.
+    """
     blocks = (data[start : start + size] for start in range(0, len(data), size))
     assert read_body_if_readable(encoded(encoding), blocks, 500) == (BODY, None)
 
