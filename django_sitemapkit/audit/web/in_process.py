@@ -123,7 +123,7 @@ class InProcessFetcher:
             elif response.status_code == 400:
                 error = _refused_host_error(request)
             blocks = _blocks(response, self._max_bytes)
-            body, incomplete = read_body_if_readable(headers, blocks, self._max_bytes)
+            body, incomplete = read_body_if_readable(headers, blocks, self._max_bytes, request.path)
             return HttpAnswer(
                 status=response.status_code, headers=headers, body=body, error=error or incomplete
             )

@@ -268,14 +268,14 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
         budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
         with _converting_errors():
             response = self._connections.request(url, address, headers, budget, method)
-        answer = self._read(response, with_body)
+        answer = self._read(response, url.path, with_body)
         if response.closed and answer.error is None:
             response.release_conn()
         else:
             response.close()
         return answer
 
-    def _read(self, response: Any, with_body: bool) -> HttpAnswer:
+    def _read(self, response: Any, path: str, with_body: bool) -> HttpAnswer:
         """Return an answer with the status and headers of a response, and its body if wanted.
 
         A short unwanted body is read and discarded, so that the connection can be kept.
@@ -293,7 +293,7 @@ class LiveFetcher(AbstractContextManager["LiveFetcher"]):
                     if length is not None and length <= MAX_DRAINED:
                         b"".join(blocks)
                 else:
-                    body, incomplete = read_body_if_readable(headers, blocks, self.max_bytes)
+                    body, incomplete = read_body_if_readable(headers, blocks, self.max_bytes, path)
                     error = error or incomplete
         except FetchError as failure:
             error = failure

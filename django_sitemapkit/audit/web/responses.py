@@ -199,15 +199,19 @@ def has_readable_type(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def read_body_if_readable(
-    headers: Sequence[tuple[str, str]], blocks: Iterable[bytes], max_bytes: int
+    headers: Sequence[tuple[str, str]],
+    blocks: Iterable[bytes],
+    max_bytes: int,
+    path: str = "",
 ) -> tuple[bytes, FetchError | None]:
     """Return at most ``max_bytes`` of a body, decompressed, and None or why it is not complete.
 
-    A body of a type that is not readable is not read, without an error; one of a wrong encoding is
-    empty. Hardly more than ``max_bytes`` of input are read, so that neither a gzip bomb nor endless
-    empty members cost more.
+    A body of a type that is not readable is not read, without an error, unless ``path`` is that of
+    robots.txt, which storages may serve as any type. One of a wrong encoding is empty. Hardly more
+    than ``max_bytes`` of input are read, so that neither a gzip bomb nor endless empty members cost
+    more.
     """
-    if not has_readable_type(headers):
+    if path != "/robots.txt" and not has_readable_type(headers):
         return b"", None
     encoding = ", ".join(header_values(headers, "content-encoding"))
     compressions = compressions_of(encoding)

@@ -43,6 +43,11 @@ def shown(url, *sites):
     return json.loads(fetched.body)
 
 
+def test_robots_txt_of_any_type():
+    """It is read."""
+    assert fetch("/robots.txt").body == b"Disallow: /"
+
+
 def test_a_request():
     """It has the URL's host, scheme, path and query, a mark, and no cookies."""
     seen = shown("/show/espa%C3%B1a%20x/?a=1&b=%26#part")

@@ -546,6 +546,14 @@ def test_crawl_delay(fetcher, base, answers, slept, delay, waited):
     assert slept.rounded == ([waited] * 2 if waited else [])
 
 
+def test_robots_txt_of_any_type(fetcher, base, answers):
+    """It is read, as storages serve a file without a known type; another file is not."""
+    for path in ("/robots.txt", "/file"):
+        answers[path] = [(200, {"Content-Type": "binary/octet-stream"}, b"Disallow: /")]
+    assert fetcher.fetch(f"{base}/robots.txt").body == b"Disallow: /"
+    assert fetcher.fetch(f"{base}/file").body == b""
+
+
 def test_a_fetcher_that_is_closed_waits_no_longer(base, answers):
     """Its threads end."""
     answers["/"] = [(429, {"Retry-After": "30"}, b"")]

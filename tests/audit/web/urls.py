@@ -108,7 +108,13 @@ def large(request):
     return HttpResponse("y" * 5_000)
 
 
+def robots(request):
+    """Answer as a static file of an unknown type."""
+    return HttpResponse("Disallow: /", content_type="application/octet-stream")
+
+
 urlpatterns = [
+    path("robots.txt", robots),
     path("show/<str:what>/", show, name="show"),
     re_path("^$", show, {"what": "home"}),
     path("activate/", activate),
