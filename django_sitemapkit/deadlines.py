@@ -6,6 +6,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Timer
 from typing import Any
@@ -77,6 +78,16 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Return no request for a redirect, so that it is not followed."""
 
 
+class FinalResponse(HTTPResponse):
+    """A response without the informational ones before it, such as 103 Early Hints."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Read the first line; give 100 for each status that http.client does not skip itself."""
+        version, status, reason = super()._read_status()  # type: ignore[misc]
+        informs = HTTPStatus.SWITCHING_PROTOCOLS < status < HTTPStatus.OK
+        return version, HTTPStatus.CONTINUE if informs else status, reason
+
+
 class _ClosableHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     """Opens the connection of a request, which another thread can close while it is read."""
 
@@ -101,6 +112,7 @@ class _ClosableHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def _connection(self, kind: Any, *arguments: Any, **options: Any) -> HTTPConnection:
         """Return a new connection of a class, whose socket this handler keeps to close it."""
         connection: HTTPConnection = kind(*arguments, **options)
+        connection.response_class = FinalResponse
 
         def connect() -> None:
             """Connect, and keep the socket; close it if the deadline is over."""

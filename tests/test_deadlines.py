@@ -13,6 +13,14 @@ class Fine(Quiet):
         self.answer(200, {})
 
 
+class Hinting(Fine):
+    """Answers with 103 Early Hints first."""
+
+    def do_GET(self):  # noqa: N802
+        self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n")
+        super().do_GET()
+
+
 def get(address, seconds):
     """Return the status of what an address answers within some seconds."""
     with open_url(address, Deadline(seconds), timeout=10) as response:
@@ -23,6 +31,13 @@ def get(address, seconds):
 def test_an_answer_in_time():
     """Nothing is cut off."""
     with serving(Fine) as address:
+        assert get(address, 60) == 200
+
+
+@pytest.mark.slow
+def test_an_answer_after_an_informational_one():
+    """It is the one that counts."""
+    with serving(Hinting) as address:
         assert get(address, 60) == 200
 
 

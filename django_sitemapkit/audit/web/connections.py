@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from http.client import HTTPResponse
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import local
 from typing import Any
@@ -22,6 +21,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, P
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from django_sitemapkit.audit.web.responses import FetchError
+from django_sitemapkit.deadlines import FinalResponse
 from django_sitemapkit.printable import quoted
 
 MAX_SERVERS = 16
@@ -200,7 +200,7 @@ class _LimitedFile(io.RawIOBase):
         super().close()
 
 
-class _LimitedResponse(HTTPResponse):
+class _LimitedResponse(FinalResponse):
     """A response that is read within the budget of the current thread."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:

@@ -85,6 +85,18 @@ def raw(answer, **options):
         return fetcher.fetch(f"http://{host}/")
 
 
+EARLY_HINTS = (
+    "HTTP/1.1 102 Processing\r\n\r\n"
+    "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
+)
+
+
+def test_informational_responses():
+    """The page is what comes after them; servers that send them do so to everyone."""
+    fetched = raw(f"{EARLY_HINTS}{OK}Content-Length: 1\r\n\r\na")
+    assert (fetched.status, fetched.header("Link"), fetched.body) == (200, "", b"a")
+
+
 def dripping(*parts):
     """Return an answer that sends its parts at once, then a byte of the last one in each 50 ms."""
     *first, last = parts
