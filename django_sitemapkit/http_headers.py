@@ -7,11 +7,16 @@ from email.utils import parsedate_to_datetime
 _MAX_DIGITS = 10
 """Digits of a number of seconds that are read: centuries, and no number too large."""
 
+_EARLY_YEAR = re.compile(" 0[0-9]{3} ")
+"""Such as 0001, for an unknown date; the email package takes it for 2001."""
+
 _COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?compress)(?![\w-])")
 
 
 def http_moment(text: str) -> dt.datetime | None:
     """Return the moment of a date such as that of Last-Modified, in UTC; None if it is not one."""
+    if _EARLY_YEAR.search(text):
+        return None
     try:
         moment = parsedate_to_datetime(text)
         return moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

@@ -12,6 +12,8 @@ from django_sitemapkit.http_headers import http_moment, seconds_to_wait
     [
         ("Sun, 06 Nov 1994 08:49:37 GMT", dt.datetime(1994, 11, 6, 8, 49, 37, tzinfo=dt.UTC)),
         ("Sun, 06 Nov 1994 08:49:37 -0000", dt.datetime(1994, 11, 6, 8, 49, 37, tzinfo=dt.UTC)),
+        ("Sun, 06 Nov 94 08:49:37 +0000", dt.datetime(1994, 11, 6, 8, 49, 37, tzinfo=dt.UTC)),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", None),
         ("", None),
         ("yesterday", None),
         ("Sun, 06 Nov 99999999999999999999 08:49:37 GMT", None),
