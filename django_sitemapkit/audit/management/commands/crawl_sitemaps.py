@@ -211,10 +211,12 @@ class Command(FindingsCommand):
         source = f"build {run.build}" if run.build else "live pages"
         compared = f"; compared with {source}" if run.options["compares"] else ""
         left = run.crawled.filter(outcome="file", status=None).count()
+        # No more URLs than the limit and one are stored.
+        more = " or more" if run.checked + run.pending > run.options["max_urls"] else ""
         counts = (
-            (run.pending, f"{run.pending:,} not fetched"),
+            (run.pending, f"{run.pending:,}{more} not fetched"),
             (run.undetermined, f"{run.undetermined:,} not determined"),
-            (run.others_checked, f"{run.others_checked:,} others checked"),
+            (run.others_checked, f"{count_of(run.others_checked, 'other')} checked"),
             (left, f"{count_of(left, 'file')} left to the web server"),
         )
         texts = [f"{count_of(run.checked, 'URL')} crawled"]
