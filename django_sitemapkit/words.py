@@ -71,6 +71,7 @@ SENTENCES: dict[str, Any] = {
     # What a site serves.
     "live": gettext_noop("Live: build %(build)s, %(urls)s in %(files)s"),
     "not-live": gettext_noop("Nothing is published; all sections are served live"),
+    "only-live": gettext_noop("All sections are served live, whatever is published"),
     "unpublished": gettext_noop("Nothing is published, and only published files are served"),
     # How far a build is.
     "progress-at-rate": gettext_noop(

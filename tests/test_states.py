@@ -226,6 +226,7 @@ EXAMPLES = {
         "Live: build 1200, 2,000 URLs in 1 file",
     ),
     "not-live": ({}, "Nothing is published; all sections are served live"),
+    "only-live": ({}, "All sections are served live, whatever is published"),
     "unpublished": ({}, "Nothing is published, and only published files are served"),
     "loss": (
         {"section": "shop", "before": 2_000, "lost": 1_200, "percent": "60"},

@@ -31,11 +31,14 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.url_inspection import inspection_states_context
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.report.published import is_served_live
+from django_sitemapkit.builds.report.status import unpublished_state
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.inspection import try_read
 from django_sitemapkit.models import CHANGEFREQ_CHOICES, Publication
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite, site_by_key
+from django_sitemapkit.words import words_of
 
 
 def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
@@ -297,14 +300,16 @@ def add_pending_message(
     ``section`` only, and that is served live, the message says that it acts at once. ``lost`` is
     how many published URLs the change removes. Sites where nothing is published are left out.
     """
-    published = dict(Publication.objects.filter(site__in=keys).values_list("site", "build"))
+    rows = Publication.objects.filter(site__in=keys if settings.SERVE_FROM != "live" else ())
+    published = dict(rows.values_list("site", "build"))
     sites = [site for site in known_sites(request) if site.key in published]
     if not (sites or undo):
         return
     site = sites[0] if len(sites) == 1 else None
     paused = site is not None and pause_of(site) is not None
     context = {
-        "is_live": not sites,
+        "is_live": not sites and settings.SERVE_FROM != "published",
+        "unpublished": "" if sites else words_of(unpublished_state()),
         "section": section,
         "section_is_live": site and section and is_served_live(site, section),
         "paused": paused,

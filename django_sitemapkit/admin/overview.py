@@ -331,7 +331,9 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
         "problems": number_or_blank(status.problems),
         "status": status,
         "served_live": ", ".join(
-            section.name for section in status.sections if status.build and section.served_live
+            section.name
+            for section in status.sections
+            if status.headline["code"] == "live" and section.served_live
         ),
         **paged_context(request, sections, SECTIONS_PER_PAGE),
         # Optional columns that have a value, and how many the row of an unbuilt section spans.

@@ -339,8 +339,13 @@ class UrlState:
 
     @property
     def unpublished(self) -> str:
-        """What is served of the site if nothing is published, as a text; "" if anything is."""
+        """What is served of the site if no build is, as a text; "" if one is."""
         return "" if self.search.build else words_of(unpublished_state())
+
+    @property
+    def is_all_live(self) -> bool:
+        """Whether all sections of the site are served live."""
+        return self.search.build is None and settings.SERVE_FROM != "published"
 
     @cached_property
     def is_served_live(self) -> bool:
@@ -382,7 +387,7 @@ class UrlState:
     def verdict(self) -> tuple[str, str]:
         """A level, and a sentence: whether the URL is in the sitemap, now and after a build."""
         listed, published = self.found.listed, bool(self.published)
-        if published == listed or self.search.build is None or self.is_served_live:
+        if published == listed or self.is_all_live or self.is_served_live:
             if listed:
                 return "warning" if self.found.problems else "ok", _("It is in the sitemap.")
             if self.is_known:
@@ -415,7 +420,9 @@ def url_state(
 
     ``seconds`` and ``every`` limit the search as those of ``search_published()``.
     """
-    if found.location is None:  # Then nobody knows what to look for.
+    if settings.SERVE_FROM == "live":  # Then no file is served.
+        search = PublishedSearch(build=None)
+    elif found.location is None:  # Then nobody knows what to look for.
         search = PublishedSearch(build=Build.objects.published(site))
     else:
         search = search_published(

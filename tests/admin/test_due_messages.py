@@ -266,6 +266,24 @@ def test_without_a_publication_only_an_addition_says_so(sections):
     assert "Live sitemaps follow" not in message(client)
 
 
+def test_nothing_follows_where_only_files_are_served_and_none_is_published(settings, sections):
+    """The message says what is served, as the overview does."""
+    settings.SITEMAPKIT_SERVE_FROM = "published"
+    client = chief()
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    assert "Nothing is published, and only published files are served." in message(client)
+
+
+def test_all_follows_at_once_where_no_file_is_served(settings, published):
+    """No build has to be waited for, whatever is published."""
+    settings.SITEMAPKIT_SERVE_FROM = "live"
+    client = chief()
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    text = message(client)
+    assert "Live sitemaps follow at once." in text
+    assert STAYS not in text
+
+
 def test_a_section_that_a_roll_back_serves_live_loses_nothing(settings, sections):
     """The page that asks for confirmation says so, and leaves it out of the total."""
     for section in ALL:

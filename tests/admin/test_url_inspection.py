@@ -59,6 +59,29 @@ def test_before_a_build_the_live_state_is_told():
     assert "&lt;loc&gt;https://www.example.com/about/&lt;/loc&gt;" in text
 
 
+def test_where_only_files_are_served_nothing_is_in_the_sitemap_before_a_build(settings):
+    """Nothing is served live, so no file is linked: its address answers 404."""
+    settings.SITEMAPKIT_SERVE_FROM = "published"
+    text = inspect("/about/")
+    assert "It is not in the sitemap yet. The next published build adds it." in text
+    assert "After the next build listed · section pages Exclude now" in text
+    assert "Why the next build lists it" in text
+    assert "Tag After the next build Source" in text
+    assert "Live" not in text
+
+
+@pytest.mark.slow
+def test_where_no_file_is_served_the_published_build_decides_nothing(settings):
+    """The section is served live, with what changed since the build."""
+    build(SITE)
+    settings.SITEMAPKIT_SERVE_FROM = "live"
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=False)
+    text = inspect("/about/")
+    assert "It is not in the sitemap. " in text
+    assert "Published now All sections are served live, whatever is published" in text
+    assert "Live not listed" in text
+
+
 def test_live_sitemaps_need_no_storage(settings):
     """The page works where nothing was ever built, and no storage is set."""
     settings.STORAGES = {"default": {"BACKEND": "django.core.files.storage.InMemoryStorage"}}

@@ -59,9 +59,15 @@ def test_of_what_is_not_listed(built):
     )
 
 
-def test_before_the_first_build(products):
-    """Nothing lists anything."""
-    assert run("inspect_sitemap_url", "/products/all/a/")[0] == 1
+@pytest.mark.parametrize(
+    ("serve_from", "state"),
+    [("auto", "served live, not from a published file"), ("published", "not published")],
+)
+def test_before_the_first_build(products, settings, serve_from, state):
+    """No file lists anything; the section is served live unless only files are."""
+    settings.SITEMAPKIT_SERVE_FROM = serve_from
+    code, out, _err = run("inspect_sitemap_url", "/products/all/a/")
+    assert (code, out.splitlines()[1]) == (1, f"  {state}")
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,13 @@ def test_json_tells_what_is_served_live(products, settings, serve_from):
         run("build_sitemaps")
 
 
+def test_the_headline_names_no_build_that_is_not_served(built, settings):
+    """All is served live if the setting says so, whatever is published."""
+    settings.SITEMAPKIT_SERVE_FROM = "live"
+    out = run("sitemap_status", "--quick")[1]
+    assert out.splitlines()[1] == "  All sections are served live, whatever is published"
+
+
 def test_json_of_sites(two_sites):
     """All of them in one list, or the one asked for."""
     run("build_sitemaps", "--site", "two")

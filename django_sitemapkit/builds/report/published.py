@@ -97,20 +97,19 @@ def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
 
 
 def is_served_live(site: SitemapSite, section: str) -> bool:
-    """Return whether a section is served live: the published build does not have it.
-
-    With SITEMAPKIT_SERVE_FROM = "published" none is.
-    """
-    build = Build.objects.published(site)
-    return bool(build and sections_served_live(build, [section]))
+    """Return whether a section is served live: no published build that is served has it."""
+    live = sections_served_live(Build.objects.published(site), [section])
+    return settings.SERVE_FROM == "live" or bool(live)
 
 
-def sections_served_live(build: Build, names: Sequence[str]) -> set[str]:
+def sections_served_live(build: Build | None, names: Sequence[str]) -> set[str]:
     """Return those of the sections that are served live while a site serves this build.
 
     If SITEMAPKIT_SERVE_FROM is "auto", they are those that the build does not have; else there are
-    none.
+    none. Without a build they are all served live, or none is.
     """
+    if build is None:
+        return {*names} if settings.SERVE_FROM != "published" else set()
     return sections_not_in(build, names) if settings.SERVE_FROM == "auto" else set()
 
 

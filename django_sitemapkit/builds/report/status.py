@@ -125,8 +125,9 @@ def states_by_build(builds: Collection[Build]) -> dict[int, str]:
 
 
 def unpublished_state() -> State:
-    """Return what is served of a site without a published build: all of it live, or nothing."""
-    return {"code": "unpublished" if settings.SERVE_FROM == "published" else "not-live"}
+    """Return what is served of a site that serves no build: all of it live, or nothing."""
+    codes = {"auto": "not-live", "live": "only-live", "published": "unpublished"}
+    return {"code": codes[settings.SERVE_FROM]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,7 +352,7 @@ class SiteStatus(SiteState):
     @property
     def headline(self) -> State:
         """The published build and its size, as a code and its values."""
-        if self.build is None:
+        if self.build is None or settings.SERVE_FROM == "live":
             return unpublished_state()
         return {"code": "live", "build": self.build, "urls": self.urls, "files": self.files}
 
@@ -459,13 +460,13 @@ def _published_status_values(
     others = "proven" if settings.DEDUPLICATE else ""
     names = [reader.get_name() for reader in readers]
     missing = {*names}.difference(now)
-    live = sections_served_live(build, sorted(missing)) if build else missing
+    live = sections_served_live(build, sorted(missing))
     sections = [
         SectionStatus(
             name=name,
             built=name in now,
             removed=name not in names,
-            served_live=name in live and settings.SERVE_FROM != "published",
+            served_live=name in live,
             problems=problems.get(name, 0),
             checked_at=checked.get(name),
             duplicates="hashed" if name in hashed else others,

@@ -55,7 +55,7 @@ class Command(PublishedCommand):
             for tag, text in each["values"].items():
                 write(f"    {tag}: {text}")
         if report["served_live"]:
-            write("  served live: the published build does not have its section", style.SUCCESS)
+            write("  served live, not from a published file", style.SUCCESS)
         elif not report["published"]:
             write("  not published", style.WARNING)
         self._print_next_build(report["next_build"])
