@@ -92,7 +92,8 @@ def exiting_if_output_closed() -> Iterator[None]:
 class PrintableOutput(OutputWrapper):
     """A command's output that writes each message as one line, with control characters escaped.
 
-    With ``is_silent`` it writes nothing.
+    So are characters that the encoding of the output does not have. With ``is_silent`` it writes
+    nothing.
     """
 
     def __init__(self, out: OutputWrapper, *, is_silent: bool = False) -> None:
@@ -112,7 +113,9 @@ class PrintableOutput(OutputWrapper):
         """
         if self._is_silent:
             return
-        text = printable(msg)
+        # As Python writes stderr: a terminal or file may not be in UTF-8.
+        encoding = getattr(self._command_output, "encoding", None) or "utf-8"
+        text = printable(msg).encode(encoding, "backslashreplace").decode(encoding)
         with exiting_if_output_closed():
             if style_func is None:
                 self._command_output.write(text, None, ending)

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import tempfile
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 from django.conf import global_settings
@@ -315,6 +315,15 @@ def test_what_is_kept_of_a_build_forges_no_line(products):
     padded = f"gone{' ' * 80}build 99: published"
     Build.objects.update(reason=padded)
     assert f"\n    {padded}\n" in run("sitemap_status")[1]
+
+
+def test_an_output_that_is_not_in_utf_8_has_escapes(products):
+    """A build does not fail because a terminal has no character for its bar."""
+    terminal = TextIOWrapper(BytesIO(), encoding="latin-1")
+    terminal.isatty = lambda: True
+    call_command("build_sitemaps", stdout=terminal)
+    terminal.seek(0)
+    assert "\\u2588" in terminal.read()
 
 
 def test_colours_are_the_commands_own(products, sections):
