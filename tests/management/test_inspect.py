@@ -5,6 +5,7 @@ import json
 import pytest
 from django.db.models import F, Value
 from django.db.models.functions import Concat
+from django.utils.translation import override
 
 from django_sitemapkit import Section
 from django_sitemapkit.models import ExclusionRule, UrlOverride
@@ -127,6 +128,17 @@ def test_the_next_build_is_told_too(built):
     assert f"  published in {FIRST}\n  next build: not listed: " in out
     assert "/products/all/a/" in out.splitlines()[-1]
     assert "    priority: 0.9 (URL override)\n" in run("inspect_sitemap_url", "/products/all/c/")[1]
+
+
+def test_all_is_in_english(products):
+    """Reasons and origins as well, in whichever language the project is."""
+    ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/a/")
+    UrlOverride.objects.create(site=SITE.key, path="/products/all/c/", priority="0.9")
+    with override("fr"):
+        out = run("inspect_sitemap_url", "/products/all/a/")[1]
+        assert "not listed: The exclusion rule /products/all/a/ excludes it." in out
+        out = run("inspect_sitemap_url", "/products/all/c/")[1]
+        assert "priority: 0.9 (URL override)" in out
 
 
 def test_json_has_the_same(built):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import override
 
 from django_sitemapkit import __version__
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
@@ -230,6 +231,7 @@ class FindingsCommand(PublishedCommand):
             self.write_json({"site": run.site, **dict(zip(columns, values, strict=True))})
         self.write_json({"site": run.site, **self.summary(run)})
 
+    @override("en")
     def _print_findings(self, run: AuditRun) -> None:
         """Print the totals of a run, and its findings by kind: the first three of each."""
         write, style = self.stdout.write, self.style

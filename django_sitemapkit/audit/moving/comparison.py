@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.utils import timezone
+from django.utils.translation import override
 
 from django_sitemapkit.audit.moving.sources import (
     VALUE_NAMES,
@@ -260,6 +261,7 @@ class SitemapComparison:
                 changed[tag] = [was, now]
         return changed
 
+    @override("en")
     def _why_removed(self, url: str) -> str:
         """Return why no section lists a URL; "" if it is not known, or after 500 URLs."""
         if self.counts[EntryChange.REMOVED] >= MAX_EXPLAINED:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import override
 
 from django_sitemapkit.builds import search_published
 from django_sitemapkit.builds.report.published import is_served_live
@@ -80,6 +81,7 @@ class Command(PublishedCommand):
             write(text, style.WARNING)
 
 
+@override("en")
 def _url_report(site: SitemapSite, url: str) -> dict[str, Any]:
     """Return where a site publishes a URL and whether its next build lists it, for JSON.
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils.translation import override
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit.kinds import BAD_KINDS, CRAWL_KINDS
@@ -39,8 +40,9 @@ command = partial(run_command, "crawl_sitemaps")
 
 @pytest.mark.slow
 def test_findings_are_printed_by_kind():
-    """Three of each, with what to do."""
-    code, out, _ = command()
+    """Three of each, with what to do, in English."""
+    with override("fr"):
+        code, out, _ = command()
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == "Site 'default': 40 URLs crawled, 7 broken links; compared with live pages."

@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.utils.translation import override
 
 from django_sitemapkit import Image, StaticSection
 from django_sitemapkit.audit import sorting
@@ -87,7 +88,8 @@ def test_why_a_url_is_removed(sections, compare):
     rule("/a/")
     paths = ("/a/", "/b/", "/b/../c/", "/products/all/draft/")
     document = urlset(*(f"{BASE}{path}" for path in paths), "https://cdn.example/x.pdf")
-    excluded, draft, foreign, invalid = lines(compare(document))
+    with override("fr"):  # Commands speak English.
+        excluded, draft, foreign, invalid = lines(compare(document))
     assert excluded == "- /a/  The exclusion rule /a/ excludes it."
     reason = "Section products does not list it: “public” is no."
     assert draft == f"- /products/all/draft/  {reason}"
