@@ -242,8 +242,9 @@ class SiteCommand(BaseCommand):
             self.stdout.write(line, ending="\r" if line else "")
             self.stdout.flush()
 
-    def sites(self, keys: list[str] | None) -> list[SitemapSite]:
+    def sites(self, keys: list[str] | str | None) -> list[SitemapSite]:
         """Return the sites with these keys, or all; raises CommandError for an unknown key."""
+        keys = [keys] if isinstance(keys, str) else keys  # Of call_command().
         try:
             known = {site.key: site for site in all_sites()}
         except ImproperlyConfigured as error:

@@ -124,7 +124,7 @@ class Command(PublishedCommand):
             )
         ignored = {tag.strip() for tag in options["ignore"].split(",") if tag.strip()}
         try:
-            return _comparison_class()(sites[0], options["against"], ignored=ignored)
+            return _comparison_class()(sites[0], str(options["against"]), ignored=ignored)
         except (ValueError, ImproperlyConfigured) as error:
             raise CommandError(printable(error), returncode=Exit.USAGE) from error
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.core.management import call_command
 
 from django_sitemapkit.audit.apps import AuditConfig
 from django_sitemapkit.models import Plan
@@ -38,6 +39,7 @@ def test_equal_sitemaps(products, old):
     code, out, err = against(old(*URLS))
     assert (code, out, err) == (0, "3 URLs before, 3 now: no differences.\n", "")
     assert against(old(*URLS), "--verbosity", 0) == (0, "", "")
+    call_command("diff_sitemaps", against=old(*URLS), verbosity=0)  # A Path.
     assert not Plan.objects.exists()
 
 
