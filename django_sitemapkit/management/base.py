@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any, ClassVar, TextIO, cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -159,7 +160,13 @@ class SiteCommand(BaseCommand):
             return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command from a shell: Ctrl-C and a closed output end it without a traceback."""
+        """Run the command from a shell: Ctrl-C and a closed output end it without a traceback.
+
+        Without an output, it prints nothing.
+        """
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # As with >&- in a shell.
+                setattr(self, name, PrintableOutput(OutputWrapper(StringIO()), is_silent=True))
         try:
             try:
                 super().run_from_argv(argv)
@@ -168,7 +175,7 @@ class SiteCommand(BaseCommand):
                 sys.exit(Exit.INTERRUPTED)
             finally:
                 with exiting_if_output_closed():
-                    if sys.stdout is not None:  # As with >&- in a shell.
+                    if sys.stdout is not None:
                         sys.stdout.flush()
         except SystemExit as ended:
             if ended.code == Exit.OUTPUT_CLOSED:

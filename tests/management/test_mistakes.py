@@ -334,6 +334,16 @@ def test_colours_are_the_commands_own(products, sections):
     assert "\x1b[33;1mProblem (3 times): future " in err.getvalue()
 
 
+def test_a_build_needs_no_output(sections, monkeypatch):
+    """As from a daemon that has closed its own."""
+    declare(sections, Products, lastmod=lambda self, product: FUTURE)
+    make_products("a")
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    Command().run_from_argv(["manage.py", "build_sitemaps", "--skip-checks"])
+    assert Publication.objects.exists()
+
+
 def test_ctrl_c_is_one_line(products, monkeypatch):
     """Exit 130, and no traceback; a caller in Python still gets its KeyboardInterrupt."""
 
