@@ -322,6 +322,19 @@ def test_skipped_site_does_not_keep_the_others_waiting(two_sites):
     assert [p.site for p in Publication.objects.all()] == ["two"]
 
 
+def test_failed_site_does_not_keep_the_others_waiting(two_sites, monkeypatch):
+    """A site without a URL, such as that of a new shop, fails alone; the command exits with 1."""
+    monkeypatch.setattr(
+        Products,
+        "get_queryset",
+        lambda self: Product.objects.filter(slug="" if self.site.key == "one" else "a"),
+    )
+    code, _, err = run("build_sitemaps")
+    assert code == 1
+    assert "Site 'one': no section has a URL" in err
+    assert [p.site for p in Publication.objects.all()] == ["two"]
+
+
 def test_nothing_to_publish_is_a_failure(sections):
     """Exit 1: an empty index would be invalid."""
     declare(sections, Products)

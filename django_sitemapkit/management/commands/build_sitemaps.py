@@ -12,7 +12,7 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.builds.results import problem_kinds
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
@@ -80,7 +80,7 @@ class Command(SiteCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Build each site.
+        """Build each site, even if an earlier one fails.
 
         Raises CommandError if a build fails or is held for review, and with ``--strict`` or
         ``--fail-on-skipped`` if rows were skipped.
@@ -89,22 +89,25 @@ class Command(SiteCommand):
         self._require_known_sections(sites, options["sections"])
         self.runner = self._runner_from_options(options)
         skipped = 0
-        self.held: list[str] = []
+        self.failures: list[tuple[Exit, str]] = []
         with exiting_on_sigterm():
             for site in sites:
                 try:
                     skipped += self._build_site(site, options)
                 except (SitemapKitError, ImproperlyConfigured) as error:
                     if not (isinstance(error, BuildRunning) and options["skip_if_running"]):
-                        message = "\n".join([*self.held, str(error)])
-                        raise CommandError(message, returncode=exit_code_of(error)) from error
+                        self.failures.append((exit_code_of(error), str(error)))
+                        if isinstance(error, BuildCancelled):
+                            break
+                        continue
                     busy = BuildResult(
                         site=site.key, build=None, status="running", cause=str(error)
                     )
                     self.write_json(_result_document(busy))
                     self.say(f"Site {site.key!r} skipped: {error}", self.style.WARNING)
-        if self.held:
-            raise CommandError("\n".join(self.held), returncode=Exit.HELD)
+        if self.failures:  # A failure comes before a build that is held, or runs elsewhere.
+            codes, messages = zip(*self.failures, strict=True)
+            raise CommandError("\n".join(messages), returncode=min(codes))
         # A build without a change is not held: there would be nothing to publish.
         if skipped and (options["fail_on_skipped"] or options["strict"]):
             raise CommandError(f"{count_of(skipped, 'row')} skipped.", returncode=Exit.PROBLEMS)
@@ -170,7 +173,7 @@ class Command(SiteCommand):
         for warning in result.new_warnings if self.verbosity else ():
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
-            self.held.append(held_text(result))
+            self.failures.append((Exit.HELD, held_text(result)))
         self.write_json(_result_document(result))
         is_good = result.status != "held" and not _skipped_text(result)
         for line in _summary_lines(result):
