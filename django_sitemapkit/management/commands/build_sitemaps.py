@@ -105,9 +105,10 @@ class Command(SiteCommand):
                     )
                     self.write_json(_result_document(busy))
                     self.say(f"Site {site.key!r} skipped: {error}", self.style.WARNING)
-        if self.failures:  # A failure comes before a build that is held, or runs elsewhere.
+        if self.failures:
             codes, messages = zip(*self.failures, strict=True)
-            raise CommandError("\n".join(messages), returncode=min(codes))
+            code = min(set(codes) - {Exit.HELD}, default=Exit.HELD)
+            raise CommandError("\n".join(messages), returncode=code)
         # A build without a change is not held: there would be nothing to publish.
         if skipped and (options["fail_on_skipped"] or options["strict"]):
             raise CommandError(f"{count_of(skipped, 'row')} skipped.", returncode=Exit.PROBLEMS)
