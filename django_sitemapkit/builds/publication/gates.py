@@ -245,8 +245,11 @@ def _removed_urls(finished: FinishedBuild) -> Counter[str]:
 
 
 def shrinkage(finished: FinishedBuild) -> State:
-    """Return a state for the first section, or the site, that loses too many URLs; else ""."""
-    for loss in finished._losses:
+    """Return a state for the section, or else the site, that loses too many URLs; else "".
+
+    Of several sections, it names the one that loses the most.
+    """
+    for loss in sorted(finished._losses, key=lambda loss: (not loss.section, -loss.lost)):
         if loss.is_too_large:
             besides = "-besides-moved" if loss.moved else ""
             return {

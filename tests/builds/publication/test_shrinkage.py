@@ -133,6 +133,13 @@ def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings
     assert Build.objects.get(pk=result.build).reason == result.cause
 
 
+def test_the_reason_names_the_section_that_loses_the_most(storage, live_id):
+    """Two of two products are fewer than six of ten readings."""
+    Product.objects.all().delete()
+    lose(6)
+    assert str(run().reason) == HALF
+
+
 @pytest.mark.slow
 def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
     """The site has more URLs than before, and is held back for one section."""
