@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -200,28 +201,16 @@ def publish_override(
     """
     with acquire(site) as lease:
         state = BuildState(site=site, lease=lease, by_editor=True, started_by=started_by)
-        state.leaving = leaving = Counter[str]()
         published = state.builds.published
         if published is None:
             return None
-        if override.include is False:
-            served = page_rows_of(state.builds.rows_of(published))
-            listing = dict(_pages_that_may_list(site, served, override))
-            earlier = earlier_pages(site, published)
-            withdrawn = dict(_pages_that_may_list(site, earlier, override, unreadable=True))
-            declared = {section.get_name() for section in sections_of(site)}
-            for row in served:  # Pages of a section that is gone or off cannot be rendered.
-                if row.section not in declared and listing.pop(page_name_of(row), None):
-                    withdrawn[page_name_of(row)] = row.page.urls
-                    leaving[row.section] += row.page.urls
-        else:
-            listing = dict.fromkeys(_pages_that_will_list(site, published, override), 0)
-            withdrawn = {}
+        listing, withdrawn = _pages_to_make_and_withdraw(state, published, override)
         if not listing and not withdrawn:
             return None
         state.chosen = {section for section, _number in listing}
-        for (section, _number), urls in listing.items():
-            leaving[section] += urls
+        state.leaving = Counter[str]()
+        for (section, _number), urls in chain(listing.items(), withdrawn.items()):
+            state.leaving[section] += urls
         packed_hash = packed_hashes([override.hash])
         try:
             result = run_steps(
@@ -235,6 +224,27 @@ def publish_override(
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
             send_published_signal(site, published.pk, withdrawn)
         return result
+
+
+def _pages_to_make_and_withdraw(
+    state: BuildState, published: Build, override: UrlOverride
+) -> tuple[dict[PageName, int], dict[PageName, int]]:
+    """Return the pages to render for an override, and those to empty.
+
+    Each is with the number of published URLs that may go with it.
+    """
+    site = state.site
+    if override.include is not False:
+        return dict.fromkeys(_pages_that_will_list(site, published, override), 0), {}
+    served = page_rows_of(state.builds.rows_of(published))
+    listing = dict(_pages_that_may_list(site, served, override))
+    earlier = _pages_that_may_list(site, earlier_pages(site, published), override, unreadable=True)
+    withdrawn = {name: 0 for name, _urls in earlier}
+    declared = {section.get_name() for section in sections_of(site)}
+    for row in served:  # Pages of a section that is gone or off cannot be rendered.
+        if row.section not in declared and listing.pop(page_name_of(row), None):
+            withdrawn[page_name_of(row)] = row.page.urls
+    return listing, withdrawn
 
 
 def _draft_from_published(

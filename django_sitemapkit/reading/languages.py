@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
 from django.db.models import Model
+from django.db.models.fields.files import FieldFile
 from django.utils.functional import Promise
 
 from django_sitemapkit._django import LOOKUP_SEP
@@ -144,10 +145,11 @@ def _method_result(method: Callable[[Any], Any], obj: Any) -> Any:
 def _without_lazy_text(value: Any) -> Any:
     """Return a value with lazy text evaluated, so that it no longer changes with the language.
 
-    A value without lazy text is returned unchanged; an iterator is read once, into a list.
+    A value without lazy text is returned unchanged; what is iterated, such as a queryset, is read
+    once, into a list: here, where an error costs the value alone.
     """
     match value:
-        case None | str() | int() | Restriction():
+        case None | str() | int() | bytes() | FieldFile() | Restriction():
             pass
         case Promise():
             return str(value)
@@ -163,7 +165,7 @@ def _without_lazy_text(value: Any) -> Any:
         case Mapping():
             if changed := _evaluated_values(value.items()):
                 return {**value, **changed}
-        case Iterator():
+        case Iterable():
             return [_without_lazy_text(one) for one in value]
     return value
 

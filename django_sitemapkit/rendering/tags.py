@@ -29,12 +29,7 @@ from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
-from django_sitemapkit.reading import (
-    INFRASTRUCTURE,
-    SectionReader,
-    call_for_each,
-    invalid_value_of,
-)
+from django_sitemapkit.reading import INFRASTRUCTURE, SectionReader, invalid_value_of
 from django_sitemapkit.rendering.entries import EntryColumns
 from django_sitemapkit.rendering.problems import ProblemLog
 
@@ -235,9 +230,7 @@ class ExtensionFormatter:
         exceed the number in MAX_VALUES.
         """
         most, report = MAX_VALUES.get(option), partial(self._tags.problems.add, key, skipped=False)
-        # What is iterated may be a queryset, which raises only then.
-        (found,) = call_for_each(lambda one: [*_nonempty_values(one)], [value], option)
-        for number, one in enumerate([found] if isinstance(found, InvalidValue) else found):
+        for number, one in enumerate(_nonempty_values(value)):
             if number == most:
                 report(
                     InvalidValue(
