@@ -120,6 +120,17 @@ def test_the_age_of_a_build_is_told_by_the_database_time(storage, clock):
     assert not status_of(SITE).is_older(1)
 
 
+def test_in_the_hour_that_comes_twice_the_index_has_the_dates_that_are_stored(
+    storage, settings, monkeypatch
+):
+    """So the next build, which reads them, finds nothing changed."""
+    settings.USE_TZ, settings.TIME_ZONE = False, "Europe/Berlin"
+    again = dt.datetime(2026, 10, 25, 2, 30, fold=1)  # noqa: DTZ001
+    monkeypatch.setattr(timezone, "now", lambda: again)
+    assert run().status == "published"
+    assert run().status == "unchanged"
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
 @pytest.mark.parametrize("use_tz", [True, False])
 def test_the_time_of_a_lease_is_as_django_stores_it(settings, zone, use_tz):
