@@ -254,6 +254,17 @@ def test_the_page_of_a_section_that_is_switched_off_goes(site, client):
     assert site.build().status == "unchanged"
 
 
+def test_a_section_that_is_switched_on_again_has_the_other_urls_of_the_page(site, client):
+    """The page that went was not made, so nothing of it is reused."""
+    before = locations(client)
+    off = SectionSettings.objects.create(site=SITE.key, section="products", enabled=False)
+    now(BY["path"]())
+    assert "/products/all/p2/" not in locations(client)
+    off.delete()
+    site.build()
+    assert locations(client) == [url for url in before if url != "/products/all/p2/"]
+
+
 def test_what_no_published_page_lists_is_none(site, client):
     """Nothing is made, and nothing published."""
     published = Publication.objects.get()
