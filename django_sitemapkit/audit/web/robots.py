@@ -3,6 +3,7 @@
 The one module that needs protego, of the extra ``audit``.
 """
 
+import re
 from dataclasses import replace
 
 from protego import Protego
@@ -15,6 +16,11 @@ ROBOT = "django-sitemapkit"
 MAX_ROBOTS_BYTES = 512_000
 """How much of a robots.txt counts: 500 KiB."""
 
+_VERSIONED = re.compile(
+    r"(?<![^\r\n])([ \t]*+user-agent[ \t]*+:[ \t]*+[a-z_-]++)[/ ][^#\r\n]*+", re.IGNORECASE
+)
+"""A user agent with its version, such as Googlebot/2.1: Google and RFC 9309 read only the name."""
+
 _NOTHING = "User-agent: *\nDisallow: /"
 
 
@@ -26,7 +32,7 @@ class RobotsRules:
     ) -> None:
         # A byte order mark is no part of the first line (RFC 9309, 2.3).
         counted = text.encode("utf-8", "replace")[:MAX_ROBOTS_BYTES].decode("utf-8", "ignore")
-        self._rules = Protego.parse(counted.removeprefix("\ufeff"))
+        self._rules = Protego.parse(_VERSIONED.sub(r"\1", counted.removeprefix("\ufeff")))
         self.unavailable = unavailable
         """Why the file could not be read, so that nothing may be fetched for now."""
         self.answer = answer

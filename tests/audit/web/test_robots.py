@@ -23,6 +23,7 @@ URL = "https://www.example.com/private/page?a=1"
         ("User-agent: *\nAllow: /private/\nDisallow: /private/", True),
         ("User-agent: *\nDisallow: /\n\nUser-agent: Googlebot\nDisallow: /other/", True),
         ("User-agent: GoogleBot\nUser-agent: bingbot\nDisallow: /", False),
+        ("User-agent: Googlebot/2.1 (+http://a.example/)\rDisallow: /", False),
         ("User-agent: otherbot\nDisallow: /", True),
         ("\ufeffUser-agent: *\nDisallow: /", False),
         ("User-agent: *\r\nDisallow: / # all\r\n", False),
