@@ -5,7 +5,7 @@ from django.contrib.admin.models import LogEntry
 
 from django_sitemapkit.builds.lease import acquire, cancellable_lease
 from django_sitemapkit.exceptions import BuildCancelled
-from django_sitemapkit.models import Build
+from django_sitemapkit.models import Build, Lease
 from tests.admin.operating import OVERVIEW, PEOPLE, person, text_of
 from tests.builds import SITE, run
 
@@ -73,6 +73,19 @@ def test_a_build_is_cancelled_after_a_confirmation(running):
     assert "Build cancelled." in text_of(client.get(ACTIVITY))
     assert "Build cancelled." in text_of(client.get(ACTIVITY, {"action": "cancelled"}))
     assert "Build cancelled." not in text_of(client.get(ACTIVITY, {"action": "published"}))
+
+
+@pytest.mark.slow
+def test_no_id_has_a_thousands_separator(built, settings):
+    """With one, the confirmation named no build, and nothing was cancelled."""
+    run()
+    Lease.objects.update(fence=1_233)
+    settings.USE_THOUSAND_SEPARATOR = True
+    with acquire(SITE, makes_build=True) as lease:
+        Build.objects.create(pk=1_234, site=SITE.key, fence=1_234, started_at=lease.now())
+        client = person("builder")
+        assert 'name="fence" value="1234"' in text_of(client.get(CANCEL))
+        assert ">Build 1234</a>" in text_of(client.get(OVERVIEW))
 
 
 @pytest.mark.slow
