@@ -56,7 +56,7 @@ from django_sitemapkit.models import Build, BuildRequest, Place, StoredPage
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
-from django_sitemapkit.words import words_of
+from django_sitemapkit.words import code_of, words_of
 
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
@@ -333,7 +333,7 @@ def _status_context(request: HttpRequest, site: SitemapSite) -> dict[str, Any]:
         "served_live": ", ".join(
             section.name
             for section in status.sections
-            if status.headline["code"] == "live" and section.served_live
+            if code_of(status.headline) == "live" and section.served_live
         ),
         **paged_context(request, sections, SECTIONS_PER_PAGE),
         # Optional columns that have a value, and how many the row of an unbuilt section spans.
