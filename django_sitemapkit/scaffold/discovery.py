@@ -12,7 +12,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError
-from django.db.models import Model
+from django.db.models import CompositePrimaryKey, Model
 from django.urls import (
     NoReverseMatch,
     URLPattern,
@@ -87,6 +87,8 @@ def _why_no_section(site: SitemapSite, model: Any, listed: Collection[object]) -
     parents = {*model.__mro__[1:]}.intersection(apps.get_models())
     if any(getattr(each, "get_absolute_url", None) is model.get_absolute_url for each in parents):
         return "the rows of another model"
+    if isinstance(model._meta.pk, CompositePrimaryKey):
+        return "its key has several fields"
     rows = _first_rows(model)
     urls = [url.removeprefix(site.origin) for url in map(_url_of, rows) if url]
     if len(set(urls)) < len(urls):

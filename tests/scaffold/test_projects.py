@@ -124,6 +124,14 @@ SHOP = """
         def get_absolute_url(self):
             return reverse("shelf", args=[self.pk])
 
+    class Stock(models.Model):
+        pk = models.CompositePrimaryKey("shelf", "product")
+        shelf = models.ForeignKey(Shelf, models.CASCADE)
+        product = models.ForeignKey(Product, models.CASCADE)
+
+        def get_absolute_url(self):
+            return f"/shop/{self.shelf_id}/{self.product_id}/"
+
     class Tag(models.Model):
         name = models.CharField(max_length=20)
 
@@ -476,6 +484,7 @@ def test_a_project_of_many_kinds_of_models_and_urls(project):
         "URLs that no pattern matches": "shop.Remark",
         "a form or a redirect": "new-tag, old-home, subscribe",
         "in a section already": "blog.Archived",
+        "its key has several fields": "shop.Stock",
         "needs a login": "desk, mine, shop.Order",
         "no URL for the first rows": "shop.Shelf",
         "no get_absolute_url()": "shop.Tag",
