@@ -6,12 +6,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import FieldError, ValidationError
+from django.db import DataError
 from django.db.models import Model, QuerySet
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import get_language_from_path
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.inspection.attempts import savepoint_if_atomic
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.printable import logger
@@ -36,6 +38,13 @@ MAX_CANDIDATES = 3
 
 MAX_ITEMS = 2_000
 """Items of a list that are looked at for one URL."""
+
+
+WRONG_VALUE = (
+    *(FieldError, ValidationError, ValueError, TypeError, OverflowError, AttributeError),
+    DataError,
+)
+"""What a field or a database raises for a value that it cannot have, such as text with a NUL."""
 
 
 def candidate_rows(
@@ -135,7 +144,7 @@ def object_by_paging_key(site: SitemapSite, name: str, key: str) -> Model | None
     section = section_of(site, name)
     if section is None or section.keyset is None:
         return None
-    with suppress(ValidationError, ValueError, OverflowError):
+    with suppress(*WRONG_VALUE), savepoint_if_atomic():
         return all_rows(section).filter(**{section.keyset.name: key}).first()
     return None
 
@@ -146,7 +155,7 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
     ``pk`` is its primary key, or that as text.
     """
     keyset = section.required_keyset
-    with suppress(ValidationError, ValueError, OverflowError):
+    with suppress(*WRONG_VALUE), savepoint_if_atomic():
         pk = keyset.queryset.model._meta.pk.to_python(pk)
         if keyset.field.primary_key:
             return pk
@@ -164,10 +173,10 @@ def _primary_keys(
     """
     rows = section.required_keyset.queryset if listed else all_rows(section)
     try:
-        with section.site.active():
+        with section.site.active(), savepoint_if_atomic():
             found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)
             return list(found[:MAX_CANDIDATES])
-    except (FieldError, ValidationError, ValueError, TypeError, OverflowError):
+    except WRONG_VALUE:
         return []  # The URL has no valid values for these fields.
 
 

@@ -5,13 +5,13 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.sitemaps import Sitemap
-from django.db.models import F, Value
+from django.db.models import DurationField, F, Value
 from django.db.models.functions import Concat
 from django.urls import path
 from django.utils import timezone, translation
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.inspection import inspect_object, inspect_path
+from django_sitemapkit.inspection import inspect_object, inspect_path, object_by_paging_key
 from django_sitemapkit.models import ExtraUrl, Plan
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import refresh_plan
@@ -510,6 +510,19 @@ def test_an_address_like_those_of_a_section_is_of_no_row(sections):
     location = {"location": lambda self, obj: f"/topics/{obj.code}"}
     sections.add(type("Topics", (Topics,), location))
     assert inspect_path(SITE, "/products/al/a/").section == ""
+
+
+def test_an_address_with_a_value_of_no_row_is_of_no_row(sections):
+    """Whether the field cannot take it or the database, whose transaction goes on."""
+    sections.add(Products)
+    product = products(1, slug="a", shop=Shop.objects.create(slug="all"))[0]
+    assert not inspect_path(SITE, "/products/all/%00/").listed
+    assert object_by_paging_key(SITE, "products", "9" * 30) is None
+    lasting = Product.objects.annotate(lasts=Value(dt.timedelta(1), DurationField()))
+    route = Route("product", shop="shop__slug", slug="lasts")
+    sections.add(type("Lasting", (Products,), {"queryset": lasting, "location": route}))
+    assert not inspect_path(SITE, "/products/all/b/").listed
+    assert Product.objects.get() == product
 
 
 def test_a_row_that_needs_its_queryset_is_not_explained(sections):
