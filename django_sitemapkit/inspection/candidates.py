@@ -131,8 +131,10 @@ def all_rows(section: SectionReader) -> QuerySet[Any]:
 def label_or_none(section: SectionReader) -> str | None:
     """Return the label of the model of a section's rows; None without a model, or if it raises."""
     with suppress(Exception):  # A project's section may raise anything.
-        if isinstance(section, QuerySetReader) and section.label and section.location_source:
-            return section.label
+        label = section.label
+        if label is not None and isinstance(section, QuerySetReader):
+            _ = section.location_source  # Each of its options may be a property.
+        return label
     return None
 
 
