@@ -242,7 +242,7 @@ def _pages_to_make_and_withdraw(
     withdrawn = {name: 0 for name, _urls in earlier}
     declared = {section.get_name() for section in sections_of(site)}
     for row in served:  # Pages of a section that is gone or off cannot be rendered.
-        if row.section not in declared and listing.pop(page_name_of(row), None):
+        if row.section not in declared and listing.pop(page_name_of(row), 0):
             withdrawn[page_name_of(row)] = row.page.urls
     return listing, withdrawn
 
