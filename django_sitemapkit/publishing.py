@@ -180,8 +180,8 @@ class LocalFile(File):  # type: ignore[type-arg]
 class SitemapStorage:
     """The storage of the sitemaps, by default that of the settings: any of Django's storages.
 
-    What fails raises StorageFailure, or is part of the result; only ``open()`` raises the storage's
-    own errors.
+    What fails raises StorageFailure, or is part of the result; only ``open()`` and ``size()`` raise
+    the storage's own errors.
     """
 
     pause: Callable[[float], None] = staticmethod(time.sleep)
@@ -332,18 +332,12 @@ class SitemapStorage:
             raise StorageFailure(f"{name} could not be looked up: {error}") from error
 
     def size(self, name: str) -> int:
-        """Return a file's size in bytes, by reading it if the storage has no ``size()``.
-
-        Raises StorageFailure if the storage cannot say.
-        """
+        """Return a file's size in bytes, by reading it if the storage has no ``size()``."""
         try:
-            try:
-                return int(self.storage.size(name))
-            except NotImplementedError:
-                with self.storage.open(name) as file:
-                    return sum(len(block) for block in iter(lambda: file.read(65_536), b""))
-        except Exception as error:
-            raise StorageFailure(f"{name} could not be looked up: {error}") from error
+            return int(self.storage.size(name))
+        except NotImplementedError:
+            with self.storage.open(name) as file:
+                return sum(len(block) for block in iter(lambda: file.read(65_536), b""))
 
     def open(self, name: str) -> IO[bytes]:
         """Open a stored file for reading; raises OSError or the storage's own error."""

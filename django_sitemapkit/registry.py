@@ -11,7 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.conf import read_once
-from django_sitemapkit.reading import SectionReader, reader_of
+from django_sitemapkit.printable import writable
+from django_sitemapkit.reading import INFRASTRUCTURE, SectionReader, reader_of
 from django_sitemapkit.sections import (
     BaseSection,
     ExternalSection,
@@ -274,18 +275,16 @@ def _call_sections_function(function: SectionsOf, site: SitemapSite) -> dict[str
 def _reader(section: type[BaseSection], site: SitemapSite) -> SectionReader:
     """Return the reader of a new instance of a section.
 
-    Raises ImproperlyConfigured, which names it, if its own code raises an error; one of the
-    database is raised as it is.
+    Raises ImproperlyConfigured, which names it, if its own code raises an error.
     """
     try:
         return reader_of(section(site))
-    except DatabaseError:
+    except INFRASTRUCTURE:
         raise
     except Exception as error:
-        raise ImproperlyConfigured(
-            f"Section {section.get_name()!r}: {dotted_path(section)} raised"
-            f" {type(error).__name__}: {error}."
-        ) from error
+        raised = f"{dotted_path(section)} raised {type(error).__name__}: "
+        what = f"{'' if isinstance(error, ImproperlyConfigured) else raised}{writable(error)}"
+        raise ImproperlyConfigured(f"Section {section.get_name()!r}: {what}") from error
 
 
 def belongs_to(section: type[Registered], site: SitemapSite) -> bool:

@@ -321,7 +321,7 @@ def add_pending_message(
         else None,
         "path": path,
         "undo": undo,
-        "lost": lost,
+        "lost": lost if sites else 0,
         "lost_text": number_text(lost),
     }
     messages.info(

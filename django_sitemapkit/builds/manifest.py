@@ -306,10 +306,12 @@ class StoredFiles:
         if name in self.distrusted:
             return False
         listed = self._listed_names
+        if listed is None and not self.ask:
+            return True
         # Files from before the site's base URL changed are in another folder.
         if listed is not None and (name in listed or name.startswith(f"{folder_of(self.site)}/")):
             return name in listed
-        return not self.ask or SitemapStorage().has(name)
+        return SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:
         """Return the rows whose files are not stored, with a heartbeat for each.

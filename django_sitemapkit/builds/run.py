@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.deduplication import (
@@ -62,6 +61,7 @@ from django_sitemapkit.inspection import inspect_listings, label_or_none, paging
 from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides import (
     Overrides,
+    disabled_sections_of,
     overrides_of,
     require_sections,
     section_of,
@@ -240,7 +240,7 @@ def _pages_to_make_and_withdraw(
     listing = dict(_pages_that_may_list(site, served, override))
     earlier = _pages_that_may_list(site, earlier_pages(site, published), override, unreadable=True)
     withdrawn = {name: 0 for name, _urls in earlier}
-    declared = {section.get_name() for section in sections_of(site)}
+    declared = {section.get_name() for section in sections_of(site)} if listing else set()
     for row in served:  # Pages of a section that is gone or off cannot be rendered.
         if row.section not in declared and listing.pop(page_name_of(row), 0):
             withdrawn[page_name_of(row)] = row.page.urls
@@ -315,7 +315,7 @@ def _pages_that_may_list(
             if is_listed:
                 yield page_name_of(row), 1
         return
-    for section in sections_of(site):
+    for section in [*sections_of(site), *disabled_sections_of(site)]:
         if label_or_none(section) != override.model:
             continue
         key = paging_key(section, override.object_id)
@@ -334,8 +334,11 @@ def _pages_that_will_list(
 
     A row belongs on the page with its key, and an item of a list on the one at its position.
     """
+    declared = [section.get_name() for section in sections_of(site)]
     rows = list(
-        Place.objects.in_build(published).exclude(Q(section="") | Place.withdrawing_condition())
+        Place.objects.in_build(published)
+        .filter(section__in=declared)
+        .exclude(Place.withdrawing_condition())
     )
     if not override.path:
         yield from dict(_pages_that_may_list(site, rows, override))

@@ -57,7 +57,7 @@ def candidate_rows(
     are found. Rows may be yielded twice.
     """
     match = url_match(site, path)
-    sections = [section for section in sections if label_or_none(section) is not None]
+    sections = [section for section in sections if has_readable_rows(section)]
     for section in sections:
         if hash_field := getattr(all_rows(section).model, "path_hash_field", ""):
             # Those that are not listed are of other sites.
@@ -131,11 +131,17 @@ def all_rows(section: SectionReader) -> QuerySet[Any]:
 def label_or_none(section: SectionReader) -> str | None:
     """Return the label of the model of a section's rows; None without a model, or if it raises."""
     with suppress(Exception):  # A project's section may raise anything.
-        label = section.label
-        if label is not None and isinstance(section, QuerySetReader):
-            _ = section.location_source  # Each of its options may be a property.
-        return label
+        return section.label
     return None
+
+
+def has_readable_rows(section: SectionReader) -> bool:
+    """Return whether a section has rows and its location can be read; False if it raises."""
+    with suppress(Exception):  # Each of its options may be a property.
+        if isinstance(section, QuerySetReader):
+            _ = section.location_source
+        return section.label is not None
+    return False
 
 
 def object_by_paging_key(site: SitemapSite, name: str, key: str) -> Model | None:

@@ -16,6 +16,7 @@ from django_sitemapkit.inspection.candidates import (
     all_rows,
     candidate_rows,
     find_item,
+    has_readable_rows,
     is_searchable,
     label_or_none,
     listed_locations_of,
@@ -203,7 +204,7 @@ def _why_unlisted_at(
         return hidden.section, None, _switched_off_text(hidden.section), "section"
     match = url_match(site, path) if all(map(is_searchable, sections)) else None
     for reader in [*sections, *disabled_sections_of(site)] if match else ():
-        route = route_of(reader) if label_or_none(reader) else None
+        route = route_of(reader) if has_readable_rows(reader) else None
         if match and route and route.viewname == match.view_name:
             text = _("Section %(section)s produces such URLs, but not this one. Check the address.")
             return reader.get_name(), None, text % {"section": reader.get_name()}, "row"

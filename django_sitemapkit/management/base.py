@@ -191,6 +191,9 @@ class SiteCommand(BaseCommand):
         out, err = self.stdout, self.stderr
         self.json = options.get("json", False)
         self.verbosity = 0 if self.json else options["verbosity"]
+        self.failures: list[tuple[Exit, str]] = []
+        """What failed for some sites so far: exit codes and messages."""
+        self._first_error: Exception | None = None
         self._output = PrintableOutput(out)
         self.stdout = PrintableOutput(out, is_silent=self.json)
         self.stderr = PrintableOutput(err)
@@ -208,11 +211,36 @@ class SiteCommand(BaseCommand):
                 raise CommandError(printable(reason), returncode=Exit.FAILED) from error
             raise
         finally:
+            for (
+                _code,
+                message,
+            ) in self.failures:  # Another error ended the command.
+                self.stderr.write(message)
             self.stdout, self.stderr = out, err
 
     def run(self, options: dict[str, Any]) -> None:
         """Do the work of the command; each subclass implements it."""
         raise NotImplementedError
+
+    @contextmanager
+    def collecting_failures(self) -> Iterator[None]:
+        """Collect an error of the package for one site, so that the next ones have their turn."""
+        try:
+            yield
+        except (SitemapKitError, ImproperlyConfigured) as error:
+            self._first_error = self._first_error or error
+            self.failures.append((exit_code_of(error), str(error)))
+
+    def raise_failures(self) -> None:
+        """Raise CommandError for what was collected: the worst exit code, and all messages.
+
+        A failure is worse than another process, which may soon have done the work, or a held build.
+        """
+        failures, self.failures = self.failures, []
+        if failures:
+            codes, messages = zip(*failures, strict=True)
+            code = min(set(codes) - {Exit.HELD}, default=Exit.HELD)
+            raise CommandError("\n".join(messages), returncode=code) from self._first_error
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Return the parser, whose help ends with the exit codes."""
@@ -324,6 +352,8 @@ class Progress:
     def __init__(self, command: SiteCommand) -> None:
         self.command = command
         self.bar = command.verbosity == 1 and command.terminal
+        encoding = getattr(command.stdout, "encoding", None) or "utf-8"
+        self._blocks = ("█", "░") if encoding.lower().startswith("utf") else ("#", "-")
         self.files: dict[tuple[str, int], FileResult] = {}
         """The last result of each file."""
         self._began: float | None = None
@@ -347,7 +377,8 @@ class Progress:
             self.command.stderr.write(f"  {problem}")
         if self.bar:
             done = round(BAR_WIDTH * position / total)
-            bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {position:,} of {total:,}"
+            full, empty = self._blocks
+            bar = f"{full * done}{empty * (BAR_WIDTH - done)} {position:,} of {total:,}"
             self.command.replace_progress_line(bar + self._estimate(result, total - position))
 
     def _estimate(self, result: FileResult, files_left: int) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
-from django.db.models import Model
-from django.db.models.fields.files import FieldFile
+from django.db.models import Model, QuerySet
 from django.utils.functional import Promise
 
 from django_sitemapkit._django import LOOKUP_SEP
@@ -138,18 +137,21 @@ def extensions_of(
 
 
 def _method_result(method: Callable[[Any], Any], obj: Any) -> Any:
-    """Return what a method returns for an object, with lazy text evaluated."""
-    return _without_lazy_text(method(obj))
+    """Return what a method returns for an object, with lazy text evaluated.
+
+    A queryset is read here, where an error costs the value alone.
+    """
+    value = method(obj)
+    return _without_lazy_text(list(value) if isinstance(value, QuerySet) else value)
 
 
 def _without_lazy_text(value: Any) -> Any:
     """Return a value with lazy text evaluated, so that it no longer changes with the language.
 
-    A value without lazy text is returned unchanged; what is iterated, such as a queryset, is read
-    once, into a list: here, where an error costs the value alone.
+    A value without lazy text is returned unchanged; an iterator is read once, into a list.
     """
     match value:
-        case None | str() | int() | bytes() | FieldFile() | Restriction():
+        case None | str() | int() | Restriction():
             pass
         case Promise():
             return str(value)
@@ -165,7 +167,7 @@ def _without_lazy_text(value: Any) -> Any:
         case Mapping():
             if changed := _evaluated_values(value.items()):
                 return {**value, **changed}
-        case Iterable():
+        case Iterator():
             return [_without_lazy_text(one) for one in value]
     return value
 

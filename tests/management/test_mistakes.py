@@ -17,6 +17,7 @@ from django.db import OperationalError, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from django_sitemapkit import checks
+from django_sitemapkit.management.base import PrintableOutput
 from django_sitemapkit.management.commands.build_sitemaps import Command
 from django_sitemapkit.models import Build, Lease, Publication, Revision
 from tests.factories import SITE
@@ -318,12 +319,14 @@ def test_what_is_kept_of_a_build_forges_no_line(products):
 
 
 def test_an_output_that_is_not_in_utf_8_has_escapes(products):
-    """A build does not fail because a terminal has no character for its bar."""
+    """A build does not fail because a terminal has no character for its bar, or for a name."""
     terminal = TextIOWrapper(BytesIO(), encoding="latin-1")
     terminal.isatty = lambda: True
     call_command("build_sitemaps", stdout=terminal)
+    PrintableOutput(OutputWrapper(terminal)).write("→")
     terminal.seek(0)
-    assert "\\u2588" in terminal.read()
+    assert "##" in (text := terminal.read())
+    assert "\\u2192" in text
 
 
 def test_colours_are_the_commands_own(products, sections):

@@ -138,3 +138,13 @@ def test_one_site_of_two(settings, two_sites, storage):
     assert gone
     assert all("/one.example-" in name for name in gone)
     assert run("validate_sitemaps")[0] == 0
+
+
+def test_a_site_that_is_built_does_not_keep_the_others_waiting(two_sites):
+    """Exit 4, with what was deleted of the others."""
+    run("build_sitemaps")
+    Lease.objects.acquire("build:one", seconds=60)
+    code, out, err = run("prune_sitemaps")
+    assert code == 4
+    assert out.startswith("Site 'two': 0 files")
+    assert "of site 'one' is held by" in err

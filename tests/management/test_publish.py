@@ -129,6 +129,18 @@ def test_build_of_another_site(two_sites):
 
 
 @pytest.mark.slow
+def test_a_site_that_is_built_does_not_keep_the_others_from_rolling_back(two_sites):
+    """Exit 4; both have an earlier build."""
+    run("build_sitemaps")
+    first = Publication.objects.get(site="two").build_id
+    make_products("d")
+    run("build_sitemaps")
+    Lease.objects.acquire("build:one", seconds=60)
+    assert run("publish_sitemaps", "--previous")[0] == 4
+    assert Publication.objects.get(site="two").build_id == first
+
+
+@pytest.mark.slow
 def test_build_of_a_site_that_is_gone(two_sites, settings):
     """Exit 2: it is not a build of any site there is."""
     run("build_sitemaps")

@@ -172,7 +172,7 @@ def test_objects_that_hold_a_language_are_told_it():
 @pytest.mark.parametrize(
     "value",
     [
-        None, "/a.jpg", 5, ["/a.jpg"], ("/a.jpg",), {"a": "b"}, Image(location="/a"),
+        None, "/a.jpg", 5, ["/a.jpg"], ("/a.jpg",), {"a": "b"}, {"/a.jpg"}, Image(location="/a"),
         Video(thumbnail="/t", title="T", description="D", restriction=Allow("IE"), tags=["t"]),
         [Element(name="a:b", attributes={"c": "d"}, children=[Element(name="a:e", text="f")])],
     ],

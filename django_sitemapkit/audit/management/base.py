@@ -16,12 +16,11 @@ from django_sitemapkit import __version__
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.audit.options import audit_options
-from django_sitemapkit.exceptions import MissingExtra, SitemapKitError
+from django_sitemapkit.exceptions import MissingExtra
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
-    exit_code_of,
     exiting_on_sigterm,
 )
 from django_sitemapkit.printable import count_of, quoted
@@ -115,25 +114,19 @@ class FindingsCommand(PublishedCommand):
         findings of the kinds in ``--fail-on``.
         """
         fail_on = self.kinds_to_fail_on(options)
-        failed: list[SitemapKitError] = []
         found = partial = 0
         self._unfinished = self.interrupted
         for site in self.sites_of(options):
-            try:
-                with self._fetch_arguments(site, options) as fetching:
-                    run = self._examine_with_progress(site, options, fetching)
-                self.report_and_save(site, run, options)
-            except (ImproperlyConfigured, MissingExtra) as error:
-                raise CommandError(str(error), returncode=Exit.USAGE) from error
-            except SitemapKitError as error:
-                failed.append(error)
-            else:
+            with self.collecting_failures():
+                try:
+                    with self._fetch_arguments(site, options) as fetching:
+                        run = self._examine_with_progress(site, options, fetching)
+                    self.report_and_save(site, run, options)
+                except (ImproperlyConfigured, MissingExtra) as error:
+                    raise CommandError(str(error), returncode=Exit.USAGE) from error
                 found += sum(run.counts.get(kind, 0) for kind in fail_on)
                 partial += run.undetermined if run.is_partial else 0
-        if failed:
-            raise CommandError(
-                "\n".join(map(str, failed)), returncode=min(map(exit_code_of, failed))
-            )
+        self.raise_failures()
         if partial:
             raise CommandError(
                 f"{count_of(partial, 'URL')} could not be determined: the result is partial."

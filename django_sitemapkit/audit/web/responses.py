@@ -164,7 +164,7 @@ def absolute_url(url: str, base: str = "") -> str:
 
 
 def joined_url(base: str, reference: str) -> str:
-    """Return the absolute URL of a reference, without a fragment, as browsers do (WHATWG, URL).
+    """Return the absolute URL of a reference, without a fragment, much as browsers do (WHATWG).
 
     Unlike urljoin(), it keeps an empty query and empty segments, as in ``go/http://host/``, reads a
     backslash as a slash, and resolves dot segments of an absolute URL and encoded ones too. Raises

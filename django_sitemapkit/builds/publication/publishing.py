@@ -30,7 +30,7 @@ from django_sitemapkit.builds.publication.gates import (
 )
 from django_sitemapkit.builds.results import BuildResult, FileResult, log_event, result_of_row
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
+from django_sitemapkit.exceptions import BuildFailed, NothingToPublish, StorageFailure
 from django_sitemapkit.models import (
     Build,
     Place,
@@ -293,7 +293,12 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
             )
         for row in rows:
             lease.heartbeat()
-            if state.storage.size(row.page.name) != row.page.stored_bytes:
+            try:
+                size = state.storage.size(row.page.name)
+            except Exception as error:
+                message = f"{row.page.name} could not be looked up: {error}"
+                raise StorageFailure(message) from error
+            if size != row.page.stored_bytes:
                 raise BuildFailed(
                     f"Build {build} cannot be published: {row.page.name} has the wrong size."
                 )

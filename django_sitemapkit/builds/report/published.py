@@ -98,19 +98,18 @@ def sections_not_in(build: Build, names: Sequence[str]) -> set[str]:
 
 def is_served_live(site: SitemapSite, section: str) -> bool:
     """Return whether a section is served live: no published build that is served has it."""
-    live = sections_served_live(Build.objects.published(site), [section])
-    return settings.SERVE_FROM == "live" or bool(live)
+    return bool(sections_served_live(Build.objects.published(site), [section]))
 
 
 def sections_served_live(build: Build | None, names: Sequence[str]) -> set[str]:
     """Return those of the sections that are served live while a site serves this build.
 
-    If SITEMAPKIT_SERVE_FROM is "auto", they are those that the build does not have; else there are
-    none. Without a build they are all served live, or none is.
+    With SITEMAPKIT_SERVE_FROM = "auto" they are those that the build does not have, or all without
+    a build; with "live" they are all, and with "published" none is.
     """
-    if build is None:
-        return {*names} if settings.SERVE_FROM != "published" else set()
-    return sections_not_in(build, names) if settings.SERVE_FROM == "auto" else set()
+    if settings.SERVE_FROM == "published":
+        return set()
+    return sections_not_in(build, names) if build and settings.SERVE_FROM == "auto" else {*names}
 
 
 def is_complete(build: Build) -> bool:

@@ -12,12 +12,11 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.gates import pause_of
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.builds.results import problem_kinds
-from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, SitemapKitError
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
     SiteCommand,
-    exit_code_of,
     exiting_on_sigterm,
     held_findings,
     held_text,
@@ -89,29 +88,32 @@ class Command(SiteCommand):
         self._require_known_sections(sites, options["sections"])
         self.runner = self._runner_from_options(options)
         skipped = 0
-        self.failures: list[tuple[Exit, str]] = []
         with exiting_on_sigterm():
             for site in sites:
-                try:
-                    skipped += self._build_site(site, options)
-                except (SitemapKitError, ImproperlyConfigured) as error:
-                    if not (isinstance(error, BuildRunning) and options["skip_if_running"]):
-                        self.failures.append((exit_code_of(error), str(error)))
-                        if isinstance(error, BuildCancelled):
-                            break
-                        continue
-                    busy = BuildResult(
-                        site=site.key, build=None, status="running", cause=str(error)
-                    )
-                    self.write_json(_result_document(busy))
-                    self.say(f"Site {site.key!r} skipped: {error}", self.style.WARNING)
-        if self.failures:
-            codes, messages = zip(*self.failures, strict=True)
-            code = min(set(codes) - {Exit.HELD}, default=Exit.HELD)
-            raise CommandError("\n".join(messages), returncode=code)
+                with self.collecting_failures():
+                    skipped += self._build_or_skip_site(site, options)
+                if any(code == Exit.CANCELLED for code, _ in self.failures):
+                    break
+        self.raise_failures()
         # A build without a change is not held: there would be nothing to publish.
         if skipped and (options["fail_on_skipped"] or options["strict"]):
             raise CommandError(f"{count_of(skipped, 'row')} skipped.", returncode=Exit.PROBLEMS)
+
+    def _build_or_skip_site(self, site: SitemapSite, options: dict[str, Any]) -> int:
+        """Build a site; return how many rows were skipped.
+
+        With ``--skip-if-running``, only report that another process builds it.
+        """
+        try:
+            return self._build_site(site, options)
+        except (SitemapKitError, ImproperlyConfigured) as error:
+            status = "running" if isinstance(error, BuildRunning) else "failed"
+            ended = BuildResult(site=site.key, build=None, status=status, cause=str(error))
+            self.write_json(_result_document(ended))
+            if status == "failed" or not options["skip_if_running"]:
+                raise
+            self.say(f"Site {site.key!r} skipped: {error}", self.style.WARNING)
+            return 0
 
     def _require_known_sections(self, sites: list[SitemapSite], names: list[str]) -> None:
         """Raise CommandError if a site does not have one of the sections."""

@@ -9,7 +9,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from django_sitemapkit.builds import differences_of
-from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.sites import SitemapSite
@@ -61,26 +60,21 @@ class Command(PublishedCommand):
         build = options["build"]
         if build is not None:
             sites = [self.site_of_build(sites, build)]
-        failed: list[str] = []
         for site in sites:
             counts: Counter[str] = Counter()
             duplicates: dict[str, list[str]] = {}
-            try:
+            with self.collecting_failures():
                 for difference in differences_of(site, build, duplicates=duplicates):
                     kind = difference.kind.name.lower()
                     counts[kind] += 1
                     self.write_json({"change": kind, "url": difference.location})
                     self._write_difference(str(difference))
-            except SitemapKitError as error:
-                failed.append(str(error))
-                continue
-            for url, pages in duplicates.items():
-                self.write_json({"change": "duplicate", "url": url, "pages": pages})
-                self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
-            found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-            self.say(f"Site {site.key!r}: {found or 'no differences'}.")
-        if failed:
-            raise CommandError("\n".join(failed), returncode=Exit.FAILED)
+                for url, pages in duplicates.items():
+                    self.write_json({"change": "duplicate", "url": url, "pages": pages})
+                    self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
+                found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+                self.say(f"Site {site.key!r}: {found or 'no differences'}.")
+        self.raise_failures()
 
     def _compare_against(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
         """Print the differences from another sitemap; raise CommandError if there are any."""

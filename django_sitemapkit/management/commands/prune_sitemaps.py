@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django_sitemapkit.builds import prune
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.printable import count_of
+from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
@@ -25,18 +26,24 @@ class Command(PublishedCommand):
     def run(self, options: dict[str, Any]) -> None:
         """Delete each site's files past their grace period; list them with ``--dry-run``."""
         for site in self.sites(options["site"]):
-            pruned = prune(site, dry_run=options["dry_run"])
-            self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})
-            for name in (*pruned.files, *pruned.orphans):
-                self.say(name)
-            verb = "would be deleted" if options["dry_run"] else "deleted"
-            self.say(
-                f"Site {site.key!r}: {count_of(len(pruned.files), 'file')} and"
-                f" {count_of(len(pruned.orphans), 'orphan')} {verb}.",
-                self.style.SUCCESS,
+            with self.collecting_failures():
+                self._prune_site(site, dry_run=options["dry_run"])
+        self.raise_failures()
+
+    def _prune_site(self, site: SitemapSite, *, dry_run: bool) -> None:
+        """Delete a site's files past their grace period, and print their names."""
+        pruned = prune(site, dry_run=dry_run)
+        self.write_json({"site": site.key, "dry_run": dry_run, **asdict(pruned)})
+        for name in (*pruned.files, *pruned.orphans):
+            self.say(name)
+        verb = "would be deleted" if dry_run else "deleted"
+        self.say(
+            f"Site {site.key!r}: {count_of(len(pruned.files), 'file')} and"
+            f" {count_of(len(pruned.orphans), 'orphan')} {verb}.",
+            self.style.SUCCESS,
+        )
+        if not pruned.swept:
+            self.stderr.write(
+                "The storage cannot list its files, so orphans were not searched for.",
+                self.style.WARNING,
             )
-            if not pruned.swept:
-                self.stderr.write(
-                    "The storage cannot list its files, so orphans were not searched for.",
-                    self.style.WARNING,
-                )

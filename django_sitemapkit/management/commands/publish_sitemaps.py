@@ -60,14 +60,16 @@ class Command(PublishedCommand):
         else:
             chosen = [(self.site_of_build(sites, options["build"]), options["build"])]
         for site, build in chosen:
-            exported = publish(site, build, pause=pause)
-            self.write_json({"site": site.key, "build": build, "exported": exported})
-            text = f"Site {site.key!r} now serves build {build}."
-            if settings.EXPORT_STORAGE:
-                text += f" {count_of(exported, 'file')} exported."
-            if paused := pause_of(site):
-                text += f" Publishing {'stays' if pause is None else 'is'} {paused.text}."
-            self.say(text, self.style.SUCCESS)
+            with self.collecting_failures():
+                exported = publish(site, build, pause=pause)
+                self.write_json({"site": site.key, "build": build, "exported": exported})
+                text = f"Site {site.key!r} now serves build {build}."
+                if settings.EXPORT_STORAGE:
+                    text += f" {count_of(exported, 'file')} exported."
+                if paused := pause_of(site):
+                    text += f" Publishing {'stays' if pause is None else 'is'} {paused.text}."
+                self.say(text, self.style.SUCCESS)
+        self.raise_failures()
 
     def _end_pause(self, sites: list[SitemapSite]) -> None:
         """End the pause of publishing of each site; publish nothing."""

@@ -69,7 +69,8 @@ class Command(PublishedCommand):
         write, warning = self.stdout.write, self.style.WARNING
         write(f"Site {report.site!r} at {report.base_url}")
         text = english_of(report.headline)
-        if change := _change_with_percentage(report.urls, report.urls_before):
+        change = _change_with_percentage(report.urls, report.urls_before)
+        if change and code_of(report.headline) == "live":
             text += f", {change} since build {report.replaced}"
         write(f"  {text}")
         for label, moment in (

@@ -130,7 +130,10 @@ def require_pageable(reader: SectionReader) -> None:
     with naming_section(reader), naming_crash(reader.get_name()):
         # Any option may be a property, which raises today and did not yesterday.
         for option in OPTIONS:
-            reader.declared_source(option)
+            declared = getattr(type(reader.options), option, None)
+            is_computed = hasattr(declared, "__get__") and not callable(declared)
+            if is_computed or isinstance(reader, ContribReader):
+                reader.declared_source(option)
         if _site_and_urlconf(reader) in _pageable.get(type(reader.options), ()) and isinstance(
             reader.rows, QuerySet
         ):

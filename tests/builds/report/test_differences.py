@@ -7,7 +7,6 @@ import re
 import tracemalloc
 
 import pytest
-from django.core.files.storage import FileSystemStorage
 from django.core.management import call_command
 from django.db.models import F
 from django.utils import timezone
@@ -273,15 +272,15 @@ def test_without_added_and_removed_urls_no_other_file_is_opened(edited, storage)
 
 
 @pytest.mark.thorough
-def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
+def test_memory_is_that_of_a_part(tmp_path, settings, monkeypatch):
     """However many URLs the changed files have."""
     lines = []
     for side, first in (("old", 0), ("new", 100)):
         entries = (f"<url><loc>{BASE}/{n}/</loc></url>\n" for n in range(first, first + 20_000))
         (tmp_path / side).write_bytes(gzip.compress("".join(entries).encode(), 1))
         lines.append([Place(page=StoredPage(name=side, urls=10_000))])
-    storage = FileSystemStorage(tmp_path)
-    monkeypatch.setattr(differences, "SitemapStorage", lambda: storage)
+    local = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+    settings.STORAGES = {"sitemaps": {**local, "OPTIONS": {"location": tmp_path}}}
     monkeypatch.setattr(differences, "BUFFERED", 250)
 
     def peak():

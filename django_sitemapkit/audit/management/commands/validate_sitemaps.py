@@ -167,7 +167,8 @@ class Command(PublishedCommand):
             )
             self._report(reports())
             if options["repair"] and self.totals.invalid > before.invalid:
-                self._repair(site, self.totals.damaged[len(before.damaged) :])
+                with self.collecting_failures():
+                    self._repair(site, self.totals.damaged[len(before.damaged) :])
                 self.totals = before
                 self._report(reports())
 
@@ -265,6 +266,7 @@ class Command(PublishedCommand):
         found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
         style = self.style.WARNING if warnings else self.style.SUCCESS
         self.say(f"{self._progress_text()}: {found}.", self.style.ERROR if errors else style)
+        self.raise_failures()
         if found_kinds := totals.finding_count(fail_on):
             raise CommandError(
                 f"{count_of(found_kinds, 'finding')} of {fail_on_text}.", returncode=Exit.PROBLEMS

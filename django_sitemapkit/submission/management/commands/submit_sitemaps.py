@@ -9,11 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
-    exit_code_of,
     exiting_on_sigterm,
 )
 from django_sitemapkit.printable import count_of
@@ -66,9 +64,8 @@ class Command(PublishedCommand):
                 ' "indexnow_key". Search Console gets the sitemap without them.',
                 returncode=Exit.USAGE,
             )
-        failed, codes = [], []
         for site in self.sites(options["site"]):
-            try:
+            with self.collecting_failures():
                 with exiting_on_sigterm():
                     result = submit(
                         site,
@@ -76,19 +73,11 @@ class Command(PublishedCommand):
                         dry_run=options["dry_run"],
                         retry=options["retry"],
                     )
-            except SitemapKitError as error:
-                failed.append(str(error))
-                codes.append(exit_code_of(error))
-            else:
                 at = result.wait_until and result.wait_until.isoformat()
                 self.write_json({**asdict(result), "wait_until": at, "dry_run": options["dry_run"]})
                 self._print_result(result, dry_run=options["dry_run"])
-                failed += result.problems
-                if result.problems:
-                    codes.append(Exit.FAILED)
-        if failed:
-            # A failure comes before another process, which may soon have done the work.
-            raise CommandError("\n".join(failed), returncode=min(codes))
+                self.failures += [(Exit.FAILED, problem) for problem in result.problems]
+        self.raise_failures()
 
     def _print_result(self, result: SubmissionResult, *, dry_run: bool) -> None:
         """Print what was submitted of one site, or in a dry run what would be, and what waits."""
