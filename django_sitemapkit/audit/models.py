@@ -73,6 +73,7 @@ class AuditRun(models.Model):
     objects = PrimaryManager["AuditRun"]()
 
     class Meta:
+        base_manager_name = "objects"
         verbose_name = _("audit")
         verbose_name_plural = _("audits")
         indexes: ClassVar = [models.Index(fields=["site", "status"])]
@@ -215,6 +216,7 @@ class CrawledUrl(models.Model):
     objects = PrimaryManager["CrawledUrl"]()
 
     class Meta:
+        base_manager_name = "objects"
         verbose_name = _("crawled URL")
         verbose_name_plural = _("crawled URLs")
         indexes: ClassVar = [

@@ -47,6 +47,7 @@ class Migration(migrations.Migration):
                 ('previous', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='previous build')),
             ],
             options={
+                'base_manager_name': 'objects',
                 'verbose_name': 'build',
                 'verbose_name_plural': 'builds',
                 'permissions': [('run_build', 'Can build, check and prune sitemaps'), ('publish_build', 'Can publish held and earlier builds')],
@@ -179,6 +180,7 @@ class Migration(migrations.Migration):
                 ('last_number', models.PositiveIntegerField(default=0, verbose_name='last number')),
             ],
             options={
+                'base_manager_name': 'objects',
                 'verbose_name': 'plan',
                 'verbose_name_plural': 'plans',
                 'constraints': [models.UniqueConstraint(fields=('site', 'section'), name='sitemapkit_plan_unique')],
@@ -248,6 +250,7 @@ class Migration(migrations.Migration):
                 ('lastmods', models.JSONField(blank=True, default=dict, editable=False)),
             ],
             options={
+                'base_manager_name': 'objects',
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['site', 'name'], name='sitemapkit__site_15a5bf_idx')],
             },
@@ -294,6 +297,7 @@ class Migration(migrations.Migration):
                 ('stored_at', models.DateTimeField()),
             ],
             options={
+                'base_manager_name': 'objects',
                 'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('folder', 'name'), name='sitemapkit_file_unique')],
             },

@@ -188,6 +188,7 @@ class Build(models.Model):
     objects = BuildManager()
 
     class Meta:
+        base_manager_name = "objects"
         verbose_name = _("build")
         verbose_name_plural = _("builds")
         indexes: ClassVar = [models.Index(fields=["site", "status"])]

@@ -23,6 +23,7 @@ class Plan(models.Model):
     objects = PrimaryManager["Plan"]()
 
     class Meta:
+        base_manager_name = "objects"
         verbose_name = _("plan")
         verbose_name_plural = _("plans")
         constraints: ClassVar = [
@@ -81,6 +82,7 @@ class StoredPage(models.Model):
     objects = PrimaryManager["StoredPage"]()
 
     class Meta:
+        base_manager_name = "objects"
         default_permissions = ()
         indexes: ClassVar = [models.Index(fields=["site", "name"])]
 
@@ -102,6 +104,7 @@ class StoredFile(models.Model):
     objects = PrimaryManager["StoredFile"]()
 
     class Meta:
+        base_manager_name = "objects"
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["folder", "name"], name="sitemapkit_file_unique"),

@@ -112,10 +112,13 @@ def test_the_tables_of_the_package_are_never_read_from_it(client, settings, repl
 
 @pytest.mark.parametrize("name", ["sitemapkit", "sitemapkit_audit", "sitemapkit_submission"])
 def test_each_table_of_the_package_is_read_from_the_primary(name):
-    """By whatever asks its manager, as the pages of the admin do."""
+    """By whatever asks its manager, as the pages of the admin do, or follows a foreign key."""
     models = list(apps.get_app_config(name).get_models())
     assert models
     assert {model._default_manager.all().db for model in models} == {"default"}
+    fields = [field for model in models for field in model._meta.fields]
+    linked = {field.related_model for field in fields if field.remote_field}
+    assert {model._base_manager.all().db for model in linked} <= {"default"}
 
 
 def test_what_editors_set_acts_at_once(client):

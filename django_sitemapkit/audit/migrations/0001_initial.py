@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('counts', models.JSONField(default=dict, help_text='How many of each kind.', verbose_name='findings')),
             ],
             options={
+                'base_manager_name': 'objects',
                 'verbose_name': 'audit',
                 'verbose_name_plural': 'audits',
                 'indexes': [models.Index(fields=['site', 'status'], name='sitemapkit__site_385616_idx')],
@@ -58,6 +59,7 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='crawled', to='sitemapkit_audit.auditrun', verbose_name='crawl')),
             ],
             options={
+                'base_manager_name': 'objects',
                 'verbose_name': 'crawled URL',
                 'verbose_name_plural': 'crawled URLs',
             },
