@@ -7,6 +7,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db.models import Model
+from django.http import Http404
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.audit.reader import validate
@@ -87,7 +88,10 @@ def assert_valid_sitemap(response: Any) -> None:
         leads = f", a redirect to {target}" if target else ""
         raise AssertionError(f"{request.path} has the status {response.status_code}{leads}.")
     with caching_sites():
-        site = site_for(request)
+        try:
+            site = site_for(request)
+        except Http404 as error:
+            raise AssertionError(str(error)) from error
         address = site.origin + request.path
         report = validate([_content(response)], address, hosts=declared_hosts([site]))
     if not report.valid:

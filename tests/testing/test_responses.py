@@ -144,6 +144,8 @@ def test_the_host_decides_which_site_it_is(client, readings, settings):
         headers = {"host": f"{key}.example.com"}
         assert_valid_sitemap(client.get("/sitemap-readings-1.xml", headers=headers))
     assert "404" in failure_of(client.get("/sitemap.xml"))
+    elsewhere = failure_of(client.get("/streamed.xml"))
+    assert elsewhere == "SITEMAPKIT_SITES has no site at testserver/streamed.xml."
 
 
 def test_only_the_test_client_says_where_it_was(readings):
