@@ -70,9 +70,8 @@ def model_changed(
 def request_builds(models: Collection[type[Model]]) -> None:
     """Request and start a build of each site that lists rows of one of these models.
 
-    With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
-    are as long as there is no site, and always with django-tenants. If no site is known, it is
-    logged.
+    With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; with
+    django-tenants, all are. If no site is known, it is logged, and all remain watched.
     """
     try:
         sites, is_watching = all_sites(), settings.REBUILD == "on_change"
@@ -81,7 +80,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
         return
     changed = {identity_model(model): model._meta.label_lower for model in models}
     listed: set[type[Model]] = set()
-    is_complete = bool(sites) and not current_tenants()  # Another one may list other models.
+    is_complete = not current_tenants()  # Another one may list other models.
     for site in sites:
         try:
             here = listed_models_of(site)

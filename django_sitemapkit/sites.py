@@ -266,13 +266,30 @@ def _site_of_host(sites: Iterable[SitemapSite], request: HttpRequest) -> Sitemap
 
 
 def _framework_sites() -> list[SitemapSite]:
-    """Return the sites of the sites framework; only that of SITE_ID, if it is set."""
+    """Return the sites of the sites framework; only that of SITE_ID, if it is set.
+
+    Raises ImproperlyConfigured if there is none.
+    """
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
     known = FrameworkSite.objects.order_by("pk")
     if site_id := getattr(django_settings, "SITE_ID", None):
         known = known.filter(pk=site_id)
-    return [_site_from_framework(site.pk, site.domain) for site in known]
+    if sites := [_site_from_framework(site.pk, site.domain) for site in known]:
+        return sites
+    raise _no_framework_site(site_id)
+
+
+def _no_framework_site(site_id: object) -> ImproperlyConfigured:
+    """Return the error that the sites framework has no site, or not that of SITE_ID."""
+    if site_id:
+        return ImproperlyConfigured(
+            f"SITE_ID is {site_id!r}, and the sites framework has no such site: add it there, or"
+            " set SITEMAPKIT_BASE_URL."
+        )
+    return ImproperlyConfigured(
+        "The sites framework has no site: add one there, or set SITEMAPKIT_BASE_URL."
+    )
 
 
 class NoFrameworkSite(ImproperlyConfigured):
@@ -353,10 +370,7 @@ def _current_framework_site(request: HttpRequest) -> SitemapSite:
         site = get_current_site(request)
     except ObjectDoesNotExist as error:
         if site_id := getattr(django_settings, "SITE_ID", None):
-            raise ImproperlyConfigured(
-                f"SITE_ID is {site_id!r}, and the sites framework has no such site: add it there,"
-                " or set SITEMAPKIT_BASE_URL."
-            ) from error
+            raise _no_framework_site(site_id) from error
         raise Http404(f"The sites framework has no site at {request.get_host()}.") from error
     return _site_from_framework(getattr(site, "pk", DEFAULT_KEY), site.domain)
 

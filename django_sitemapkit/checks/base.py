@@ -151,6 +151,6 @@ def known_sites() -> list[SitemapSite]:
     if site_id:
         return [example]
     try:
-        return all_sites() or [example]
+        return all_sites()
     except (DatabaseError, ImproperlyConfigured):
         return [example]

@@ -8,7 +8,9 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 from django.http import Http404
+from django.template import Context, Template
 
 from django_sitemapkit import ExternalSection, Section, checks, register
 from django_sitemapkit.reading import reader_of
@@ -318,4 +320,22 @@ def test_the_site_that_migrations_create_is_named(framework, settings, debug):
     found = [message.id for message in checks.sites.check_example_domain()]
     assert found == ([] if debug else ["sitemapkit.W034"])
     settings.SITEMAPKIT_BASE_URL = "https://www.example.com"
+    assert checks.sites.check_example_domain() == []
+
+
+@pytest.mark.parametrize(
+    ("site_id", "reason"),
+    [
+        (None, "The sites framework has no site"),
+        (7, "SITE_ID is 7, and the sites framework has no"),
+    ],
+)
+def test_a_framework_without_the_site_is_named(framework, settings, site_id, reason):
+    """Commands fail, instead of ending well without a build; web pages only lack the links."""
+    framework.objects.all().delete()
+    framework.objects.clear_cache()
+    settings.SITE_ID, settings.SITEMAPKIT_BASE_URL = site_id, None
+    with pytest.raises(CommandError, match=reason):
+        call_command("build_sitemaps")
+    assert Template("{% load sitemapkit %}{% sitemap_link %}").render(Context()) == ""
     assert checks.sites.check_example_domain() == []
