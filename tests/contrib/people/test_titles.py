@@ -97,6 +97,21 @@ def test_an_empty_title_is_none(client, sections, caplog):
     assert "title raised KeyError" in caplog.text
 
 
+def test_a_title_that_cannot_be_shown_costs_no_page(client, sections):
+    """Nobody can see a link of spaces, and half a character cannot be encoded."""
+
+    class Failing:
+        def __str__(self):
+            raise KeyError
+
+    made = {"fails": Failing(), "spaces": " \n", "half": "Tea \ud83d"}
+    declare(sections, Articles, title=lambda self, article: made[article.title])
+    make_articles(*made)
+    found = titles(client.get(ARTICLES))
+    assert [text.split("/")[1] for text in found[:2]] == ["articles"] * 2
+    assert found[2:] == ["Tea \\ud83d"]
+
+
 def test_equal_titles_are_one_name(client, sections, show):
     """A part in which all are called the same is called so once."""
     show(2)
