@@ -2,9 +2,10 @@
 
 import datetime as dt
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO
+from typing import IO, Any
 
 from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
@@ -213,9 +214,9 @@ def _sendfile_response(storage: SitemapStorage, file: Place) -> HttpResponseBase
     path = storage.local_path(file.page.name)
     if settings.SENDFILE is None or path is None:
         return None
-    headers = {"X-Accel-Redirect": settings.SENDFILE_ROOT + file.page.name}
+    headers: dict[str, Any] = {"X-Accel-Redirect": settings.SENDFILE_ROOT + file.page.name}
     if settings.SENDFILE == "x-sendfile":
-        headers = {"X-Sendfile": str(path)}
+        headers = {"X-Sendfile": os.fsencode(path)}  # Apache opens these very bytes.
     with suppress(OSError):
         if path.stat().st_size == file.page.stored_bytes:
             return HttpResponse(headers=headers)

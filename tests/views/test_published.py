@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import logging
+import os
 
 import pytest
 from django.conf import global_settings
@@ -575,6 +576,18 @@ def test_web_server_sends_the_file(client, settings, published, headers):
     assert response["X-Sendfile"] == str(SitemapStorage().local_path(line.name))
     assert response.content == b""
     assert "X-Accel-Redirect" not in response
+
+
+@not_on_s3("it is not on a disk of the web server")
+def test_web_server_is_given_the_bytes_of_a_path(client, settings, published, monkeypatch):
+    """In a folder with letters beyond Latin 1, too: nothing else would be its name."""
+    stored = SitemapStorage().local_path(line_of("products").name)
+    folder = stored.parent / "łódź"
+    folder.mkdir()
+    moved = stored.rename(folder / stored.name)
+    monkeypatch.setattr(SitemapStorage, "local_path", lambda self, name: moved)
+    settings.SITEMAPKIT_SENDFILE = "x-sendfile"
+    assert client.get(FILE)["X-Sendfile"].encode("latin-1") == os.fsencode(moved)
 
 
 @pytest.mark.parametrize("sendfile", ["x-accel-redirect", "x-sendfile"])
