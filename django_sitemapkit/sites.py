@@ -257,10 +257,10 @@ def _site_of_host(sites: Iterable[SitemapSite], request: HttpRequest) -> Sitemap
 
     Raises Http404 if there is none.
     """
-    here = _site_at_host(request.scheme, request.get_host(), get_script_prefix()).origin
-    host = here.partition("://")[2]
+    host, schemes = request.get_host(), ("http", "https")  # A proxy may hide the visitor's scheme.
+    here = {_site_at_host(each, host, "/").origin.partition("://")[2] for each in schemes}
     for site in sorted(sites, key=lambda site: len(site.path), reverse=True):
-        if site.origin.partition("://")[2] == host and request.path.startswith(site.prefix):
+        if site.origin.partition("://")[2] in here and request.path.startswith(site.prefix):
             return site
     raise Http404(f"SITEMAPKIT_SITES has no site at {host}{request.path}.")
 

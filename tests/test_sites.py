@@ -118,9 +118,10 @@ def test_a_site_is_found_by_its_host_and_the_longest_path(rf, several, host, pat
 
 
 @pytest.mark.parametrize("secure", [True, False], ids=["https", "http"])
-def test_the_scheme_a_proxy_speaks_does_not_matter(rf, several, secure):
-    """Behind a proxy that ends TLS every request looks like http."""
-    site = ask(rf, secure=secure)
+@pytest.mark.parametrize("port", ["", ":443", ":80"])
+def test_the_scheme_a_proxy_speaks_does_not_matter(rf, several, secure, port):
+    """Behind a proxy that ends TLS every request looks like http, and may have either port."""
+    site = ask(rf, host=f"www.example.com{port}", secure=secure)
     assert (site.key, site.origin) == ("main", "https://www.example.com")
 
 
