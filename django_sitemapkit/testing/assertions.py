@@ -9,6 +9,7 @@ from asgiref.sync import async_to_sync
 from django.db.models import Model
 from django.http import Http404
 from django.urls import NoReverseMatch
+from django.utils.functional import Promise
 
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.audit.validation import declared_hosts
@@ -106,7 +107,7 @@ def _sections_listing(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[
     Raises ValueError for an object that is not saved.
     """
     if not isinstance(obj_or_url, Model):
-        return _sections_listing_location(site, site.scope().normalise(obj_or_url))
+        return _sections_listing_location(site, _normalised(site, obj_or_url))
     if obj_or_url.pk is None:
         raise ValueError(f"{obj_or_url!r} is not saved. Save it first, or give its URL.")
     label = label_of(type(obj_or_url))
@@ -127,6 +128,11 @@ def _readable_sections(site: SitemapSite) -> list[SectionReader]:
     for section in sections:
         require_pageable(section)
     return sections
+
+
+def _normalised(site: SitemapSite, url: str) -> str:
+    """Return a URL, which ``reverse_lazy()`` may have made, as a location of the site."""
+    return site.scope().normalise(str(url) if isinstance(url, Promise) else url)
 
 
 def _location_of(site: SitemapSite, obj: Any) -> str | None:
@@ -166,7 +172,7 @@ def _rendered_locations(section: SectionReader, keys: KeyRange) -> Iterator[str]
 def _why_not_listed(site: SitemapSite, obj_or_url: Model | str) -> str:
     """Return why the sitemap does not list an object or a URL."""
     if not isinstance(obj_or_url, Model):
-        location: str | None = site.scope().normalise(obj_or_url)
+        location: str | None = _normalised(site, obj_or_url)
     elif inspections := inspect_object(site, obj_or_url):
         return " ".join(inspection.why for inspection in inspections)
     else:

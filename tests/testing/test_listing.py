@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import NoReverseMatch
+from django.urls import NoReverseMatch, reverse_lazy
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.conf import caching_sites
@@ -100,6 +100,14 @@ def test_a_url_is_normalised(product):
     for path in ("/é/", "/%c3%a9/", f"{SITE.origin}/é/"):
         assert_listed(path)
     assert reason("/e/").endswith("No section lists this URL.")
+
+
+def test_a_url_may_be_lazy(product):
+    """As a constant of a test module is, and the URLs of a section may be."""
+    extra("/about/")
+    assert_listed(reverse_lazy("about"))
+    assert_not_listed(reverse_lazy("home"))
+    assert "/ is not listed." in reason(reverse_lazy("home"))
 
 
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
