@@ -286,7 +286,7 @@ class HashedEditorSetting(EditorSetting):
 
     def normalise(self) -> None:
         """Normalise the text in ``text_field`` and hash the identity; raises InvalidValue."""
-        setattr(self, self.text_field, self.normalise_text(getattr(self, self.text_field)))
+        setattr(self, self.text_field, self.normalise_text(str(getattr(self, self.text_field))))
         self.hash = hash_of(self.identity)
 
     def normalise_text(self, text: str) -> str:

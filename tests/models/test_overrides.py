@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
+from django.urls import reverse_lazy
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import (
@@ -137,6 +138,7 @@ def test_texts_are_brought_into_their_normal_form():
     with pytest.raises(IntegrityError), transaction.atomic():
         rule("/%c3%a9/*")
     assert ExtraUrl.objects.create(site=KEY, path="/ü/").path == "/%C3%BC/"
+    assert ExtraUrl.objects.create(site=KEY, path=reverse_lazy("about")).path == "/about/"
 
 
 def test_a_field_that_is_saved_alone_is_saved_with_its_normal_form():
