@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+MAX_SEARCHED = 100
+"""Patterns that are searched for in a text of all locations; of more, that would take minutes."""
 
 
 class Pattern:
@@ -64,6 +68,10 @@ def first_matching_patterns(
 
     All locations begin with ``origin``.
     """
+    if len(patterns) > MAX_SEARCHED:
+        sizes = {len(origin) + len(pattern.head) for pattern in patterns}
+        begins = {begin for size in sizes for begin in map(itemgetter(slice(size)), locations)}
+        patterns = [pattern for pattern in patterns if origin + pattern.head in begins]
     text = "\n".join(locations)  # No location contains a line break.
     patterns = [
         pattern
