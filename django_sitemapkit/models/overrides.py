@@ -16,7 +16,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of, verbose_name_of
 from django_sitemapkit.models.leases import PrimaryManager
 from django_sitemapkit.protocol.limits import MAX_LOCATION
-from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
+from django_sitemapkit.protocol.locations import check_length, normalise_path, normalise_pattern
 
 CHANGEFREQ_CHOICES = [
     ("always", _("always")),
@@ -285,8 +285,12 @@ class HashedEditorSetting(EditorSetting):
                 raise ValidationError({self.text_field: invalid}) from error
 
     def normalise(self) -> None:
-        """Normalise the text in ``text_field`` and hash the identity; raises InvalidValue."""
-        setattr(self, self.text_field, self.normalise_text(str(getattr(self, self.text_field))))
+        """Normalise the text in ``text_field`` and hash the identity.
+
+        Raises InvalidValue if the text is invalid, or too long once it is percent-encoded.
+        """
+        text = check_length(self.normalise_text(str(getattr(self, self.text_field))))
+        setattr(self, self.text_field, text)
         self.hash = hash_of(self.identity)
 
     def normalise_text(self, text: str) -> str:

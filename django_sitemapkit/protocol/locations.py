@@ -113,7 +113,7 @@ class Scope:
         is_rooted = url.startswith("/") and not url.startswith("//")
         path = _normal_path(url if is_rooted else self._path_on_origin(url))
         self._check_directory(path)
-        return _check_length(self.origin + path)
+        return check_length(self.origin + path)
 
     def normalise_all(self, urls: Sequence[Any]) -> list[Any]:
         """Return for each URL its location, or the InvalidValue that `normalise` raises for it.
@@ -216,7 +216,7 @@ def normalise_url(url: object, origin: str) -> str:
     path: str = resolve_scheme(url, origin)
     if not path.startswith("/"):
         origin, path = split_origin(path)
-    return _check_length(origin + _normal_path(path))
+    return check_length(origin + _normal_path(path))
 
 
 def normalise_written(url: str) -> str:
@@ -232,7 +232,7 @@ def normalise_written(url: str) -> str:
         raise _invalid_url(url, "its host is not ASCII; write it in punycode")
     if authority[0].endswith(":"):
         raise _invalid_url(url, "it has a colon without a port")
-    rest = _check_length(url)[authority.end() :].partition("#")[0]
+    rest = check_length(url)[authority.end() :].partition("#")[0]
     if unencoded := _NOT_ENCODED.search(rest):
         character = unencoded[0]
         raise _invalid_url(url, f"{character!a} must be percent-encoded; write {quote(character)}")
@@ -398,7 +398,7 @@ def is_escaped_twice(location: str) -> bool:
     return any(map(_ESCAPED_ESCAPE.search, texts))
 
 
-def _check_length(location: str) -> str:
+def check_length(location: str) -> str:
     """Return a location as it is. Raises InvalidValue if it is too long."""
     if len(location) > MAX_LOCATION:
         raise _invalid_url(
