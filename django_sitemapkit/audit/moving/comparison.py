@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -204,6 +205,9 @@ class SitemapComparison:
             yield from self._entry_differences(old[pair[0]], new[pair[1]], *pair)
         for origin in gone[len(come) :]:
             url = old[origin][0].url
+            if self._scope.origin in new and self._is_own(url):  # As http beside https.
+                self._origins[origin, self._scope.origin] += 1
+                continue
             yield EntryDifference(
                 change=EntryChange.REMOVED, url=url, reason=self._why_removed(url)
             )
@@ -261,6 +265,13 @@ class SitemapComparison:
                 changed[tag] = [was, now]
         return changed
 
+    def _is_own(self, url: str) -> bool:
+        """Return whether a URL is on the site, possibly with another scheme or default port."""
+        with suppress(InvalidValue):
+            self._scope.normalise(url)
+            return True
+        return False
+
     @override("en")
     def _why_removed(self, url: str) -> str:
         """Return why no section lists a URL; "" if it is not known, or after 500 URLs."""
@@ -269,7 +280,8 @@ class SitemapComparison:
         try:
             _, path = _origin_and_path(url)
             found = inspect_path(self._site, path)
-            if found.pk is None:  # Then all that is known may be that it is elsewhere.
+            # All that is known may be that it is elsewhere.
+            if found.pk is None or not found.why:
                 self._scope.normalise(url)
         except InvalidValue as error:
             return str(error)

@@ -219,6 +219,29 @@ def test_one_path_on_several_hosts(sections, compare):
     assert summary == "3 URLs before, 1 now: 2 removed."
 
 
+def test_one_path_with_http_and_https(sections, compare):
+    """It is one URL, which is listed."""
+    pages(sections, "/a/", "/b/")
+    make_products("x")
+    declare(sections, Products)
+    paths = ("/a/", "/b/", "/products/all/x/")
+    http = [f"http://www.example.com{path}" for path in paths]
+    document = urlset(*(f"{BASE}{path}" for path in paths), *http)
+    assert compare(document) == (
+        ["=   was http://www.example.com; 3 URLs"],
+        "6 URLs before, 3 now: 3 respelled.",
+    )
+
+
+def test_the_page_of_a_row_on_another_host(sections, compare):
+    """Its row is listed on the host of the site: it is the host that is the reason."""
+    make_products("x")
+    declare(sections, Products)
+    path = "/products/all/x/"
+    (line,) = lines(compare(urlset(f"{BASE}{path}", f"https://de.example.com{path}")))
+    assert line.startswith(f"- https://de.example.com{path}  URL not allowed: ")
+
+
 def test_repeated_urls(sections, compare):
     """One of their entries has to be as it was."""
     pages(sections, "/a/", priority=0.5)
