@@ -316,6 +316,8 @@ MISTAKES = {
     "a prefix that is taken": ({**ELEMENTS, "namespaces": {"image": "https://a.b"}}, "E144"),
     "a prefix that is no name": ({**ELEMENTS, "namespaces": {"a b": "https://a.b"}}, "E144"),
     "a namespace that is taken": ({**ELEMENTS, "namespaces": {"shop": XHTML}}, "E144"),
+    "a namespace with a space": ({**ELEMENTS, "namespaces": {"shop": "https://a.b "}}, "E144"),
+    "a namespace that is none": ({**ELEMENTS, "namespaces": {"shop": None}}, "E144"),
     "the protocol's own namespace": ({**ELEMENTS, "namespaces": {"shop": NAMESPACE}}, "E144"),
     "images nowhere": ({"images": "cover"}, "E126"),
     "images behind no relation": ({"images": "photos__file"}, "E126"),

@@ -18,6 +18,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import MAX_URLS, NAMESPACE, NAMESPACES
+from django_sitemapkit.protocol.locations import UNENCODED
 from django_sitemapkit.reading import ContribReader, SectionReader
 from django_sitemapkit.reading.digests import moment_in
 from django_sitemapkit.reading.languages import x_default_url
@@ -28,6 +29,7 @@ from django_sitemapkit.sites import site_at
 
 _PACKAGE = "django_sitemapkit."
 _PREFIX = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE)
+_URI = re.compile(rf"[{UNENCODED}%#]+")
 
 _ELSEWHERE = {
     "items": "Set queryset, or derive from ItemSection.",
@@ -307,7 +309,7 @@ def wrong_namespaces(reader: SectionReader) -> Iterator[Mistake]:
                 f"namespaces: the prefix {prefix!r} is empty or already in use",
                 "Use another prefix.",
             )
-        if not name or name in {NAMESPACE, *NAMESPACES.values()}:
+        if not _URI.fullmatch(str(name or "")) or name in {NAMESPACE, *NAMESPACES.values()}:
             yield Mistake(
                 "sitemapkit.E144",
                 f"namespaces: {name!r} is not a namespace of your own",
