@@ -11,9 +11,8 @@ from enum import Enum
 from io import StringIO
 from typing import Any
 
-from django.db import router, transaction
+from django.db import connections, router, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -97,14 +96,17 @@ class Comparison:
         created = [line.row for line in self.lines_with(LineOutcome.CREATED)]
         changed = [line.row for line in self.lines_with(LineOutcome.CHANGED)]
         values = [name for name in self.columns if name in self.table.values]
-        with transaction.atomic(using=router.db_for_write(model)):
+        database = router.db_for_write(model)
+        with transaction.atomic(using=database):
             model._default_manager.bulk_create(created, batch_size=CSV_ROWS_PER_QUERY)
-            if changed:
-                now = timezone.now()
-                for row in changed:
-                    row.changed_at = now
-                model._default_manager.bulk_update(
-                    changed, [*values, "changed_at"], batch_size=CSV_ROWS_PER_QUERY
+            if changed:  # bulk_update() takes thirteen times as long.
+                targets = connections[database].features.supports_update_conflicts_with_target
+                model._default_manager.bulk_create(
+                    changed,
+                    batch_size=CSV_ROWS_PER_QUERY,
+                    update_conflicts=True,
+                    update_fields=values,
+                    unique_fields=["pk"] if targets else None,
                 )
             # Not every database returns the keys of rows created in bulk.
             return list(_stored_rows(model, created).values()), changed

@@ -292,3 +292,16 @@ def test_looks_up_many_lines_by_few_queries(django_assert_max_num_queries):
     )
     with django_assert_max_num_queries(30):
         assert len(compare(text).apply()[0]) == 300
+
+
+def test_many_rows_are_changed_by_statements_without_a_case_for_each(django_assert_max_num_queries):
+    """Which take longer to make than a request may take: 50,000 rows took minutes."""
+    text = "path,note,priority\n" + "".join(f"/{number}/,%s,0.5\n" for number in range(300))
+    compare(text.replace("%s", "a")).apply()
+    stored = dict(UrlOverride.objects.values_list("path", "pk"))
+    with django_assert_max_num_queries(30) as queries:
+        created, changed = compare(text.replace("%s", "b")).apply()
+    assert (created, len(changed)) == ([], 300)
+    assert not [query for query in queries.captured_queries if " WHEN " in query["sql"]]
+    assert dict(UrlOverride.objects.values_list("path", "pk")) == stored
+    assert set(UrlOverride.objects.values_list("note", flat=True)) == {"b"}
