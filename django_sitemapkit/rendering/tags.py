@@ -82,7 +82,7 @@ class TagFormatter:
         self.changes_at: dt.datetime | None = None
         """The first time at which entries change although no row does; None if there is none.
 
-        Then a date is no longer in the future, or an article gets too old for news.
+        Then a date is no longer in the future, an article is too old for news, or a video expires.
         """
         self.problems = problems
         self._by_day = by_day
@@ -271,9 +271,12 @@ class ExtensionFormatter:
             text = format_lastmod(video.expires, self._tags.zone)
             # A video may be seen on the whole day on which it expires.
             rest = dt.timedelta(days=len(text or "") == len("YYYY-MM-DD"))
-            if text and moment_of(text, self._tags.zone) + rest <= dt.datetime.now(dt.UTC):
+            end = moment_of(text, self._tags.zone) + rest if text else None
+            if end and end <= dt.datetime.now(dt.UTC):
                 message = f"Expired video: expires of a video: {text} is in the past."
                 report(InvalidValue("expired-video", message))
+            elif end:
+                self._tags.note_change(end.astimezone(dt.UTC))
         return xml
 
     def _news_xml(self, value: Any, _location: str, _report: ReportRefusal) -> str:

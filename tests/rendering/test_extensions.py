@@ -339,10 +339,15 @@ def test_a_video_of_the_future_has_no_date_yet(at):
     ],
 )
 def test_an_expired_video_is_listed_and_reported(at, expires, is_expired):
-    """Its date tells search engines to stop showing it; nothing of it is left out."""
+    """Its date tells search engines to stop showing it; nothing of it is left out.
+
+    A page that keeps its file until a row changes is rendered again to report it.
+    """
     at(NOW)
     place("a")
     rendering, document = render(plain(videos=lambda self, obj: Video(**VIDEO, expires=expires)))
+    comes = not is_expired and expires != "9999-12-31"
+    assert (rendering.pipeline.tags.changes_at is not None) == comes
     assert len(texts(document, "v:video/v:expiration_date")[0]) == 1
     assert rendering.problems.counts == ({"expired-video": 1} if is_expired else {})
     assert not rendering.problems.skipped
