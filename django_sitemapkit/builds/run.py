@@ -344,7 +344,11 @@ def _pages_that_will_list(
         yield from dict(_pages_that_may_list(site, rows, override))
         return
     listed = [each for each in inspect_listings(site, override.path) if each.listed]
-    for found in listed[: 1 if settings.DEDUPLICATE else None]:
+    most = 1 if settings.DEDUPLICATE else None
+    if not listed:  # Its row cannot be found by the URL: pages that excluded it are known.
+        excluding = [row for row in rows if override.hash in array("q", bytes(row.override_hashes))]
+        yield from map(page_name_of, excluding[:most])
+    for found in listed[:most]:
         section = section_of(site, found.section)
         key = paging_key(section, found.pk) if section and section.keyset else None
         for row in (row for row in rows if row.section == found.section):

@@ -117,6 +117,35 @@ def test_an_included_url_is_back_at_once_and_all_else_stays(site, client, others
     site.require()
 
 
+@pytest.mark.parametrize("deduplicates", [False, True])
+def test_an_included_url_of_a_row_that_no_url_leads_to_is_back_at_once(
+    client, settings, sections, deduplicates
+):
+    """Its location is a method, and the URLconf has no view: the page that excluded it is known."""
+    settings.SITEMAPKIT_DEDUPLICATE = deduplicates
+    use_storage(settings, "Memory")
+    fill()
+
+    class Hidden(Products):
+        def location(self, obj):
+            return f"/hidden/{obj.slug}/"
+
+    class Copies(Hidden):
+        pass
+
+    for section in (Hidden, Copies):
+        sections.add(section)
+    build(SITE)
+    before = locations(client)
+    override = by_path("/hidden/p2/", include=False)
+    now(override)
+    assert "/hidden/p2/" not in locations(client)
+    override.include = True
+    override.save()
+    assert now(override).status == "published"
+    assert locations(client) == before
+
+
 @pytest.mark.slow
 def test_an_included_object_is_back_at_once(site, client):
     """No page of it goes, neither a published one nor an earlier one."""
