@@ -158,12 +158,14 @@ def _send_batches(ledger: Ledger, options: SubmitOptions, result: SubmissionResu
     """
     location = key_location(ledger.site, options.indexnow_key)
     for batch in ledger.batches_to_send():
+        urls = batch.urls.split("\n")
+        location_of_host = location if urlsplit(location).hostname == batch.host else None
         answer = indexnow.send_urls(
             options.indexnow_endpoint,
             host=batch.host,
             key=options.indexnow_key,
-            key_location=location if urlsplit(location).hostname == batch.host else None,
-            urls=batch.urls.split("\n"),
+            key_location=location_of_host,
+            urls=urls,
         )
         rejected = ledger.record_answer(batch, answer)
         result.requests += 1
@@ -172,6 +174,12 @@ def _send_batches(ledger: Ledger, options: SubmitOptions, result: SubmissionResu
         else:
             result.rejected += rejected
             result.problems.append(f"IndexNow, {batch.host}: {answer.text}.")
+            folder = urlsplit(location_of_host or "").path.rpartition("/")[0] + "/"
+            if rejected and not all(urlsplit(url).path.startswith(folder) for url in urls):
+                result.problems.append(
+                    f"The key file {location} is only for paths below {folder}: include"
+                    " django_sitemapkit.submission.urls at the root of the host."
+                )
     ledger.delete_old_batches()
 
 

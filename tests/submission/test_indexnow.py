@@ -619,6 +619,18 @@ def test_a_site_without_our_urls(engine, settings):
     assert "keyLocation" not in engine.requests[0]
 
 
+def test_a_key_file_that_is_not_at_the_root(engine, settings):
+    """It is the likely reason of a refusal, of which the answer says nothing."""
+    begin("a")
+    settings.ROOT_URLCONF = "tests.submission.urls_below"
+    engine.answers.append((422,))
+    _refusal, hint = submit(SITE).problems
+    assert hint == (
+        f"The key file {BASE}/maps/{KEY}.txt is only for paths below /maps/: include"
+        " django_sitemapkit.submission.urls at the root of the host."
+    )
+
+
 # The command
 
 
