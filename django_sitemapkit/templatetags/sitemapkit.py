@@ -1,6 +1,6 @@
 """Tags that link to the sitemap, and tags that write one: ``{% load sitemapkit %}``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from django_sitemapkit.planning import page_of
 from django_sitemapkit.printable import logger
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
+from django_sitemapkit.reading.validation import naming_section
 from django_sitemapkit.rendering import LivePage, alternates_of, live_index_entries, page_entries
 from django_sitemapkit.rendering.templates import RepeatNode
 from django_sitemapkit.sites import site_of_context
@@ -106,14 +107,16 @@ def _live_pages_of_site(context: template.Context) -> Iterable[LivePage]:
 
 def _entries_of_page(
     section: FilterExpression, number: FilterExpression, context: template.Context
-) -> Iterable[UrlEntry]:
+) -> Iterator[UrlEntry]:
     """Yield the entries of a page; none if the section or page does not exist.
 
     ``section`` and ``number`` are resolved in the template context.
     """
     found = section_of(site_of_context(context), str(section.resolve(context)))
-    page = page_of(found, int(number.resolve(context))) if found else None
-    return page_entries(found, page) if found and page else ()
+    if found is not None:
+        with naming_section(found):
+            page = page_of(found, int(number.resolve(context)))
+            yield from page_entries(found, page) if page else ()
 
 
 def _parse_block(parser: Parser, end: str) -> NodeList:

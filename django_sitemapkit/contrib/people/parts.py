@@ -370,8 +370,9 @@ def first_entries(site: SitemapSite, name: str, at_most: int) -> list[Link]:
     if section is None or at_most < 1:
         return []
     require_pageable(section)
-    parts = parts_of(section, whole_range(section), at_most=1, rows=at_most)
-    return _entry_links_of_parts(section, parts)[:at_most]
+    with naming_section(section):
+        parts = parts_of(section, whole_range(section), at_most=1, rows=at_most)
+        return _entry_links_of_parts(section, parts)[:at_most]
 
 
 def _entry_links_of_parts(section: SectionReader, parts: Sequence[PagePart]) -> list[Link]:

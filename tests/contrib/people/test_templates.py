@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from django.template import Context, Template
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemapkit import StaticSection
+from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.models import Plan
 from tests.contrib.people.reading import (
     FIRST_PAGE,
@@ -184,3 +186,14 @@ def test_tag_writes_nothing_of_a_section_that_cannot_be_paged(rf, sections, capl
     make_readings([1])
     assert written('{% sitemap_html "readings" %}', rf) == ""
     assert "The site map cannot be rendered" in caplog.text
+
+
+def test_a_section_whose_url_does_not_exist_is_named(rf, sections, caplog):
+    """A footer must not break each web page; who writes the XML gets the error with the name."""
+    declare(sections, Readings, location=Route("unknown", level="level"))
+    make_readings([1])
+    assert written('{% sitemap_html "readings" %}', rf) == ""
+    assert "Section 'readings': The URLconf has no pattern named 'unknown'" in caplog.text
+    xml = "{% load sitemapkit %}{% sitemap_entries 'readings' 1 as entry %}{% endsitemap_entries %}"
+    with pytest.raises(ImproperlyConfigured, match="Section 'readings'"):
+        Template(xml).render(Context())
