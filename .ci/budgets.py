@@ -32,19 +32,19 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_625,
-    "package: tokens": 293_317,
-    "core: statements": 17_736,
-    "core: tokens": 213_925,
-    "builds, runners, planning, publishing: statements": 4_506,
-    "audit: statements": 4_942,
+    "package: statements": 24_708,
+    "package: tokens": 294_044,
+    "core: statements": 17_807,
+    "core: tokens": 214_568,
+    "builds, runners, planning, publishing: statements": 4_513,
+    "audit: statements": 4_953,
     "inspections by Google: statements": 203,
     "fields of the tables of builds": 66,
     "first build of five rows: functions": 380,
     "first build of five rows: files": 53,
     "Exclude now: functions": 395,
     "Exclude now: files": 54,
-    "functions: lines, 95th percentile": 29,
+    "functions: lines, 95th percentile": 30,
     "functions: lines, longest": 60,
     "files: lines, longest": 502,
 }
