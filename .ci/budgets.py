@@ -32,11 +32,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 24_708,
-    "package: tokens": 294_044,
-    "core: statements": 17_807,
-    "core: tokens": 214_568,
-    "builds, runners, planning, publishing: statements": 4_513,
+    "package: statements": 24_711,
+    "package: tokens": 294_096,
+    "core: statements": 17_811,
+    "core: tokens": 214_617,
+    "builds, runners, planning, publishing: statements": 4_517,
     "audit: statements": 4_953,
     "inspections by Google: statements": 203,
     "fields of the tables of builds": 66,

@@ -11,8 +11,6 @@ import traceback
 import unicodedata
 from contextlib import suppress
 
-from django.db import Error as DatabaseFailure
-
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 logger = logging.getLogger("django_sitemapkit")
@@ -35,13 +33,10 @@ def without_controls(text: str) -> str:
 
 def writable(value: object) -> object:
     """Return a value, or the name of its class if its ``__str__()`` or ``__repr__()`` raises."""
-    try:
-        _ = f"{value} {value!r}"
-    except DatabaseFailure:
-        raise
-    except Exception:  # noqa: BLE001  such as a model's that follows an empty foreign key
-        return f"<{type(value).__name__}>"
-    return value
+    with suppress(Exception):  # Such as a model's that follows an empty foreign key.
+        if f"{value} {value!r}":
+            return value
+    return f"<{type(value).__name__}>"
 
 
 def quoted(value: object) -> str:

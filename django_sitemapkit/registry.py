@@ -9,10 +9,11 @@ from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
+from django.db import Error as DatabaseFailure
 
 from django_sitemapkit.conf import read_once
 from django_sitemapkit.printable import writable
-from django_sitemapkit.reading import INFRASTRUCTURE, SectionReader, reader_of
+from django_sitemapkit.reading import SectionReader, reader_of
 from django_sitemapkit.sections import (
     BaseSection,
     ExternalSection,
@@ -21,7 +22,7 @@ from django_sitemapkit.sections import (
     is_contrib,
 )
 from django_sitemapkit.sections.declarations import NAME
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import NoFrameworkSite, SitemapSite
 from django_sitemapkit.words import State
 
 _Declared = TypeVar("_Declared")
@@ -279,7 +280,7 @@ def _reader(section: type[BaseSection], site: SitemapSite) -> SectionReader:
     """
     try:
         return reader_of(section(site))
-    except INFRASTRUCTURE:
+    except (DatabaseFailure, MemoryError, NoFrameworkSite):
         raise
     except Exception as error:
         raised = f"{dotted_path(section)} raised {type(error).__name__}: "

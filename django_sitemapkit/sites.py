@@ -180,7 +180,7 @@ def all_sites() -> list[SitemapSite]:
         raise ImproperlyConfigured("The function of SITEMAPKIT_SITES returns no site here.")
     if apps.is_installed("django.contrib.sites"):
         return _framework_sites()
-    raise ImproperlyConfigured(
+    raise NoSites(
         "No site is known without a request: set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES, or"
         ' install "django.contrib.sites".'
     )
@@ -280,16 +280,18 @@ def _framework_sites() -> list[SitemapSite]:
     raise _no_framework_site(site_id)
 
 
-def _no_framework_site(site_id: object) -> ImproperlyConfigured:
+class NoSites(ImproperlyConfigured):
+    """No site is known without a request."""
+
+
+def _no_framework_site(site_id: object) -> NoSites:
     """Return the error that the sites framework has no site, or not that of SITE_ID."""
     if site_id:
-        return ImproperlyConfigured(
+        return NoSites(
             f"SITE_ID is {site_id!r}, and the sites framework has no such site: add it there, or"
             " set SITEMAPKIT_BASE_URL."
         )
-    return ImproperlyConfigured(
-        "The sites framework has no site: add one there, or set SITEMAPKIT_BASE_URL."
-    )
+    return NoSites("The sites framework has no site: add one there, or set SITEMAPKIT_BASE_URL.")
 
 
 class NoFrameworkSite(ImproperlyConfigured):

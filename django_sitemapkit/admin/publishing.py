@@ -270,7 +270,7 @@ def _lost_exclusions(build: Build, revision: int, added: list[str] | None) -> di
 def _live_sections(site: SitemapSite | None, build: Build, names: Collection[str]) -> set[str]:
     """Return the names of those sections that are served live while a build is published.
 
-    These are the sections of the site among ``names`` that the build does not have.
+    These are sections of the site among ``names``.
     """
     declared, _why = try_read(
         lambda: [each.get_name() for each in sections_of(site)] if site else []

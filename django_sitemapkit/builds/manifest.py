@@ -5,7 +5,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import IO, Any
@@ -21,7 +21,7 @@ from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.writers import escaped, unescaped
-from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import TAGS, KeyRange, Keyset, SectionReader
 from django_sitemapkit.rendering import gzip_decompressor, page_address_getter
 from django_sitemapkit.sites import SitemapSite
@@ -150,8 +150,8 @@ def index_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[Inde
 
 def copy_file_facts(row: Place, stored: Place) -> None:
     """Copy to ``row`` what ``stored`` says of its file, also for a page without URLs."""
-    for field in STORED:
-        setattr(row, field, getattr(stored, field))
+    for name in STORED:
+        setattr(row, name, getattr(stored, name))
 
 
 def unsaved_copy(stored: Place, fields: Iterable[str] = (*STORED, "revision")) -> Place:
@@ -280,9 +280,8 @@ class SiteBuilds:
 
 @dataclass
 class StoredFiles:
-    """Which files of a site the storage has: by one listing, where it can list them."""
+    """Which files the storage has: by one listing of each folder, where it can list them."""
 
-    site: SitemapSite
     ask: bool = True
     """Whether to ask for each file if there is no listing.
 
@@ -292,10 +291,12 @@ class StoredFiles:
     distrusted: Collection[str] = ()
     """The names of files that count as lost."""
 
-    @cached_property
-    def _listed_names(self) -> frozenset[str] | None:
-        """The names of the stored files; None if the storage cannot list them, or is not asked."""
-        storage, folder = SitemapStorage(), folder_of(self.site)
+    _listings: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    """What was listed, by folder: files from before a new base URL are in another one."""
+
+    def _listed_names(self, folder: str) -> frozenset[str] | None:
+        """Return the names in a folder; None if the storage cannot list them, or is not asked."""
+        storage = SitemapStorage()
         if not self.ask and storage.local_path(folder) is None:
             return None
         names = storage.names(folder)
@@ -305,13 +306,13 @@ class StoredFiles:
         """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
         if name in self.distrusted:
             return False
-        listed = self._listed_names
-        if listed is None and not self.ask:
-            return True
-        # Files from before the site's base URL changed are in another folder.
-        if listed is not None and (name in listed or name.startswith(f"{folder_of(self.site)}/")):
+        folder, _, _ = name.rpartition("/")
+        if folder not in self._listings:
+            self._listings[folder] = self._listed_names(folder)
+        listed = self._listings[folder]
+        if listed is not None:
             return name in listed
-        return SitemapStorage().has(name)
+        return not self.ask or SitemapStorage().has(name)
 
     def lost(self, rows: Iterable[Place]) -> list[Place]:
         """Return the rows whose files are not stored, with a heartbeat for each.

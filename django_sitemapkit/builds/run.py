@@ -5,7 +5,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.deduplication import (
@@ -315,7 +315,10 @@ def _pages_that_may_list(
             if is_listed:
                 yield page_name_of(row), 1
         return
-    for section in [*sections_of(site), *disabled_sections_of(site)]:
+    sections = sections_of(site)
+    with suppress(ImproperlyConfigured):  # A section may be off because it fails.
+        sections = [*sections, *disabled_sections_of(site)]
+    for section in sections:
         if label_or_none(section) != override.model:
             continue
         key = paging_key(section, override.object_id)

@@ -73,7 +73,7 @@ class BuildState:
         """Prepare the state for the next build under the same lease."""
         self.started = time.perf_counter()
         self.builds = SiteBuilds(self.site)
-        self.stored_files = StoredFiles(self.site, distrusted=self.distrusted)
+        self.stored_files = StoredFiles(distrusted=self.distrusted)
         self.record: Build | None = None
         self.rows: list[Place] = []
         self.files: list[FileResult] = []

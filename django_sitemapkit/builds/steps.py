@@ -299,7 +299,7 @@ def _set_pending(state: BuildState, rows: Sequence[Place]) -> None:
 
 def _lost_pages(state: BuildState) -> list[Place]:
     """Return the pages whose files are not stored."""
-    return StoredFiles(state.site).lost(page_rows_of(state.rows))
+    return StoredFiles().lost(page_rows_of(state.rows))
 
 
 def _prune_or_log(state: BuildState) -> None:

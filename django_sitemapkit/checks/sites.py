@@ -33,7 +33,7 @@ from django_sitemapkit.models.migrated import unapplied_migrations_message
 from django_sitemapkit.reading.validation import Mistake
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import all_sites
+from django_sitemapkit.sites import NoSites, all_sites
 
 PREFIX = "SITEMAPKIT_"
 
@@ -163,7 +163,7 @@ def check_example_domain() -> Found:
     """Report that the domain in the sites framework is still ``example.com``, as migrated."""
     if are_sites_set() or django_settings.DEBUG:
         return
-    with suppress(ImproperlyConfigured):  # No site may be known yet.
+    with suppress(NoSites):
         for site in all_sites():
             if site.origin == "https://example.com":
                 yield Mistake(

@@ -211,11 +211,9 @@ class SiteCommand(BaseCommand):
                 raise CommandError(printable(reason), returncode=Exit.FAILED) from error
             raise
         finally:
-            for (
-                _code,
-                message,
-            ) in self.failures:  # Another error ended the command.
-                self.stderr.write(message)
+            # Those of earlier sites, if another error has ended the command.
+            for line in "\n".join(message for _code, message in self.failures).splitlines():
+                self.stderr.write(line)
             self.stdout, self.stderr = out, err
 
     def run(self, options: dict[str, Any]) -> None:

@@ -289,7 +289,7 @@ class HashedEditorSetting(EditorSetting):
 
         Raises InvalidValue if the text is invalid, or too long once it is percent-encoded.
         """
-        text = check_length(self.normalise_text(str(getattr(self, self.text_field))))
+        text = check_length(self.normalise_text(str(getattr(self, self.text_field) or "")))
         setattr(self, self.text_field, text)
         self.hash = hash_of(self.identity)
 

@@ -16,7 +16,7 @@ from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.builds import FileResult
@@ -333,6 +333,21 @@ def test_failed_site_does_not_keep_the_others_waiting(two_sites, monkeypatch):
     assert code == 1
     assert "Site 'one': no section has a URL" in err
     assert [p.site for p in Publication.objects.all()] == ["two"]
+
+
+def test_failed_site_is_told_if_another_error_ends_the_command(two_sites, monkeypatch):
+    """Its message comes first."""
+
+    def get_queryset(section):
+        if section.site.key == "two":
+            raise OperationalError("gone")
+        return Product.objects.none()
+
+    monkeypatch.setattr(Products, "get_queryset", get_queryset)
+    code, _, err = run("build_sitemaps")
+    assert code == 1
+    assert "Site 'one': no section has a URL" in err.splitlines()[0]
+    assert "The database failed: gone" in err
 
 
 def test_nothing_to_publish_is_a_failure(sections):

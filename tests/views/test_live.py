@@ -6,6 +6,7 @@ import logging
 
 import pytest
 from django.contrib.sitemaps import Sitemap
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.models import F
 from django.test import Client
@@ -347,6 +348,18 @@ def test_section_that_cannot_be_made_is_named(client, sections, caplog, options)
     sections.add(type("Bad", (Elsewhere,), options), "bad")
     assert client.get(INDEX).status_code == 503
     assert "Section 'bad': tests.views.test_live.Bad raised ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ImproperlyConfigured("Set X."), ConnectionError("gone")])
+def test_section_is_named_whatever_it_raises_when_it_is_made(client, sections, caplog, error):
+    """Settings and connections of the project are its own."""
+
+    def fail(self, site):
+        raise error
+
+    sections.add(type("Bad", (Elsewhere,), {"__init__": fail}), "bad")
+    assert client.get(INDEX).status_code == 503
+    assert "Section 'bad': " in caplog.text
 
 
 def test_index_lists_no_page_whose_rows_are_all_excluded(client, sections):

@@ -106,7 +106,7 @@ class PageBuilder:
         self._runs: PageRuns | None = None
         self._storage = SitemapStorage()
         self._scope = site.scope()
-        self._files = StoredFiles(site, distrusted=record.options.get("distrusted", ()))
+        self._files = StoredFiles(distrusted=record.options.get("distrusted", ()))
         self._fingerprints = Fingerprints(site)
         self._published = builds.published.pk if builds.published else None
         self._previous = builds.finished_pages()

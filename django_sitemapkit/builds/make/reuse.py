@@ -341,11 +341,11 @@ class Reuse:
         Without ``keys``, its rows count as unchanged. With ``assume_unchanged``, which is only for
         a row without a fingerprint, so do those of a page that only rendering can judge.
         """
+        if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
+            return Reason.LOST
         code, _, _ = previous.fingerprint.partition(" ")
         if code and code != self.fingerprints.code_digest_of(section):
             return Reason.CODE
-        if previous.status != Place.Status.EMPTY and not self._files.has(previous.page.name):
-            return Reason.LOST
         if previous.changes_at is not None and previous.changes_at <= timezone.now():
             return Reason.DATE
         now = previous.fingerprint if keys is None else self.fingerprints.of(section, keys)

@@ -85,7 +85,7 @@ def files_missing_here(builds: SiteBuilds) -> State:
     try:
         folder = SitemapStorage().local_path(folder_of(builds.site))
         rows = builds.rows_of(builds.published) if folder else ()
-        lost = StoredFiles(builds.site).lost(row for row in rows if row.page_id)
+        lost = StoredFiles().lost(row for row in rows if row.page_id)
     except StorageFailure:
         return ""
     return {"code": "missing-here", "files": len(lost), "folder": str(folder)} if lost else ""
@@ -107,7 +107,7 @@ class _DueCounter:
         self._rows = rows
         self._plans = stored_plans(sections)
         self._prefix = NO_URLS
-        self._files = StoredFiles(builds.site, ask=rows)
+        self._files = StoredFiles(ask=rows)
         self._reuse = Reuse(builds.site, self._files, hashed=hashed_sections(sections))
         self._later = {} if rows else _later_files_by_page(builds)
         self.published: dict[str, PublishedRows] = {}

@@ -19,7 +19,7 @@ from django.utils.encoding import uri_to_iri
 from django.utils.translation import get_supported_language_variant
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.printable import logger, without_controls
+from django_sitemapkit.printable import logger, without_controls, writable
 from django_sitemapkit.reading import (
     Chunk,
     Column,
@@ -166,9 +166,8 @@ def titles_of(section: SectionReader, entries: EntryColumns) -> list[str]:
         rows = [row for row, code in enumerate(languages) if code == language]
         values = _declared_titles(section, [entries.keys[row] for row in rows], language)
         for row, title in zip(rows, values, strict=True):
-            with suppress(Exception):  # The text of an object may fail.
-                if (text := str(title or "")).strip():
-                    titles[row] = text if text.isprintable() else without_controls(text)
+            if title and writable(title) is title and (text := str(title)).strip():
+                titles[row] = text if text.isprintable() else without_controls(text)
     return titles
 
 

@@ -169,8 +169,8 @@ class Command(PublishedCommand):
             if options["repair"] and self.totals.invalid > before.invalid:
                 with self.collecting_failures():
                     self._repair(site, self.totals.damaged[len(before.damaged) :])
-                self.totals = before
-                self._report(reports())
+                    self.totals = before
+                    self._report(reports())
 
     def _report(self, documents: Iterable[DocumentReport]) -> None:
         """Print a line for each document, and add it to the totals."""
