@@ -140,11 +140,12 @@ def rows_in_index_order(build: Build) -> list[Place]:
 def index_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
     """Yield the index entries of pages: the address, and when the file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
+    # Their fold is not stored: PostgreSQL gives another one than was given to it.
     addresses_of = cache(partial(page_address_getter, site))
     for row in pages:
         yield IndexEntry(
             location=addresses_of(row.section)(row.number),
-            lastmod=format_lastmod(row.page.lastmod.replace(microsecond=0), zone),
+            lastmod=format_lastmod(row.page.lastmod.replace(microsecond=0, fold=0), zone),
         )
 
 

@@ -127,7 +127,7 @@ def _date_changed_pages(
     published = page_rows_of(state.builds.rows_of(state.builds.published))
     served = {page_name_of(row): row.page.sha256 for row in published}
     new = [row for row in pages if served.get(page_name_of(row)) != row.page.sha256]
-    now = timezone.now().replace(fold=0)  # Under USE_TZ = False no database stores the fold.
+    now = timezone.now()
     for row in new:
         row.page.lastmod = now
     return new, write_index([*index_entries_of(state.site, pages), *externals])
