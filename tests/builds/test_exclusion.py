@@ -283,11 +283,12 @@ def test_the_page_of_a_section_that_is_switched_off_goes(site, client):
     assert site.build().status == "unchanged"
 
 
-def test_a_section_that_is_switched_on_again_has_the_other_urls_of_the_page(site, client):
+@pytest.mark.parametrize("by", BY)
+def test_a_section_that_is_switched_on_again_has_the_other_urls_of_the_page(site, client, by):
     """The page that went was not made, so nothing of it is reused."""
     before = locations(client)
     off = SectionSettings.objects.create(site=SITE.key, section="products", enabled=False)
-    now(BY["path"]())
+    now(BY[by]())
     assert "/products/all/p2/" not in locations(client)
     off.delete()
     site.build()
